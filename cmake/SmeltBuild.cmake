@@ -1,0 +1,28 @@
+# Compiler settings that every folder shares: warnings as errors, sanitizers, lld, ccache, include root.
+
+find_program(SMELT_CCACHE ccache)
+if(SMELT_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${SMELT_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SMELT_CCACHE})
+endif()
+
+find_program(SMELT_LLD NAMES ld.lld-22)
+if(SMELT_LLD)
+  add_link_options(--ld-path=${SMELT_LLD})
+endif()
+
+if(SMELT_SANITIZE)
+  add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SMELT_SANITIZE})
+endif()
+
+set(SMELT_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter)
+
+# smelt_library(name SOURCES ... LINK ...): one static library per folder, includes from the repository root.
+function(smelt_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_compile_options(${name} PRIVATE ${SMELT_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
