@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands, in the order in which it is cheapest to fail.
+# Needs no GPU. Sets the machine up, builds every preset, runs every test. At most 45 minutes on 2 cores.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+started=$SECONDS
+
+# stage TITLE COMMAND...: a titled, timed step; the first one that fails ends the run.
+stage() {
+  local title=$1 from=$SECONDS
+  shift
+  echo "==> $title"
+  "$@" || {
+    echo "test.sh: FAILED: $title (after $((SECONDS - from)) s)" >&2
+    exit 1
+  }
+  echo "    $title: $((SECONDS - from)) s"
+}
+
+# build PRESET: configures and builds build/PRESET.
+build() {
+  cmake --preset "$1" >"build/$1.log" 2>&1 || {
+    cat "build/$1.log"
+    return 1
+  }
+  cmake --build "build/$1"
+}
+
+# suite PRESET [CTEST OPTION...]: runs the preset's tests; a tree without tests is a failure.
+suite() {
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel 2 "${@:2}"
+}
+
+mkdir -p build
+stage "format" tools/format.sh
+stage "layers" tools/check_layers
+stage "runtime alone: build" build runtime-only
+stage "runtime alone: tests" suite runtime-only
+stage "release: build" build release
+stage "release: tests" suite release --label-exclude gpu
+stage "sanitizers: build" build asan
+stage "sanitizers: tests" suite asan --label-exclude 'gpu|slow'
+
+echo "test.sh: all stages passed in $((SECONDS - started)) s"
