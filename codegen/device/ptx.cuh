@@ -1,0 +1,222 @@
+// One PTX instruction a function. Nothing here decides anything: layouts, order and counts belong
+// to callers.
+//
+// Instructions that only sm_90 has compile to nothing (waits, hints) or are absent (clusters) below
+// it, so that one template text serves both architectures.
+#pragma once
+
+#include "device/types.cuh"
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define SMELT_HAS_CLUSTERS 1
+#else
+#define SMELT_HAS_CLUSTERS 0
+#endif
+
+namespace smelt::ptx {
+
+/// Address of shared memory in its own 32-bit window.
+__device__ __forceinline__ uint32_t sharedAddress(const void *p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+// --- Asynchronous copies, global to shared
+// ---------------------------------------------------------------
+
+/// Copies Bytes (4, 8 or 16) when `valid`, else writes zeros without reading `source`.
+template <int Bytes>
+__device__ __forceinline__ void copyAsync(uint32_t target, const void *source, bool valid) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async moves 4, 8 or 16 bytes");
+  int readBytes = valid ? Bytes : 0;
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target),
+                 "l"(source), "r"(readBytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
+                 "n"(Bytes), "r"(readBytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void copyAsyncCommit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until at most `Pending` of this thread's latest groups are unfinished.
+template <int Pending> __device__ __forceinline__ void copyAsyncWait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// Asks for the line of `p` to be brought into L2.
+__device__ __forceinline__ void prefetchL2(const void *p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+// --- Shared memory
+// ---------------------------------------------------------------------------------------
+
+__device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32_t b, uint32_t c,
+                                            uint32_t d) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b), "r"(c),
+               "r"(d)
+               : "memory");
+}
+
+__device__ __forceinline__ void storeShared(uint32_t address, float a, float b) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
+}
+
+__device__ __forceinline__ float loadShared(uint32_t address) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void loadShared(uint32_t address, float (&v)[4]) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+               : "r"(address)
+               : "memory");
+}
+
+// --- Matrix fragments
+// ------------------------------------------------------------------------------------
+
+/// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+__device__ __forceinline__ void loadMatrix(uint32_t address, uint32_t (&r)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// The same, each matrix transposed.
+__device__ __forceinline__ void loadMatrixTransposed(uint32_t address, uint32_t (&r)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+// --- Tensor cores: d (16x8) += a (16xk) * b (kx8)
+// ---------------------------------------------------------
+
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                    half) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                    bfloat16) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// Operands are tf32 (see `toTf32`); k is 8.
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                    float) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// Bits of a float rounded to tf32 (10 mantissa bits, ties away from zero).
+__device__ __forceinline__ uint32_t toTf32(uint32_t bits) {
+  uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(bits));
+  return rounded;
+}
+
+// --- Fast transcendental units (about 2 ulp)
+// ---------------------------------------------------------------
+
+__device__ __forceinline__ float exp2Approx(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+__device__ __forceinline__ float reciprocalApprox(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+/// Absolute error about 2^-11: for results that are rounded to 16 bits.
+__device__ __forceinline__ float tanhApprox(float x) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// --- Programmatic dependent launch (sm_90)
+// -----------------------------------------------------------------
+
+/// Waits until the kernels this one depends on have finished and their writes are visible. Every
+/// kernel executes it before its first access to memory that another kernel writes or reads.
+__device__ __forceinline__ void gridDependencyWait() {
+#if SMELT_HAS_CLUSTERS
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Lets the dependent kernels start once every block has said so.
+__device__ __forceinline__ void gridDependencyLaunch() {
+#if SMELT_HAS_CLUSTERS
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// --- Thread block clusters and distributed shared memory (sm_90)
+// -------------------------------------------
+
+#if SMELT_HAS_CLUSTERS
+/// Rank of this block in its cluster.
+__device__ __forceinline__ uint32_t clusterRank() {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/// Arrives at the cluster's barrier; writes before it are visible after the matching wait.
+__device__ __forceinline__ void clusterArrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void clusterWait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// Address, in the cluster's window, of the same shared location in block `rank`.
+__device__ __forceinline__ uint32_t mapToRank(uint32_t sharedAddress, uint32_t rank) {
+  uint32_t mapped;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(sharedAddress), "r"(rank));
+  return mapped;
+}
+
+__device__ __forceinline__ void storeCluster(uint32_t address, float a, float b) {
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b)
+               : "memory");
+}
+
+__device__ __forceinline__ void storeCluster(uint32_t address, const float (&v)[4]) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v[0]),
+               "f"(v[1]), "f"(v[2]), "f"(v[3])
+               : "memory");
+}
+
+__device__ __forceinline__ void loadCluster(uint32_t address, float (&v)[4]) {
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+               : "r"(address)
+               : "memory");
+}
+#endif
+
+} // namespace smelt::ptx

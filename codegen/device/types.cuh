@@ -1,0 +1,107 @@
+// Scalar types of device code and the conversions between them.
+//
+// Problem: a kernel is compiled by NVRTC in tens of milliseconds only if it includes nothing of
+// CUDA's or C++'s libraries. So the 16-bit floats, the fixed-width integers and a few type
+// predicates live here. Method: `half` and `bfloat16` are storage only; arithmetic happens in
+// float, after a conversion that is one PTX instruction (round to nearest even on the way down;
+// exact on the way up).
+#pragma once
+
+namespace smelt {
+
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int16_t = short;
+using uint16_t = unsigned short;
+using int32_t = int;
+using uint32_t = unsigned int;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+
+struct alignas(2) half {
+  uint16_t bits;
+};
+
+struct alignas(2) bfloat16 {
+  uint16_t bits;
+};
+
+template <class A, class B> inline constexpr bool kIsSame = false;
+template <class A> inline constexpr bool kIsSame<A, A> = true;
+
+/// True for the 16-bit storage types, whose arithmetic is done in float.
+template <class T> inline constexpr bool kIsHalfWidth = kIsSame<T, half> || kIsSame<T, bfloat16>;
+
+template <bool Condition, class A, class B> struct SelectType {
+  using type = A;
+};
+template <class A, class B> struct SelectType<false, A, B> {
+  using type = B;
+};
+template <bool Condition, class A, class B>
+using Select = typename SelectType<Condition, A, B>::type;
+
+constexpr int ceilDiv(int a, int b) { return (a + b - 1) / b; }
+constexpr int roundUp(int a, int b) { return ceilDiv(a, b) * b; }
+
+__device__ __forceinline__ float toFloat(half x) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
+  return result;
+}
+
+__device__ __forceinline__ float toFloat(bfloat16 x) {
+  return __uint_as_float(static_cast<uint32_t>(x.bits) << 16);
+}
+
+__device__ __forceinline__ half toHalf(float x) {
+  half result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+  return result;
+}
+
+__device__ __forceinline__ half toHalf(double x) {
+  half result;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(result.bits) : "d"(x));
+  return result;
+}
+
+__device__ __forceinline__ bfloat16 toBfloat16(float x) {
+  bfloat16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+  return result;
+}
+
+/// Converts between any two scalar types of the IR. Float to integer truncates towards zero and
+/// saturates; anything to bool is `x != 0`; integers reach the 16-bit floats through float.
+template <class To, class From> __device__ __forceinline__ To convert(From x) {
+  if constexpr (kIsSame<To, From>) {
+    return x;
+  } else if constexpr (kIsHalfWidth<From>) {
+    return convert<To>(toFloat(x));
+  } else if constexpr (kIsSame<To, half>) {
+    if constexpr (kIsSame<From, double>)
+      return toHalf(x);
+    else
+      return toHalf(static_cast<float>(x));
+  } else if constexpr (kIsSame<To, bfloat16>) {
+    return toBfloat16(static_cast<float>(x));
+  } else if constexpr (kIsSame<To, bool>) {
+    return x != From(0);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// Two floats rounded and packed into one register, `low` in the lower half.
+template <class T> __device__ __forceinline__ uint32_t packPair(float low, float high) {
+  static_assert(kIsHalfWidth<T>, "packPair packs half or bfloat16");
+  uint32_t packed;
+  if constexpr (kIsSame<T, half>)
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+} // namespace smelt

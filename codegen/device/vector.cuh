@@ -1,0 +1,172 @@
+// Aligned vector access to global memory.
+//
+// Problem: memory-bound kernels reach the device's bandwidth only with 16-byte accesses per thread.
+// Method: `Vector<T, W>` is W consecutive elements, aligned so that the compiler moves them in as
+// few instructions as the width allows (16 bytes each at most). `load` and `store` convert on the
+// way, so a kernel body is written once in float whatever the storage type. Assumes: the address is
+// a multiple of min(W * sizeof(T), 16) bytes and all W elements exist.
+//
+// Never mark a pointer `__restrict__` that an earlier kernel may still be writing: the compiler
+// would be free to move its loads above `griddepcontrol.wait`. The policies below are volatile asm
+// and stay in place.
+#pragma once
+
+#include "device/types.cuh"
+
+namespace smelt {
+
+/// How a load or a store uses the caches.
+enum class Cache {
+  kNormal,    // ordinary access
+  kConstant,  // data that no running kernel writes: read-only path
+  kStreaming, // used once: evicted first
+};
+
+constexpr int vectorAlignment(int bytes) { return bytes > 16 ? 16 : bytes; }
+
+/// W consecutive elements of T. W * sizeof(T) is a power of two up to 16 bytes, or a multiple
+/// of 16.
+template <class T, int W> struct alignas(vectorAlignment(W * sizeof(T))) Vector {
+  static constexpr int kBytes = W * sizeof(T);
+  static_assert(W >= 1 && (kBytes % 16 == 0 || (kBytes <= 16 && (kBytes & (kBytes - 1)) == 0)),
+                "a vector is 1, 2, 4, 8 or 16 bytes, or a multiple of 16");
+  T values[W];
+  __device__ __forceinline__ T &operator[](int i) { return values[i]; }
+  __device__ __forceinline__ const T &operator[](int i) const { return values[i]; }
+};
+
+/// Unsigned registers that hold one access: `kWords` words of 32 bits, or one shorter integer.
+template <int Bytes> struct AccessBits {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an access is 1, 2, 4, 8 or 16 bytes");
+  uint32_t words[Bytes / 4];
+};
+template <> struct AccessBits<1> {
+  uint8_t words[1];
+};
+template <> struct AccessBits<2> {
+  uint16_t words[1];
+};
+
+#define SMELT_LOAD_ACCESS(policy, modifier)                                                        \
+  template <> struct LoadAccess<policy> {                                                          \
+    __device__ __forceinline__ static void run(const void *p, AccessBits<1> &r) {                  \
+      uint16_t wide;                                                                               \
+      asm volatile("ld.global" modifier ".u8 %0, [%1];" : "=h"(wide) : "l"(p) : "memory");         \
+      r.words[0] = static_cast<uint8_t>(wide);                                                     \
+    }                                                                                              \
+    __device__ __forceinline__ static void run(const void *p, AccessBits<2> &r) {                  \
+      asm volatile("ld.global" modifier ".u16 %0, [%1];" : "=h"(r.words[0]) : "l"(p) : "memory");  \
+    }                                                                                              \
+    __device__ __forceinline__ static void run(const void *p, AccessBits<4> &r) {                  \
+      asm volatile("ld.global" modifier ".u32 %0, [%1];" : "=r"(r.words[0]) : "l"(p) : "memory");  \
+    }                                                                                              \
+    __device__ __forceinline__ static void run(const void *p, AccessBits<8> &r) {                  \
+      asm volatile("ld.global" modifier ".v2.u32 {%0, %1}, [%2];"                                  \
+                   : "=r"(r.words[0]), "=r"(r.words[1])                                            \
+                   : "l"(p)                                                                        \
+                   : "memory");                                                                    \
+    }                                                                                              \
+    __device__ __forceinline__ static void run(const void *p, AccessBits<16> &r) {                 \
+      asm volatile("ld.global" modifier ".v4.u32 {%0, %1, %2, %3}, [%4];"                          \
+                   : "=r"(r.words[0]), "=r"(r.words[1]), "=r"(r.words[2]), "=r"(r.words[3])        \
+                   : "l"(p)                                                                        \
+                   : "memory");                                                                    \
+    }                                                                                              \
+  }
+
+template <Cache Policy> struct LoadAccess;
+SMELT_LOAD_ACCESS(Cache::kConstant, ".nc");
+SMELT_LOAD_ACCESS(Cache::kStreaming, ".cs");
+#undef SMELT_LOAD_ACCESS
+
+/// W consecutive elements as they are stored.
+template <int W, Cache Policy = Cache::kNormal, class T>
+__device__ __forceinline__ Vector<T, W> loadVector(const T *p) {
+  if constexpr (Policy == Cache::kNormal) {
+    return *reinterpret_cast<const Vector<T, W> *>(p);
+  } else {
+    constexpr int kAccess = vectorAlignment(W * sizeof(T));
+    constexpr int kCount = W * sizeof(T) / kAccess;
+    union Registers {
+      AccessBits<kAccess> bits[kCount];
+      Vector<T, W> vector;
+      __device__ __forceinline__ Registers() {}
+    } registers;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      LoadAccess<Policy>::run(reinterpret_cast<const char *>(p) + i * kAccess, registers.bits[i]);
+    return registers.vector;
+  }
+}
+
+/// Stores W consecutive elements as they are; `kStreaming` marks the lines as evicted first.
+template <int W, Cache Policy = Cache::kNormal, class T>
+__device__ __forceinline__ void storeVector(T *p, const Vector<T, W> &vector) {
+  static_assert(Policy != Cache::kConstant, "constants are not stored to");
+  constexpr int kAccess = vectorAlignment(W * sizeof(T));
+  if constexpr (Policy == Cache::kNormal || kAccess < 4) {
+    *reinterpret_cast<Vector<T, W> *>(p) = vector;
+  } else {
+    union Registers {
+      AccessBits<kAccess> bits[W * sizeof(T) / kAccess];
+      Vector<T, W> vector;
+      __device__ __forceinline__ Registers() {}
+    } registers;
+    registers.vector = vector;
+#pragma unroll
+    for (int i = 0; i < int(W * sizeof(T)) / kAccess; ++i) {
+      void *address = reinterpret_cast<char *>(p) + i * kAccess;
+      const auto &words = registers.bits[i].words;
+      if constexpr (kAccess == 4)
+        asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(address), "r"(words[0]) : "memory");
+      else if constexpr (kAccess == 8)
+        asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(words[0]),
+                     "r"(words[1])
+                     : "memory");
+      else
+        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words[0]),
+                     "r"(words[1]), "r"(words[2]), "r"(words[3])
+                     : "memory");
+    }
+  }
+}
+
+/// Rounds W values to storage; pairs of 16-bit floats take one instruction.
+template <class T, int W, class C> __device__ __forceinline__ Vector<T, W> pack(const C (&in)[W]) {
+  Vector<T, W> vector;
+  if constexpr (kIsHalfWidth<T> && kIsSame<C, float> && W % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < W; i += 2) {
+      uint32_t pair = packPair<T>(in[i], in[i + 1]);
+      vector[i].bits = static_cast<uint16_t>(pair);
+      vector[i + 1].bits = static_cast<uint16_t>(pair >> 16);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < W; ++i)
+      vector[i] = convert<T>(in[i]);
+  }
+  return vector;
+}
+
+/// Converts W stored elements for computation.
+template <int W, class T, class C>
+__device__ __forceinline__ void unpack(const Vector<T, W> &vector, C (&out)[W]) {
+#pragma unroll
+  for (int i = 0; i < W; ++i)
+    out[i] = convert<C>(vector[i]);
+}
+
+/// Loads W consecutive elements and converts them, usually to float.
+template <int W, Cache Policy = Cache::kNormal, class T, class C>
+__device__ __forceinline__ void load(const T *p, C (&out)[W]) {
+  unpack<W>(loadVector<W, Policy>(p), out);
+}
+
+/// Converts W values and stores them.
+template <int W, Cache Policy = Cache::kNormal, class T, class C>
+__device__ __forceinline__ void store(T *p, const C (&in)[W]) {
+  storeVector<W, Policy>(p, pack<T, W>(in));
+}
+
+} // namespace smelt
