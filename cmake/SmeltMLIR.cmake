@@ -1,0 +1,53 @@
+# MLIR and LLVM from Debian's packages, linked statically.
+#
+# Debian's MLIR targets name the LLVM shared library. Each MLIR target's link to `LLVM` is replaced by
+# LLVM's component archives, so that the tools need nothing but libc and libm at run time.
+
+set(SMELT_LLVM_DIR /usr/lib/llvm-22 CACHE PATH "Root of the LLVM and MLIR installation")
+find_package(LLVM 22.1 REQUIRED CONFIG PATHS ${SMELT_LLVM_DIR}/lib/cmake/llvm NO_DEFAULT_PATH)
+find_package(MLIR REQUIRED CONFIG PATHS ${SMELT_LLVM_DIR}/lib/cmake/mlir NO_DEFAULT_PATH)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+llvm_map_components_to_libnames(SMELT_LLVM_LIBRARIES Support Core TargetParser Demangle BinaryFormat Remarks)
+get_property(mlir_targets DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} PROPERTY IMPORTED_TARGETS)
+foreach(target IN LISTS mlir_targets)
+  get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+  if(links MATCHES "(^|;)LLVM(;|$)")
+    list(REMOVE_ITEM links LLVM)
+    set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${links};${SMELT_LLVM_LIBRARIES}")
+  endif()
+endforeach()
+
+# Headers of MLIR are heavy: every MLIR-facing folder reuses this precompiled header.
+set(SMELT_MLIR_PRECOMPILED
+    <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/BuiltinAttributes.h>
+    <mlir/IR/Dialect.h> <mlir/IR/OpDefinition.h> <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h>
+    <mlir/IR/MLIRContext.h> <mlir/IR/Matchers.h> <mlir/Interfaces/InferTypeOpInterface.h>
+    <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Bytecode/BytecodeOpInterface.h>
+    <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h>
+    <llvm/ADT/TypeSwitch.h> <llvm/ADT/StringExtras.h> <llvm/ADT/DenseMap.h>
+    <functional> <map> <memory> <optional> <string> <vector>)
+
+# smelt_mlir_library(name SOURCES ... LINK ...): a folder's library that includes MLIR.
+function(smelt_mlir_library name)
+  smelt_library(${name} ${ARGN})
+  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_precompile_headers(${name} REUSE_FROM smelt_mlir_headers)
+endfunction()
+
+# One object library owns the precompiled header and its compile options.
+file(WRITE ${PROJECT_BINARY_DIR}/mlir_headers.cpp "// Owns the precompiled MLIR headers.\n")
+add_library(smelt_mlir_headers STATIC ${PROJECT_BINARY_DIR}/mlir_headers.cpp)
+target_include_directories(smelt_mlir_headers PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_include_directories(smelt_mlir_headers SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_compile_options(smelt_mlir_headers PRIVATE ${SMELT_WARNINGS})
+target_precompile_headers(smelt_mlir_headers PRIVATE ${SMELT_MLIR_PRECOMPILED})
+
+# LLVMSupport's own dependencies: the static archives of zlib and zstd, and no Z3 (nothing here uses LLVM's solver).
+get_target_property(support_links LLVMSupport INTERFACE_LINK_LIBRARIES)
+list(FILTER support_links EXCLUDE REGEX "z3|Z3|ZLIB|zstd")
+set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${support_links};-l:libz.a;-l:libzstd.a;-ldl")
+add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)

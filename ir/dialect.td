@@ -1,0 +1,104 @@
+// The `smelt` dialect, its tensor type and its attributes.
+#ifndef SMELT_DIALECT_TD
+#define SMELT_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def Smelt_Dialect : Dialect {
+  let name = "smelt";
+  let cppNamespace = "::smelt";
+  let summary = "Tensor programs with symbolic dimensions";
+  let description = [{
+    Named tensor ops with opset-free meaning, dimensions that are symbolic and carried in the types,
+    and `smelt.fusion`, whose region holds the very ops that one kernel replaces.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Smelt_Type<string typeName, string typeMnemonic> : TypeDef<Smelt_Dialect, typeName> {
+  let mnemonic = typeMnemonic;
+}
+
+class Smelt_Attr<string attrName, string attrMnemonic> : AttrDef<Smelt_Dialect, attrName> {
+  let mnemonic = attrMnemonic;
+}
+
+def Smelt_DimAttr : Smelt_Attr<"Dim", "dim"> {
+  let summary = "A dimension: a polynomial over size symbols with integer coefficients";
+  let description = [{
+    The canonical form behind `smelt::Dim` (ir/dim.h). Term i is `coefficients[i]` times the product of
+    the atoms of `monomials[i]`. An atom is a symbol (StringAttr) or a `#smelt.dim_call`.
+    Printed as an expression: `#smelt.dim<batch*seq + 1>`.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$coefficients,
+                        ArrayRefParameter<"::mlir::ArrayAttr">:$monomials);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Smelt_DimCallAttr : Smelt_Attr<"DimCall", "dim_call"> {
+  let summary = "An atom of a dimension that is not a symbol: floordiv, ceildiv, mod, min or max";
+  let parameters = (ins StringRefParameter<>:$function, "::mlir::Attribute":$lhs, "::mlir::Attribute":$rhs);
+  let assemblyFormat = "`<` $function `,` $lhs `,` $rhs `>`";
+}
+
+def Smelt_SourceAttr : Smelt_Attr<"Source", "source"> {
+  let summary = "Where a weight's bytes lie";
+  let description = [{
+    `file` is a file name relative to the model's folder, `offset` and `length` a range of bytes in it;
+    `hash` is the hexadecimal XXH3-128 of those bytes, empty where the bytes are not there (structure-only models).
+  }];
+  let parameters = (ins StringRefParameter<>:$file, "uint64_t":$offset, "uint64_t":$length,
+                        StringRefParameter<>:$hash);
+  let assemblyFormat = "`<` $file `,` $offset `,` $length `,` $hash `>`";
+}
+
+def Smelt_TensorType : Smelt_Type<"Tensor", "tensor"> {
+  let summary = "A ranked tensor with symbolic dimensions, row-major and contiguous";
+  let description = "`!smelt.tensor<[batch, seq, 768], f16>`; a dimension is any `Dim` expression.";
+  let parameters = (ins ArrayRefParameter<"::smelt::DimAttr">:$dims, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<::smelt::Dim>":$shape, "::mlir::Type":$elementType)>
+  ];
+  let extraClassDeclaration = [{
+    unsigned getRank() const { return getDims().size(); }
+    Dim getDim(unsigned axis) const { return Dim(getDims()[axis]); }
+    ::llvm::SmallVector<Dim> getShape() const;
+    /// Product of all dimensions; 1 for a scalar.
+    Dim getNumElements() const;
+    /// All dimensions are constants.
+    bool isStatic() const;
+    /// The constant shape; isStatic() must hold.
+    ::llvm::SmallVector<int64_t> getStaticShape() const;
+    TensorType withShape(::llvm::ArrayRef<Dim> shape) const { return get(shape, getElementType()); }
+    TensorType withElementType(::mlir::Type type) const { return get(getShape(), type); }
+  }];
+}
+
+def Smelt_ReductionKind : I32EnumAttr<"ReductionKind", "What a reduction computes", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"max", 2>,
+    I32EnumAttrCase<"min", 3>, I32EnumAttrCase<"prod", 4>]> {
+  let cppNamespace = "::smelt";
+  let genSpecializedAttr = 0;
+}
+def Smelt_ReductionKindAttr : EnumAttr<Smelt_Dialect, Smelt_ReductionKind, "reduction"> {
+  let assemblyFormat = "$value";
+}
+
+def Smelt_FusionKind : I32EnumAttr<"FusionKind", "Which family of kernel runs a fusion", [
+    I32EnumAttrCase<"pointwise", 0>, I32EnumAttrCase<"rowwise", 1>, I32EnumAttrCase<"gemm", 2>,
+    I32EnumAttrCase<"attention", 3>, I32EnumAttrCase<"conv", 4>, I32EnumAttrCase<"gather", 5>,
+    I32EnumAttrCase<"generic", 6>]> {
+  let cppNamespace = "::smelt";
+  let genSpecializedAttr = 0;
+}
+def Smelt_FusionKindAttr : EnumAttr<Smelt_Dialect, Smelt_FusionKind, "kind"> {
+  let assemblyFormat = "$value";
+}
+
+#endif

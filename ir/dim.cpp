@@ -1,0 +1,411 @@
+#include "ir/dim.h"
+
+#include "ir/dialect.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace smelt {
+
+namespace {
+
+using Term = Dim::Term;
+
+std::string atomText(Attribute atom) {
+  if (auto symbol = dyn_cast<StringAttr>(atom))
+    return symbol.getValue().str();
+  auto call = cast<DimCallAttr>(atom);
+  return call.getFunction().str() + "(" + Dim(cast<DimAttr>(call.getLhs())).toString() + ", " +
+         Dim(cast<DimAttr>(call.getRhs())).toString() + ")";
+}
+
+/// The order of the canonical form: by text, so that it does not depend on addresses.
+bool atomLess(Attribute a, Attribute b) { return a != b && atomText(a) < atomText(b); }
+
+bool atomsLess(ArrayRef<Attribute> a, ArrayRef<Attribute> b) {
+  // Longer products first, so that the constant term comes last.
+  if (a.size() != b.size())
+    return a.size() > b.size();
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), atomLess);
+}
+
+int64_t floorDivide(int64_t a, int64_t b) {
+  int64_t quotient = a / b;
+  return a % b != 0 && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+Dim makeCall(MLIRContext *context, StringRef function, Dim lhs, Dim rhs) {
+  auto call = DimCallAttr::get(context, function, lhs.getAttribute(), rhs.getAttribute());
+  return Dim::fromTerms(context, {{1, {call}}});
+}
+
+/// `atoms` without the factors of `divisor`; none where one is missing.
+std::optional<SmallVector<Attribute, 2>> divideAtoms(ArrayRef<Attribute> atoms, ArrayRef<Attribute> divisor) {
+  SmallVector<Attribute, 2> rest(atoms);
+  for (Attribute atom : divisor) {
+    auto *found = llvm::find(rest, atom);
+    if (found == rest.end())
+      return std::nullopt;
+    rest.erase(found);
+  }
+  return rest;
+}
+
+/// Splits `value` into quotient * divisor + remainder where each term of the remainder cannot be divided.
+std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
+  MLIRContext *context = value.getContext();
+  Dim quotient = Dim::constant(context, 0), remainder = value;
+  Term leading = divisor.getTerms().front();
+  // A multi-term divisor is divided by its leading term, as in polynomial long division.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Term &term : remainder.getTerms()) {
+      auto rest = divideAtoms(term.atoms, leading.atoms);
+      if (!rest || term.coefficient % leading.coefficient != 0)
+        continue;
+      Dim factor = Dim::fromTerms(context, {{term.coefficient / leading.coefficient, *rest}});
+      Dim next = remainder - factor * divisor;
+      if (divisor.getTerms().size() > 1 && next.getTerms().size() > remainder.getTerms().size())
+        continue;
+      quotient = quotient + factor;
+      remainder = next;
+      changed = true;
+      break;
+    }
+  }
+  return {quotient, remainder};
+}
+
+/// A lower bound: `dim` with every product replaced by the least value that it takes, as a polynomial in t = size - 1.
+Dim lowerBound(Dim dim, const Bounds &bounds) {
+  MLIRContext *context = dim.getContext();
+  Dim total = Dim::constant(context, 0);
+  for (const Term &term : dim.getTerms()) {
+    Dim product = Dim::constant(context, term.coefficient);
+    for (Attribute atom : term.atoms) {
+      auto symbol = dyn_cast<StringAttr>(atom);
+      auto bound = symbol ? bounds.find(symbol.getValue()) : bounds.end();
+      if (bound == bounds.end())
+        product = product * Dim::fromTerms(context, {{1, {atom}}});
+      else if (term.coefficient > 0)
+        product = Dim::constant(context, 0);
+      else
+        product = product * (bound->second - 1);
+    }
+    total = total + product;
+  }
+  return total;
+}
+
+} // namespace
+
+Dim::Dim(DimAttr attr) : attribute(attr) {}
+
+DimAttr Dim::getAttribute() const { return cast_or_null<DimAttr>(attribute); }
+
+Dim Dim::constant(MLIRContext *context, int64_t value) { return fromTerms(context, {{value, {}}}); }
+
+Dim Dim::symbol(MLIRContext *context, StringRef name) {
+  return fromTerms(context, {{1, {StringAttr::get(context, name)}}});
+}
+
+SmallVector<Dim::Term> Dim::getTerms() const {
+  SmallVector<Term> terms;
+  DimAttr attr = getAttribute();
+  for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials()))
+    terms.push_back({coefficient, SmallVector<Attribute, 2>(monomial.begin(), monomial.end())});
+  return terms;
+}
+
+Dim Dim::fromTerms(MLIRContext *context, SmallVector<Term> terms) {
+  for (Term &term : terms)
+    llvm::sort(term.atoms, atomLess);
+  llvm::sort(terms, [](const Term &a, const Term &b) { return atomsLess(a.atoms, b.atoms); });
+  SmallVector<int64_t> coefficients;
+  SmallVector<ArrayAttr> monomials;
+  for (const Term &term : terms) {
+    auto monomial = ArrayAttr::get(context, term.atoms);
+    if (!monomials.empty() && monomials.back() == monomial)
+      coefficients.back() = static_cast<int64_t>(static_cast<uint64_t>(coefficients.back()) +
+                                                 static_cast<uint64_t>(term.coefficient));
+    else
+      coefficients.push_back(term.coefficient), monomials.push_back(monomial);
+    if (coefficients.back() == 0)
+      coefficients.pop_back(), monomials.pop_back();
+  }
+  if (coefficients.empty())
+    coefficients.push_back(0), monomials.push_back(ArrayAttr::get(context, {}));
+  return Dim(DimAttr::get(context, coefficients, monomials));
+}
+
+std::optional<int64_t> Dim::asConstant() const {
+  if (!attribute)
+    return std::nullopt;
+  DimAttr attr = getAttribute();
+  if (attr.getMonomials().size() != 1 || !attr.getMonomials()[0].empty())
+    return std::nullopt;
+  return attr.getCoefficients()[0];
+}
+
+std::optional<StringRef> Dim::asSymbol() const {
+  DimAttr attr = getAttribute();
+  if (attr.getMonomials().size() != 1 || attr.getCoefficients()[0] != 1 || attr.getMonomials()[0].size() != 1)
+    return std::nullopt;
+  auto symbol = dyn_cast<StringAttr>(attr.getMonomials()[0][0]);
+  return symbol ? std::optional<StringRef>(symbol.getValue()) : std::nullopt;
+}
+
+Dim Dim::operator+(Dim other) const {
+  SmallVector<Term> terms = getTerms();
+  llvm::append_range(terms, other.getTerms());
+  return fromTerms(getContext(), std::move(terms));
+}
+
+Dim Dim::operator-(Dim other) const { return *this + other * constant(getContext(), -1); }
+
+Dim Dim::operator*(Dim other) const {
+  SmallVector<Term> terms;
+  for (const Term &a : getTerms()) {
+    for (const Term &b : other.getTerms()) {
+      Term product{static_cast<int64_t>(static_cast<uint64_t>(a.coefficient) * static_cast<uint64_t>(b.coefficient)), a.atoms};
+      product.atoms.append(b.atoms.begin(), b.atoms.end());
+      terms.push_back(std::move(product));
+    }
+  }
+  return fromTerms(getContext(), std::move(terms));
+}
+
+std::optional<Dim> Dim::exactDiv(Dim divisor) const {
+  if (divisor.isConstant(0))
+    return std::nullopt;
+  auto [quotient, remainder] = divideTerms(*this, divisor);
+  return remainder.isConstant(0) ? std::optional<Dim>(quotient) : std::nullopt;
+}
+
+Dim Dim::floorDiv(Dim divisor, const Bounds &bounds) const {
+  auto a = asConstant(), b = divisor.asConstant();
+  if (a && b && *b != 0 && *b != -1)
+    return constant(getContext(), floorDivide(*a, *b));
+  if (b == 1)
+    return *this;
+  if (b == 0)
+    return makeCall(getContext(), "floordiv", *this, divisor);
+  auto [quotient, remainder] = divideTerms(*this, divisor);
+  if (remainder.isConstant(0))
+    return quotient;
+  bool small = remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
+  return small ? quotient : quotient + makeCall(getContext(), "floordiv", remainder, divisor);
+}
+
+Dim Dim::mod(Dim divisor, const Bounds &bounds) const {
+  auto a = asConstant(), b = divisor.asConstant();
+  if (b == 0)
+    return makeCall(getContext(), "mod", *this, divisor);
+  if (a && b && *b != -1)
+    return constant(getContext(), *a - *b * floorDivide(*a, *b));
+  Dim remainder = divideTerms(*this, divisor).second;
+  if (remainder.isConstant(0))
+    return remainder;
+  bool small = remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
+  return small ? remainder : makeCall(getContext(), "mod", remainder, divisor);
+}
+
+Dim Dim::ceilDiv(Dim divisor) const {
+  if (std::optional<Dim> exact = exactDiv(divisor))
+    return *exact;
+  auto a = asConstant(), b = divisor.asConstant();
+  if (a && b && *b > 0)
+    return constant(getContext(), -floorDivide(-*a, *b));
+  return makeCall(getContext(), "ceildiv", *this, divisor);
+}
+
+Dim Dim::min(Dim other) const {
+  if (isKnownLessEqual(other))
+    return *this;
+  if (other.isKnownLessEqual(*this))
+    return other;
+  return toString() < other.toString() ? makeCall(getContext(), "min", *this, other)
+                                       : makeCall(getContext(), "min", other, *this);
+}
+
+Dim Dim::max(Dim other) const {
+  if (isKnownLessEqual(other))
+    return other;
+  if (other.isKnownLessEqual(*this))
+    return *this;
+  return toString() < other.toString() ? makeCall(getContext(), "max", *this, other)
+                                       : makeCall(getContext(), "max", other, *this);
+}
+
+bool Dim::isKnownNonNegative(const Bounds &bounds) const {
+  Dim bound = bounds.empty() ? *this : lowerBound(*this, bounds);
+  // With size = 1 + t every t >= 0: non-negative coefficients in t prove the claim.
+  Dim shifted = bound.replace([&](StringRef name) { return symbol(getContext(), name) + 1; });
+  return llvm::all_of(shifted.getTerms(), [&](const Term &term) {
+    if (term.coefficient >= 0)
+      return llvm::all_of(term.atoms, [&](Attribute atom) {
+        auto call = dyn_cast<DimCallAttr>(atom);
+        return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
+                         Dim(cast<DimAttr>(call.getRhs())).isKnownNonNegative(bounds));
+      });
+    return false;
+  });
+}
+
+std::optional<int64_t> Dim::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
+  auto evaluateAtom = [&](Attribute atom) -> std::optional<int64_t> {
+    if (auto symbol = dyn_cast<StringAttr>(atom))
+      return lookup(symbol.getValue());
+    auto call = cast<DimCallAttr>(atom);
+    auto a = Dim(cast<DimAttr>(call.getLhs())).evaluate(lookup), b = Dim(cast<DimAttr>(call.getRhs())).evaluate(lookup);
+    if (!a || !b)
+      return std::nullopt;
+    StringRef function = call.getFunction();
+    if (function == "min" || function == "max")
+      return function == "min" ? std::min(*a, *b) : std::max(*a, *b);
+    if (*b == 0 || (*b == -1 && *a == std::numeric_limits<int64_t>::min()))
+      return std::nullopt;
+    int64_t quotient = floorDivide(*a, *b);
+    if (function == "floordiv")
+      return quotient;
+    return function == "mod" ? *a - *b * quotient : quotient + (*a % *b != 0);
+  };
+  int64_t total = 0;
+  for (const Term &term : getTerms()) {
+    int64_t product = term.coefficient;
+    for (Attribute atom : term.atoms) {
+      auto value = evaluateAtom(atom);
+      if (!value || __builtin_mul_overflow(product, *value, &product))
+        return std::nullopt;
+    }
+    if (__builtin_add_overflow(total, product, &total))
+      return std::nullopt;
+  }
+  return total;
+}
+
+Dim Dim::replace(llvm::function_ref<Dim(StringRef)> lookup, const Bounds &bounds) const {
+  MLIRContext *context = getContext();
+  auto replaceAtom = [&](Attribute atom) -> Dim {
+    if (auto name = dyn_cast<StringAttr>(atom)) {
+      Dim replacement = lookup(name.getValue());
+      return replacement ? replacement : symbol(context, name.getValue());
+    }
+    auto call = cast<DimCallAttr>(atom);
+    Dim a = Dim(cast<DimAttr>(call.getLhs())).replace(lookup, bounds);
+    Dim b = Dim(cast<DimAttr>(call.getRhs())).replace(lookup, bounds);
+    StringRef function = call.getFunction();
+    if (function == "floordiv")
+      return a.floorDiv(b, bounds);
+    if (function == "mod")
+      return a.mod(b, bounds);
+    if (function == "ceildiv")
+      return a.ceilDiv(b);
+    return function == "min" ? a.min(b) : a.max(b);
+  };
+  Dim total = constant(context, 0);
+  for (const Term &term : getTerms()) {
+    Dim product = constant(context, term.coefficient);
+    for (Attribute atom : term.atoms)
+      product = product * replaceAtom(atom);
+    total = total + product;
+  }
+  return total;
+}
+
+void Dim::forEachSymbol(llvm::function_ref<void(StringRef)> visit) const {
+  for (const Term &term : getTerms()) {
+    for (Attribute atom : term.atoms) {
+      if (auto name = dyn_cast<StringAttr>(atom)) {
+        visit(name.getValue());
+        continue;
+      }
+      auto call = cast<DimCallAttr>(atom);
+      Dim(cast<DimAttr>(call.getLhs())).forEachSymbol(visit);
+      Dim(cast<DimAttr>(call.getRhs())).forEachSymbol(visit);
+    }
+  }
+}
+
+std::string Dim::toString() const {
+  std::string text;
+  for (const Term &term : getTerms()) {
+    bool negative = term.coefficient < 0;
+    uint64_t magnitude = negative ? -static_cast<uint64_t>(term.coefficient) : term.coefficient;
+    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    bool showCoefficient = magnitude != 1 || term.atoms.empty();
+    if (showCoefficient)
+      text += std::to_string(magnitude);
+    for (auto [index, atom] : llvm::enumerate(term.atoms))
+      text += (index || showCoefficient ? "*" : "") + atomText(atom);
+  }
+  return text;
+}
+
+llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, Dim dim) { return stream << dim.toString(); }
+
+namespace {
+
+/// factor := integer | symbol | function(expression, expression)
+FailureOr<Dim> parseFactor(AsmParser &parser) {
+  MLIRContext *context = parser.getContext();
+  int64_t value;
+  OptionalParseResult integer = parser.parseOptionalInteger(value);
+  if (integer.has_value())
+    return failed(*integer) ? FailureOr<Dim>(failure()) : Dim::constant(context, value);
+  StringRef name;
+  llvm::SMLoc location = parser.getCurrentLocation();
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  if (failed(parser.parseOptionalLParen()))
+    return Dim::symbol(context, name);
+  FailureOr<Dim> lhs = parseDim(parser);
+  if (failed(lhs) || failed(parser.parseComma()))
+    return failure();
+  FailureOr<Dim> rhs = parseDim(parser);
+  if (failed(rhs) || failed(parser.parseRParen()))
+    return failure();
+  if (name == "floordiv")
+    return lhs->floorDiv(*rhs);
+  if (name == "mod")
+    return lhs->mod(*rhs);
+  if (name == "ceildiv")
+    return lhs->ceilDiv(*rhs);
+  if (name == "min" || name == "max")
+    return name == "min" ? lhs->min(*rhs) : lhs->max(*rhs);
+  return parser.emitError(location) << "unknown dimension function '" << name << "'", failure();
+}
+
+FailureOr<Dim> parseProduct(AsmParser &parser) {
+  FailureOr<Dim> product = parseFactor(parser);
+  while (succeeded(product) && succeeded(parser.parseOptionalStar())) {
+    FailureOr<Dim> factor = parseFactor(parser);
+    if (failed(factor))
+      return failure();
+    product = *product * *factor;
+  }
+  return product;
+}
+
+} // namespace
+
+FailureOr<Dim> parseDim(AsmParser &parser) {
+  bool negative = succeeded(parser.parseOptionalMinus());
+  FailureOr<Dim> sum = parseProduct(parser);
+  if (failed(sum))
+    return failure();
+  if (negative)
+    sum = *sum * -1;
+  while (true) {
+    bool plus = succeeded(parser.parseOptionalPlus());
+    if (!plus && failed(parser.parseOptionalMinus()))
+      return sum;
+    FailureOr<Dim> term = parseProduct(parser);
+    if (failed(term))
+      return failure();
+    sum = plus ? *sum + *term : *sum - *term;
+  }
+}
+
+} // namespace smelt
