@@ -40,6 +40,9 @@ inline constexpr uint64_t kSectionBytes = 64; ///< alignment of every other sect
 inline constexpr uint64_t kWeightBytes =
     256; ///< alignment of a weight within its section, and of arena slots
 
+/// Values that a dim's program may hold at once.
+inline constexpr size_t kMaxDimStack = 64;
+
 enum class SectionType : uint32_t { kMetadata = 1, kCubins = 2, kSources = 3, kWeights = 4 };
 inline constexpr uint32_t kSectionCount = 4;
 

@@ -1,0 +1,123 @@
+#include "codegen/output_file.h"
+
+#include "runtime/text.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace smelt::codegen {
+
+static constexpr size_t kPendingBytes = 1 << 20;
+static constexpr int kMaxNameAttempts = 1000;
+
+Result<OutputFile> OutputFile::create(const std::string &path) {
+  int error = 0;
+  for (int attempt = 0; attempt < kMaxNameAttempts; ++attempt) {
+    std::string temporaryPath = joinText(path, ".", getpid(), ".", attempt, ".tmp");
+    int descriptor = open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0)
+      return OutputFile(path, std::move(temporaryPath), descriptor);
+    error = errno;
+    if (error != EEXIST && error != EINTR)
+      break;
+  }
+  return Status(StatusCode::kResources,
+                joinText(path, ": cannot create a file in its folder: ", std::strerror(error)));
+}
+
+OutputFile::OutputFile(std::string path, std::string temporaryPath, int descriptor)
+    : path(std::move(path)), temporaryPath(std::move(temporaryPath)), descriptor(descriptor) {
+  pending.reserve(kPendingBytes);
+}
+
+OutputFile::OutputFile(OutputFile &&other) noexcept
+    : path(std::move(other.path)), temporaryPath(std::exchange(other.temporaryPath, {})),
+      descriptor(std::exchange(other.descriptor, -1)), pending(std::move(other.pending)),
+      flushedBytes(other.flushedBytes) {}
+
+OutputFile::~OutputFile() {
+  if (descriptor >= 0)
+    close(descriptor);
+  if (!temporaryPath.empty())
+    unlink(temporaryPath.c_str());
+}
+
+Status OutputFile::failure(const char *action, int error) const {
+  return Status(
+      StatusCode::kResources,
+      joinText(path, ": ", action, " failed: ", std::strerror(error), "; nothing was left behind"));
+}
+
+Status OutputFile::writeAt(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return failure("writing", written < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Status OutputFile::flush() {
+  SMELT_RETURN_IF_ERROR(writeAt(flushedBytes, pending));
+  flushedBytes += pending.size();
+  pending.clear();
+  return {};
+}
+
+Status OutputFile::append(std::span<const std::byte> bytes) {
+  if (pending.size() + bytes.size() > kPendingBytes)
+    SMELT_RETURN_IF_ERROR(flush());
+  if (bytes.size() <= kPendingBytes) {
+    pending.insert(pending.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+  SMELT_RETURN_IF_ERROR(writeAt(flushedBytes, bytes));
+  flushedBytes += bytes.size();
+  return {};
+}
+
+Status OutputFile::appendZeros(uint64_t count) {
+  static constexpr std::byte kZeros[4096] = {};
+  for (; count > sizeof(kZeros); count -= sizeof(kZeros))
+    SMELT_RETURN_IF_ERROR(append(kZeros));
+  return append(std::span(kZeros).first(count));
+}
+
+Status OutputFile::overwrite(uint64_t offset, std::span<const std::byte> bytes) {
+  SMELT_RETURN_IF_ERROR(flush());
+  return writeAt(offset, bytes);
+}
+
+/// Makes a rename in the folder of `path` durable. Not every file system can; the plan is whole
+/// either way.
+static void flushFolderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+Status OutputFile::publish() {
+  SMELT_RETURN_IF_ERROR(flush());
+  if (fsync(descriptor) != 0)
+    return failure("flushing to the disk", errno);
+  if (close(std::exchange(descriptor, -1)) != 0)
+    return failure("closing", errno);
+  if (rename(temporaryPath.c_str(), path.c_str()) != 0)
+    return failure("renaming the finished file", errno);
+  temporaryPath.clear();
+  flushFolderOf(path);
+  return {};
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,46 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include "runtime/status.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace smelt::codegen {
+
+/// A temporary file in the folder of `path` that publish() renames to `path`; removed when it was
+/// not published. Failures have the code kResources and name the path and the cause.
+class OutputFile {
+public:
+  static Result<OutputFile> create(const std::string &path);
+
+  OutputFile(OutputFile &&other) noexcept;
+  OutputFile &operator=(OutputFile &&) = delete;
+  ~OutputFile();
+
+  /// Appends; small pieces are gathered into large writes.
+  Status append(std::span<const std::byte> bytes);
+  Status appendZeros(uint64_t count);
+  /// Replaces bytes that were appended before.
+  Status overwrite(uint64_t offset, std::span<const std::byte> bytes);
+  /// Bytes appended so far.
+  uint64_t size() const { return flushedBytes + pending.size(); }
+  /// Flushes to the disk and renames to the final path.
+  Status publish();
+
+private:
+  OutputFile(std::string path, std::string temporaryPath, int descriptor);
+  Status flush();
+  Status writeAt(uint64_t offset, std::span<const std::byte> bytes);
+  Status failure(const char *action, int error) const;
+
+  std::string path;
+  std::string temporaryPath;
+  int descriptor;
+  std::vector<std::byte> pending;
+  uint64_t flushedBytes = 0;
+};
+
+} // namespace smelt::codegen

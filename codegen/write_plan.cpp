@@ -1,0 +1,228 @@
+#include "codegen/write_plan.h"
+
+#include "codegen/output_file.h"
+#include "runtime/checked_math.h"
+#include "runtime/checksum.h"
+#include "runtime/text.h"
+#include "runtime/verify_metadata.h"
+
+#include <map>
+
+namespace smelt::codegen {
+
+namespace {
+
+/// Where each byte range of one section goes, before anything is written.
+class SectionLayout {
+public:
+  explicit SectionLayout(uint64_t alignment) : alignment(alignment) {}
+
+  /// False when the section would exceed 64 bits.
+  bool place(uint64_t bytes, plan::Range &range) {
+    std::optional<uint64_t> offset = checkedAlign(size, alignment);
+    std::optional<uint64_t> end = offset ? checkedAdd(*offset, bytes) : std::nullopt;
+    if (!end)
+      return false;
+    range = plan::Range(*offset, bytes);
+    size = *end;
+    return true;
+  }
+
+  uint64_t bytes() const { return size; }
+
+private:
+  uint64_t alignment;
+  uint64_t size = 0;
+};
+
+Status internalError(const std::string &message) {
+  return Status(StatusCode::kInternal, "writing the plan: " + message);
+}
+
+std::span<const std::byte> bytesOf(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+template <typename T> std::span<const std::byte> bytesOfObject(const T &object) {
+  return std::as_bytes(std::span(&object, 1));
+}
+
+/// Writes the sections one behind the other and remembers what their table says of them.
+class SectionWriter {
+public:
+  explicit SectionWriter(OutputFile &file) : file(file) {}
+
+  Status begin(plan::SectionType type, uint64_t alignment) {
+    uint64_t offset = *checkedAlign(file.size(), alignment);
+    SMELT_RETURN_IF_ERROR(file.appendZeros(offset - file.size()));
+    entry = plan::SectionEntry{type, 0, offset, 0, alignment, {}};
+    checksum = ChecksumStream();
+    return {};
+  }
+
+  Status append(std::span<const std::byte> bytes) {
+    checksum.add(bytes);
+    entry.size += bytes.size();
+    return file.append(bytes);
+  }
+
+  /// Fills with zeros up to `offset` from the start of the section.
+  Status padTo(uint64_t offset) {
+    static constexpr std::byte kZeros[plan::kWeightBytes] = {};
+    return append(std::span(kZeros).first(offset - entry.size));
+  }
+
+  void end() {
+    entry.checksum = checksum.result();
+    table.push_back(entry);
+  }
+
+  uint64_t sectionBytes() const { return entry.size; }
+  const std::vector<plan::SectionEntry> &sectionTable() const { return table; }
+
+private:
+  OutputFile &file;
+  plan::SectionEntry entry{};
+  ChecksumStream checksum;
+  std::vector<plan::SectionEntry> table;
+};
+
+class PlanWriter {
+public:
+  explicit PlanWriter(PlanContents &contents) : contents(contents) {}
+
+  Status write(const std::string &path) {
+    SMELT_RETURN_IF_ERROR(placeModules());
+    SMELT_RETURN_IF_ERROR(placeWeights());
+    SMELT_RETURN_IF_ERROR(checkMetadata());
+    SMELT_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+    SMELT_RETURN_IF_ERROR(writeSections(file));
+    return file.publish();
+  }
+
+private:
+  Status placeModules() {
+    size_t next = 0;
+    std::map<std::pair<const std::byte *, size_t>, plan::Range> placed;
+    for (auto &program : contents.metadata.programs)
+      for (auto &module : program->modules) {
+        if (next >= contents.cubins.size() || next >= contents.sources.size())
+          return internalError("there are more modules than cubins or sources");
+        std::span<const std::byte> cubin = contents.cubins[next];
+        auto [known, isNew] = placed.try_emplace({cubin.data(), cubin.size()});
+        if (isNew) {
+          storedCubins.push_back(cubin);
+          if (!cubins.place(cubin.size(), known->second))
+            return internalError("the cubins exceed 64 bits");
+        }
+        module->cubin = known->second;
+        if (!sources.place(contents.sources[next].size(), module->source))
+          return internalError("the sources exceed 64 bits");
+        ++next;
+      }
+    if (next != contents.cubins.size() || next != contents.sources.size())
+      return internalError("there are fewer modules than cubins or sources");
+    return {};
+  }
+
+  Status placeWeights() {
+    if (contents.metadata.weights.size() != contents.weights.size())
+      return internalError("the metadata's weights do not match the bytes given");
+    for (size_t i = 0; i < contents.weights.size(); ++i)
+      if (!weights.place(contents.weights[i].size, contents.metadata.weights[i]->data))
+        return internalError("the weights exceed 64 bits");
+    return {};
+  }
+
+  Status checkMetadata() const {
+    Status status =
+        verifyMetadata(contents.metadata, {cubins.bytes(), sources.bytes(), weights.bytes()});
+    return status.isOk() ? status : internalError(status.message());
+  }
+
+  Status writeSections(OutputFile &file) {
+    SMELT_RETURN_IF_ERROR(file.appendZeros(sizeof(plan::PlanHeader) +
+                                           plan::kSectionCount * sizeof(plan::SectionEntry)));
+    SectionWriter writer(file);
+    SMELT_RETURN_IF_ERROR(writeMetadata(writer));
+    SMELT_RETURN_IF_ERROR(writeCubins(writer));
+    SMELT_RETURN_IF_ERROR(writeSources(writer));
+    SMELT_RETURN_IF_ERROR(writeWeights(writer));
+    return writeHeader(file, writer.sectionTable());
+  }
+
+  Status writeMetadata(SectionWriter &writer) {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(plan::CreateMetadata(builder, &contents.metadata));
+    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kMetadata, plan::kSectionBytes));
+    SMELT_RETURN_IF_ERROR(
+        writer.append(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()))));
+    writer.end();
+    return {};
+  }
+
+  Status writeCubins(SectionWriter &writer) {
+    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kCubins, plan::kSectionBytes));
+    for (std::span<const std::byte> cubin : storedCubins) {
+      SMELT_RETURN_IF_ERROR(
+          writer.padTo(*checkedAlign(writer.sectionBytes(), plan::kSectionBytes)));
+      SMELT_RETURN_IF_ERROR(writer.append(cubin));
+    }
+    writer.end();
+    return {};
+  }
+
+  Status writeSources(SectionWriter &writer) {
+    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kSources, plan::kSectionBytes));
+    for (std::string_view source : contents.sources)
+      SMELT_RETURN_IF_ERROR(writer.append(bytesOf(source)));
+    writer.end();
+    return {};
+  }
+
+  Status writeWeights(SectionWriter &writer) {
+    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kWeights, plan::kPageBytes));
+    for (size_t i = 0; i < contents.weights.size(); ++i) {
+      const plan::WeightT &weight = *contents.metadata.weights[i];
+      SMELT_RETURN_IF_ERROR(writer.padTo(weight.data.offset()));
+      SMELT_RETURN_IF_ERROR(contents.weights[i].produce(
+          [&](std::span<const std::byte> piece) { return writer.append(piece); }));
+      if (writer.sectionBytes() != weight.data.offset() + weight.data.size())
+        return internalError("weight '" + weight.name + "' did not have the size it announced");
+    }
+    writer.end();
+    return {};
+  }
+
+  static Status writeHeader(OutputFile &file, const std::vector<plan::SectionEntry> &table) {
+    plan::PlanHeader header{};
+    std::copy(std::begin(plan::kMagic), std::end(plan::kMagic), header.magic);
+    header.formatMajor = plan::kFormatMajor;
+    header.formatMinor = plan::kFormatMinor;
+    header.sectionCount = plan::kSectionCount;
+    header.fileBytes = file.size();
+    header.tableChecksum = checksumOf(std::as_bytes(std::span(table)));
+    header.headerChecksum =
+        checksumOf(bytesOfObject(header).first(offsetof(plan::PlanHeader, headerChecksum)));
+    SMELT_RETURN_IF_ERROR(file.overwrite(0, bytesOfObject(header)));
+    return file.overwrite(sizeof(header), std::as_bytes(std::span(table)));
+  }
+
+  PlanContents &contents;
+  std::vector<std::span<const std::byte>> storedCubins;
+  SectionLayout cubins{plan::kSectionBytes};
+  SectionLayout sources{1};
+  SectionLayout weights{plan::kWeightBytes};
+};
+
+} // namespace
+
+WeightBytes WeightBytes::of(std::span<const std::byte> bytes) {
+  return {bytes.size(), [bytes](const ByteSink &sink) { return sink(bytes); }};
+}
+
+Status writePlan(const std::string &path, PlanContents &contents) {
+  return PlanWriter(contents).write(path);
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,47 @@
+// Writes a plan file (runtime/plan_format.h) from metadata, cubins, CUDA text and weights.
+#pragma once
+
+#include "runtime/plan_format.h"
+#include "runtime/status.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smelt::codegen {
+
+/// Takes the next piece of a weight.
+using ByteSink = std::function<Status(std::span<const std::byte>)>;
+
+/// The bytes of one weight, produced piece by piece while the plan is written, so that neither a
+/// large weight nor its transposed or concatenated form needs to lie in memory.
+struct WeightBytes {
+  uint64_t size = 0;
+  std::function<Status(const ByteSink &)> produce; ///< hands over exactly `size` bytes, in order
+
+  /// Bytes that already lie in memory, and do so until the plan is written.
+  static WeightBytes of(std::span<const std::byte> bytes);
+};
+
+struct PlanContents {
+  /// Complete but for the ranges of modules and weights, which writePlan fills in.
+  plan::MetadataT metadata;
+  /// One for each module, in the order of programs and of modules in a program. Equal cubins may
+  /// share one span: each distinct (data, size) is stored once.
+  std::vector<std::span<const std::byte>> cubins;
+  std::vector<std::string_view> sources;
+  /// One for each of metadata.weights, in order.
+  std::vector<WeightBytes> weights;
+};
+
+/// Writes the plan beside `path` under a temporary name, flushes it to the disk and renames it, so
+/// that `path` holds its old contents or the whole plan, and nothing else is left behind on
+/// failure. The same contents give the same bytes.
+///
+/// Fails with kResources when the file cannot be written, with the status of a weight's producer,
+/// and with kInternal when the metadata is not consistent.
+Status writePlan(const std::string &path, PlanContents &contents);
+
+} // namespace smelt::codegen

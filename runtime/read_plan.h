@@ -1,0 +1,47 @@
+// Reads a plan: verifies every byte once, then hands out views.
+#pragma once
+
+#include "runtime/mapped_file.h"
+#include "runtime/plan_format.h"
+#include "runtime/status.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace smelt {
+
+/// A verified plan. The views point into the file's mapping, or into the memory that the plan was
+/// read from; the metadata is a copy of its own.
+class Plan {
+public:
+  const plan::MetadataT &metadata() const { return *unpacked; }
+  /// The metadata outlives the plan where it is held on to.
+  std::shared_ptr<const plan::MetadataT> sharedMetadata() const { return unpacked; }
+
+  std::span<const std::byte> cubin(const plan::ModuleT &module) const;
+  std::string_view source(const plan::ModuleT &module) const;
+  std::span<const std::byte> bytes(const plan::WeightT &weight) const;
+  /// Bytes of the whole file.
+  uint64_t fileBytes() const { return totalBytes; }
+
+private:
+  friend Result<Plan> readPlan(std::span<const std::byte>, const std::string &);
+  friend Result<Plan> readPlan(const std::string &);
+
+  MappedFile file;
+  uint64_t totalBytes = 0;
+  std::shared_ptr<const plan::MetadataT> unpacked;
+  std::span<const std::byte> cubins;
+  std::span<const std::byte> sources;
+  std::span<const std::byte> weights;
+};
+
+/// Reads the plan at `path`. Fails with kUsage when the file cannot be read, and with kPlan when it
+/// is no plan, is truncated or damaged, or is of another format version.
+Result<Plan> readPlan(const std::string &path);
+
+/// The same for a plan in memory, which must outlive the result. `name` stands in messages.
+Result<Plan> readPlan(std::span<const std::byte> bytes, const std::string &name);
+
+} // namespace smelt
