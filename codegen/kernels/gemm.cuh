@@ -8,14 +8,18 @@
 //   - Tiles of A and B flow through swizzled shared-memory stages: cp.async fills them (16 bytes a
 //     thread where alignment allows, else 8, 4 or 2) and zero-fills the edges, ldmatrix reads them.
 //     Fragments of the next 32 bytes of K arrive while the tensor cores work on the present ones.
-//   - B is [k][n] (ldmatrix transposes) or [n][k]. A and B are reached through the Problem, which may
+//   - B is [k][n] (ldmatrix transposes) or [n][k]. A and B are reached through the Problem, which
+//   may
 //     fold any view into its addresses.
 //   - Small M * N with long K: the blocks of a cluster share one tile of C. Each takes a part of K
 //     and sends its sums for a band of rows to the block that owns the band, through distributed
 //     shared memory; the owner adds them in the order of the ranks, so results are reproducible.
-//   - Sums pass through shared memory, so that the epilogue gets up to eight consecutive columns and
-//     moves 16 bytes at a time. What it reads is fetched before the main loop where registers allow.
-//   - Weights (kBConstant) fill the pipeline before `griddepcontrol.wait`, while the previous kernel
+//   - Sums pass through shared memory, so that the epilogue gets up to eight consecutive columns
+//   and
+//     moves 16 bytes at a time. What it reads is fetched before the main loop where registers
+//     allow.
+//   - Weights (kBConstant) fill the pipeline before `griddepcontrol.wait`, while the previous
+//   kernel
 //     drains.
 //
 // Assumes: kAVector divides k(), kBVector divides k() (transposed) or n(), kEpilogueWidth divides
@@ -191,15 +195,8 @@ template <class Config, class Problem> struct GemmTask {
     int readStage = 0, writeStage = kStages - 1;
     for (int tile = 0; tile < countK; ++tile) {
       int nextStage = readStage + 1 == kStages ? 0 : readStage + 1;
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        // Before the next tile is read: it has arrived, and nobody reads the one before any more.
-        if (step == kSteps - 1) {
-          ptx::copyAsyncWait<kStages - 2>();
-          __syncthreads();
-          readStage = nextStage;
-        }
-        if (step == 0) {
+      staticFor<0, kSteps>([&](auto step) {
+        if constexpr (step == 0) {
           if (tile + kStages - 1 < countK) {
             copyA(firstK + tile + kStages - 1, writeStage);
             copyB(firstK + tile + kStages - 1, writeStage);
@@ -207,8 +204,14 @@ template <class Config, class Problem> struct GemmTask {
           ptx::copyAsyncCommit();
           writeStage = writeStage + 1 == kStages ? 0 : writeStage + 1;
         }
+        // Before the next tile is read: it has arrived, and nobody reads the one before any more.
+        if constexpr (step == kSteps - 1) {
+          ptx::copyAsyncWait<kStages - 2>();
+          __syncthreads();
+          readStage = nextStage;
+        }
         multiplyStep(step, readStage, (step + 1) % kSteps);
-      }
+      });
     }
     ptx::copyAsyncWait<0>();
   }
@@ -223,13 +226,16 @@ template <class Config, class Problem> struct GemmTask {
   static constexpr int kExchangeStride = kBlockN + GemmTiling::kExchangePadding;
   static constexpr int kVectors = kOwnedRows * kBlockN / kWidth;
   static constexpr int kPasses = ceilDiv(kVectors, kThreads);
-  /// Bytes of registers a thread spends on the epilogue's inputs. If all of them fit, they are
-  /// fetched before the main loop; else group by group, each while the one before it is computed.
-  static constexpr int kInputBudget = 64;
-  static constexpr bool kFetchEarly = kPasses * Output::kInputBytes <= kInputBudget;
+  /// Bytes of registers, and passes, that a thread spends on the epilogue's inputs at a time. If
+  /// all passes fit, their inputs are fetched before the main loop; else group by group, each while
+  /// the one before it is computed.
+  static constexpr int kInputBudget = kRowTiles * kColumnTiles <= 8 ? 128 : 64;
+  static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
   static constexpr int kFitting =
       Output::kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, Output::kInputBytes);
-  static constexpr int kGroup = kFetchEarly || kPasses < kFitting ? kPasses : kFitting;
+  static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
+  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
+  static constexpr bool kFetchEarly = kGroup == kPasses;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
 
   struct Group {
