@@ -136,8 +136,8 @@ private:
         return invalid("module '", module->name, "' lies outside its section");
     for (const auto &kernel : program.kernels)
       if (kernel->entry.empty() || kernel->module_index >= program.modules.size())
-        return invalid("kernel '", kernel->entry, "' refers to module ", kernel->module_index, " of ",
-                       program.modules.size());
+        return invalid("kernel '", kernel->entry, "' refers to module ", kernel->module_index,
+                       " of ", program.modules.size());
     SMELT_RETURN_IF_ERROR(verifyBuffers(program));
     for (size_t i = 0; i < program.launches.size(); ++i)
       SMELT_RETURN_IF_ERROR(verifyLaunch(program, i, *program.launches[i]));

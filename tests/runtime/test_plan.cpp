@@ -1,0 +1,180 @@
+#include "tests/runtime/test_plan.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+
+namespace smelt::test {
+
+uint32_t DimBuilder::add(std::vector<plan::DimInstruction> program) {
+  auto dim = std::make_unique<plan::DimExpressionT>();
+  dim->program = std::move(program);
+  metadata.dims.push_back(std::move(dim));
+  return static_cast<uint32_t>(metadata.dims.size() - 1);
+}
+
+uint32_t DimBuilder::constant(int64_t value) { return add({{plan::DimOpcode::constant, value}}); }
+
+uint32_t DimBuilder::symbol(const std::string &name) {
+  auto found = std::find(metadata.symbols.begin(), metadata.symbols.end(), name);
+  int64_t index = found - metadata.symbols.begin();
+  if (found == metadata.symbols.end())
+    metadata.symbols.push_back(name);
+  return add({{plan::DimOpcode::symbol, index}});
+}
+
+uint32_t DimBuilder::apply(plan::DimOpcode opcode, uint32_t left, uint32_t right) {
+  std::vector<plan::DimInstruction> program = metadata.dims[left]->program;
+  const auto &rightProgram = metadata.dims[right]->program;
+  program.insert(program.end(), rightProgram.begin(), rightProgram.end());
+  program.emplace_back(opcode, 0);
+  return add(std::move(program));
+}
+
+namespace {
+
+std::unique_ptr<plan::TensorT> makeTensor(const char *name, std::vector<uint32_t> dims) {
+  auto tensor = std::make_unique<plan::TensorT>();
+  tensor->name = name;
+  tensor->element_type = plan::ElementType::f32;
+  tensor->dims = std::move(dims);
+  return tensor;
+}
+
+std::unique_ptr<plan::BufferT> makeBuffer(plan::BufferKind kind, uint32_t index,
+                                          uint32_t sizeBytes = plan::kNone) {
+  auto buffer = std::make_unique<plan::BufferT>();
+  buffer->kind = kind;
+  buffer->index = index;
+  buffer->size_bytes = sizeBytes;
+  return buffer;
+}
+
+plan::Argument pointer(uint32_t buffer) {
+  return {plan::ArgumentKind::pointer, buffer, plan::kNone};
+}
+
+/// The dims that the test plan's launches use.
+struct LaunchDims {
+  uint32_t grid, one, count, bytes;
+};
+
+std::unique_ptr<plan::LaunchT> makeLaunch(uint32_t kernel, const LaunchDims &dims,
+                                          std::vector<plan::Argument> arguments) {
+  auto launch = std::make_unique<plan::LaunchT>();
+  launch->kernel = kernel;
+  launch->grid = plan::GridDims(dims.grid, dims.one, dims.one);
+  launch->block = plan::Extent3(256, 1, 1);
+  launch->arguments = std::move(arguments);
+  launch->bytes = dims.bytes;
+  launch->flops = dims.count;
+  return launch;
+}
+
+std::unique_ptr<plan::KernelT> makeKernel(const char *entry) {
+  auto kernel = std::make_unique<plan::KernelT>();
+  kernel->entry = entry;
+  return kernel;
+}
+
+std::unique_ptr<plan::ProgramT> makeProgram(const char *arch, const LaunchDims &dims) {
+  auto program = std::make_unique<plan::ProgramT>();
+  program->arch = arch;
+  auto module = std::make_unique<plan::ModuleT>();
+  module->name = "add_scale";
+  program->modules.push_back(std::move(module));
+  program->kernels.push_back(makeKernel("add"));
+  program->kernels.push_back(makeKernel("scale"));
+  enum : uint32_t { kX, kY, kOut, kGain, kSum };
+  program->buffers.push_back(makeBuffer(plan::BufferKind::input, 0));
+  program->buffers.push_back(makeBuffer(plan::BufferKind::input, 1));
+  program->buffers.push_back(makeBuffer(plan::BufferKind::output, 0));
+  program->buffers.push_back(makeBuffer(plan::BufferKind::weight, 0));
+  program->buffers.push_back(makeBuffer(plan::BufferKind::arena, 0, dims.bytes));
+  program->arena_slots = 1;
+  plan::Argument count32 = {plan::ArgumentKind::size32, dims.count, plan::kNone};
+  plan::Argument count64 = {plan::ArgumentKind::size64, dims.count, plan::kNone};
+  auto add = makeLaunch(0, dims, {pointer(kX), pointer(kY), pointer(kSum), count32});
+  add->name = "add";
+  add->onnx_nodes = {"/layer/Add"};
+  auto scale = makeLaunch(1, dims, {pointer(kSum), pointer(kGain), pointer(kOut), count64});
+  scale->name = "scale";
+  scale->onnx_nodes = {"/layer/Mul"};
+  scale->depends_on = {0};
+  scale->programmatic = true;
+  program->launches.push_back(std::move(add));
+  program->launches.push_back(std::move(scale));
+  return program;
+}
+
+std::unique_ptr<plan::WeightT> makeWeight(const char *name) {
+  auto weight = std::make_unique<plan::WeightT>();
+  weight->name = name;
+  return weight;
+}
+
+} // namespace
+
+TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = 0.5f * static_cast<float>(i % 977);
+  plan::MetadataT &metadata = contents.metadata;
+  metadata.smelt_version = "test";
+  metadata.model_name = "add_scale";
+  DimBuilder dims(metadata);
+  uint32_t batch = dims.symbol("batch"), seq = dims.symbol("seq");
+  uint32_t count = dims.apply(plan::DimOpcode::mul, batch, seq);
+  uint32_t bytes = dims.apply(plan::DimOpcode::mul, count, dims.constant(4));
+  uint32_t grid = dims.apply(plan::DimOpcode::ceil_div, count, dims.constant(256));
+  LaunchDims launchDims = {grid, dims.constant(1), count, bytes};
+  metadata.inputs.push_back(makeTensor("x", {batch, seq}));
+  metadata.inputs.push_back(makeTensor("y", {batch, seq}));
+  metadata.outputs.push_back(makeTensor("out", {batch, seq}));
+  auto guard = std::make_unique<plan::GuardT>();
+  guard->left = seq;
+  guard->relation = plan::Relation::less_equal;
+  guard->right = dims.constant(512);
+  guard->message = "the position table has 512 rows";
+  metadata.guards.push_back(std::move(guard));
+  metadata.weights.push_back(makeWeight("gain"));
+  metadata.weights.push_back(makeWeight("table"));
+  for (const char *arch : {"sm_90a", "sm_80"}) {
+    metadata.programs.push_back(makeProgram(arch, launchDims));
+    contents.cubins.push_back(std::as_bytes(std::span(cubin.data(), cubin.size())));
+    contents.sources.push_back(source);
+  }
+  contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(gain))));
+  contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(table))));
+}
+
+std::vector<std::byte> readBytes(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::span<const std::byte> view = std::as_bytes(std::span(bytes));
+  return {view.begin(), view.end()};
+}
+
+std::vector<std::byte> planBytes(codegen::PlanContents &contents) {
+  TemporaryFolder folder;
+  Status status = codegen::writePlan(folder.path("model.plan"), contents);
+  EXPECT_TRUE(status.isOk()) << status.message();
+  return readBytes(folder.path("model.plan"));
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = testing::TempDir() + "/smelt_XXXXXX";
+  folder = mkdtemp(pattern.data());
+}
+
+TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(folder); }
+
+std::vector<std::string> TemporaryFolder::names() const {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+} // namespace smelt::test

@@ -1,0 +1,64 @@
+// Hand-made plans for the runtime's tests.
+#pragma once
+
+#include "codegen/write_plan.h"
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace smelt::test {
+
+/// Adds dims to a plan's metadata and returns their indices.
+class DimBuilder {
+public:
+  explicit DimBuilder(plan::MetadataT &metadata) : metadata(metadata) {}
+
+  uint32_t constant(int64_t value);
+  /// The symbol of this name, added when it is new.
+  uint32_t symbol(const std::string &name);
+  uint32_t apply(plan::DimOpcode opcode, uint32_t left, uint32_t right);
+
+private:
+  uint32_t add(std::vector<plan::DimInstruction> program);
+
+  plan::MetadataT &metadata;
+};
+
+/// out = (x + y) * gain, over float tensors [batch, seq], in two kernels:
+///   add(x, y, sum, int n)               sum lies in the arena
+///   scale(sum, gain, out, long long n)  gain is the first of the plan's weights
+/// for sm_90a and sm_80. A second weight of 80 KiB lets tests cut and damage a file of some size.
+struct TestPlan {
+  TestPlan();
+
+  plan::ProgramT &program(size_t index) { return *contents.metadata.programs[index]; }
+
+  codegen::PlanContents contents;
+  std::string cubin = "cubin of add and scale";
+  std::string source = "// add and scale\n";
+  std::array<float, 1> gain = {3.0f};
+  std::vector<float> table;
+};
+
+/// The bytes of the file that writePlan makes of `contents`.
+std::vector<std::byte> planBytes(codegen::PlanContents &contents);
+
+/// An empty folder that is removed with the object.
+class TemporaryFolder {
+public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+
+  std::string path(const std::string &name) const { return (folder / name).string(); }
+  std::vector<std::string> names() const;
+
+private:
+  std::filesystem::path folder;
+};
+
+std::vector<std::byte> readBytes(const std::string &path);
+
+} // namespace smelt::test
