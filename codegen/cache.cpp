@@ -1,0 +1,152 @@
+#include "codegen/cache.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+namespace fs = llvm::sys::fs;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr char kSuffix[] = ".cubin";
+constexpr char kTemporary[] = ".tmp";
+
+/// Precedes the bytes of an entry.
+struct EntryHeader {
+  char magic[8];
+  char key[64];
+  uint64_t length;
+  XXH128_canonical_t checksum;
+};
+constexpr char kMagic[8] = {'S', 'M', 'L', 'T', 'C', 'U', 'B', '1'};
+
+XXH128_canonical_t checksum(llvm::StringRef bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return canonical;
+}
+
+/// The payload of a sound entry for `key`.
+std::optional<llvm::StringRef> readEntry(llvm::StringRef file, llvm::StringRef key) {
+  EntryHeader header;
+  if (file.size() < sizeof(header))
+    return std::nullopt;
+  std::memcpy(&header, file.data(), sizeof(header));
+  llvm::StringRef bytes = file.drop_front(sizeof(header));
+  XXH128_canonical_t actual = checksum(bytes);
+  bool sound = !std::memcmp(header.magic, kMagic, sizeof(kMagic)) &&
+               llvm::StringRef(header.key, 64) == key && header.length == bytes.size() &&
+               !std::memcmp(&header.checksum, &actual, sizeof(actual));
+  return sound ? std::optional(bytes) : std::nullopt;
+}
+
+struct Entry {
+  std::string path;
+  uint64_t size;
+  llvm::sys::TimePoint<> used;
+};
+
+/// The entries of the directory; stale temporary files are removed on the way.
+std::vector<Entry> listEntries(llvm::StringRef directory) {
+  std::vector<Entry> entries;
+  auto stale = std::chrono::system_clock::now() - std::chrono::hours(1);
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    fs::file_status status;
+    if (fs::status(it->path(), status))
+      continue;
+    llvm::StringRef extension = llvm::sys::path::extension(it->path());
+    if (extension == kTemporary && status.getLastModificationTime() < stale)
+      fs::remove(it->path());
+    else if (extension == kSuffix)
+      entries.push_back({it->path(), status.getSize(), status.getLastAccessedTime()});
+  }
+  return entries;
+}
+
+} // namespace
+
+CubinCache::CubinCache(std::string directory, uint64_t maxBytes)
+    : directory(std::move(directory)), maxBytes(maxBytes) {}
+
+std::string CubinCache::key(llvm::ArrayRef<llvm::StringRef> parts) {
+  llvm::BLAKE3 hasher;
+  for (llvm::StringRef part : parts) {
+    uint64_t length = part.size();
+    hasher.update(llvm::StringRef(reinterpret_cast<const char *>(&length), sizeof(length)));
+    hasher.update(part);
+  }
+  return llvm::toHex(hasher.final<32>(), /*LowerCase=*/true);
+}
+
+std::string CubinCache::entryPath(llvm::StringRef key) const {
+  llvm::SmallString<256> path(directory);
+  llvm::sys::path::append(path, key + kSuffix);
+  return path.str().str();
+}
+
+std::optional<std::string> CubinCache::lookup(llvm::StringRef key) const {
+  if (directory.empty())
+    return std::nullopt;
+  std::string path = entryPath(key);
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return std::nullopt;
+  if (auto bytes = readEntry((*file)->getBuffer(), key))
+    return bytes->str();
+  fs::remove(path);
+  return std::nullopt;
+}
+
+void CubinCache::store(llvm::StringRef key, llvm::StringRef bytes) const {
+  if (directory.empty() || key.size() != sizeof(EntryHeader::key) ||
+      fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
+    return;
+  llvm::SmallString<256> model(directory);
+  llvm::sys::path::append(model, key.take_front(16) + "-%%%%%%%%" + kTemporary);
+  auto temporary = fs::TempFile::create(model, fs::owner_read | fs::owner_write);
+  if (!temporary)
+    return llvm::consumeError(temporary.takeError());
+  EntryHeader header;
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  std::memcpy(header.key, key.data(), sizeof(header.key));
+  header.length = bytes.size();
+  header.checksum = checksum(bytes);
+  llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
+  stream.write(reinterpret_cast<const char *>(&header), sizeof(header)) << bytes;
+  stream.flush();
+  if (stream.has_error()) {
+    stream.clear_error();
+    return llvm::consumeError(temporary->discard());
+  }
+  llvm::consumeError(temporary->keep(entryPath(key)));
+}
+
+void CubinCache::prune() const {
+  if (directory.empty())
+    return;
+  std::vector<Entry> entries = listEntries(directory);
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry &a, const Entry &b) { return a.used > b.used; });
+  uint64_t total = 0;
+  for (const Entry &entry : entries) {
+    total += entry.size;
+    if (total > maxBytes)
+      fs::remove(entry.path);
+  }
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,138 @@
+// The cubin cache: round trips, damaged entries, several processes, a full disk, pruning.
+#include "codegen/cache.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace smelt::codegen {
+namespace {
+
+struct Cache : testing::Test {
+  llvm::SmallString<128> directory;
+
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("smelt-cache-test", directory));
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(directory); }
+
+  std::string path() const { return directory.str().str(); }
+  std::string entry(llvm::StringRef key) const { return path() + "/" + key.str() + ".cubin"; }
+  unsigned files() const {
+    unsigned count = 0;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(directory, error), end; !error && it != end;
+         it.increment(error))
+      ++count;
+    return count;
+  }
+};
+
+TEST_F(Cache, ReturnsWhatWasStored) {
+  CubinCache cache(path());
+  std::string key = CubinCache::key({"text", "sm_90a"}), bytes("\0cubin\xff", 7);
+  EXPECT_FALSE(cache.lookup(key));
+  cache.store(key, bytes);
+  EXPECT_EQ(cache.lookup(key), bytes);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Cache, KeysDependOnPartsAndTheirBorders) {
+  EXPECT_NE(CubinCache::key({"ab", "c"}), CubinCache::key({"a", "bc"}));
+  EXPECT_NE(CubinCache::key({"ab"}), CubinCache::key({"ab", ""}));
+  EXPECT_EQ(CubinCache::key({"ab"}).size(), 64u);
+}
+
+TEST_F(Cache, RejectsAndRemovesDamagedEntries) {
+  CubinCache cache(path());
+  std::string key = CubinCache::key({"text"}), bytes(1000, 'x');
+  cache.store(key, bytes);
+  std::ifstream in(entry(key), std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(in)), {});
+  for (size_t position = 0; position < whole.size(); position += 13) {
+    std::string damaged = whole;
+    damaged[position] ^= 1;
+    std::ofstream(entry(key), std::ios::binary) << damaged;
+    EXPECT_FALSE(cache.lookup(key)) << "bit flip at " << position;
+    EXPECT_EQ(files(), 0u);
+  }
+  for (size_t length = 0; length < whole.size(); length += 57) {
+    std::ofstream(entry(key), std::ios::binary) << whole.substr(0, length);
+    EXPECT_FALSE(cache.lookup(key)) << "cut to " << length;
+  }
+  std::string other = CubinCache::key({"other"});
+  std::ofstream(entry(other), std::ios::binary) << whole;
+  EXPECT_FALSE(cache.lookup(other)) << "an entry under another name";
+}
+
+TEST_F(Cache, AnEmptyDirectoryTurnsItOff) {
+  CubinCache cache("");
+  std::string key = CubinCache::key({"text"});
+  cache.store(key, "bytes");
+  EXPECT_FALSE(cache.lookup(key));
+}
+
+TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
+  std::string key = CubinCache::key({"shared"}), bytes(1 << 20, 'y');
+  std::vector<pid_t> writers;
+  for (int i = 0; i < 4; ++i) {
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      CubinCache cache(path());
+      while (true)
+        cache.store(key, bytes);
+    }
+    writers.push_back(child);
+  }
+  CubinCache cache(path());
+  int found = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (auto read = cache.lookup(key)) {
+      ++found;
+      EXPECT_TRUE(*read == bytes);
+    }
+    usleep(1000);
+  }
+  for (pid_t writer : writers)
+    kill(writer, SIGKILL), waitpid(writer, nullptr, 0);
+  EXPECT_GT(found, 0);
+  auto read = cache.lookup(key);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(*read == bytes);
+}
+
+TEST_F(Cache, AFullDiskLeavesNothingBehind) {
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    CubinCache cache(path());
+    cache.store(CubinCache::key({"large"}), std::string(1 << 20, 'z'));
+    _exit(cache.lookup(CubinCache::key({"large"})) ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(Cache, PruningKeepsTheLimit) {
+  CubinCache cache(path(), /*maxBytes=*/10000);
+  for (int i = 0; i < 20; ++i)
+    cache.store(CubinCache::key({std::to_string(i)}), std::string(1000, 'p'));
+  cache.prune();
+  EXPECT_LE(files(), 10u);
+  EXPECT_GE(files(), 5u);
+}
+
+} // namespace
+} // namespace smelt::codegen
