@@ -1,8 +1,8 @@
 #include "ir/dialect.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -53,18 +53,20 @@ Type TensorType::parse(AsmParser &parser) {
     dims.push_back(dim->getAttribute());
     return success();
   };
-  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne) ||
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne) ||
       parser.parseComma() || parser.parseType(elementType) || parser.parseGreater())
     return {};
-  return getChecked([&] { return parser.emitError(parser.getNameLoc()); }, parser.getContext(), dims, elementType);
+  return getChecked([&] { return parser.emitError(parser.getNameLoc()); }, parser.getContext(),
+                    dims, elementType);
 }
 
 void TensorType::print(AsmPrinter &printer) const {
   printer << '<' << toString(getShape()) << ", " << getElementType() << '>';
 }
 
-LogicalResult TensorType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, ArrayRef<DimAttr> dims,
-                                 Type elementType) {
+LogicalResult TensorType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<DimAttr> dims, Type elementType) {
   if (!elementType.isIntOrFloat())
     return emitError() << "element type must be an integer or a float, got " << elementType;
   for (DimAttr dim : dims)
@@ -74,7 +76,8 @@ LogicalResult TensorType::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 }
 
 TensorType TensorType::get(ArrayRef<Dim> shape, Type elementType) {
-  SmallVector<DimAttr> dims = llvm::map_to_vector(shape, [](Dim dim) { return dim.getAttribute(); });
+  SmallVector<DimAttr> dims =
+      llvm::map_to_vector(shape, [](Dim dim) { return dim.getAttribute(); });
   return get(elementType.getContext(), dims, elementType);
 }
 
@@ -105,7 +108,8 @@ std::string toString(ArrayRef<Dim> shape) {
 }
 
 FailureOr<SmallVector<Dim>> broadcastShapes(ArrayRef<Dim> lhs, ArrayRef<Dim> rhs) {
-  ArrayRef<Dim> longer = lhs.size() >= rhs.size() ? lhs : rhs, shorter = lhs.size() >= rhs.size() ? rhs : lhs;
+  ArrayRef<Dim> longer = lhs.size() >= rhs.size() ? lhs : rhs,
+                shorter = lhs.size() >= rhs.size() ? rhs : lhs;
   SmallVector<Dim> result(longer);
   size_t offset = longer.size() - shorter.size();
   for (auto [index, dim] : llvm::enumerate(shorter)) {

@@ -28,17 +28,19 @@ namespace smelt {
 template <typename ConcreteType>
 class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {};
 
-/// Marks ops that only rename positions: reshape, transpose, slice, expand. They move no data of their own.
+/// Marks ops that only rename positions: reshape, transpose, slice, expand. They move no data of
+/// their own.
 template <typename ConcreteType>
 class View : public mlir::OpTrait::TraitBase<ConcreteType, View> {};
 
 /// The type of `value`, which must be a smelt tensor.
 inline TensorType tensorType(mlir::Value value) { return mlir::cast<TensorType>(value.getType()); }
 
-/// The shape that NumPy broadcasting gives, aligning trailing dimensions. A dimension of 1 yields to the
-/// other; two different symbolic dimensions are taken to be equal (the caller records the guard).
-/// Fails where two constants contradict.
-mlir::FailureOr<llvm::SmallVector<Dim>> broadcastShapes(llvm::ArrayRef<Dim> lhs, llvm::ArrayRef<Dim> rhs);
+/// The shape that NumPy broadcasting gives, aligning trailing dimensions. A dimension of 1 yields
+/// to the other; two different symbolic dimensions are taken to be equal (the caller records the
+/// guard). Fails where two constants contradict.
+mlir::FailureOr<llvm::SmallVector<Dim>> broadcastShapes(llvm::ArrayRef<Dim> lhs,
+                                                        llvm::ArrayRef<Dim> rhs);
 
 /// "[batch, seq, 768]", for messages.
 std::string toString(llvm::ArrayRef<Dim> shape);

@@ -41,7 +41,8 @@ Dim makeCall(MLIRContext *context, StringRef function, Dim lhs, Dim rhs) {
 }
 
 /// `atoms` without the factors of `divisor`; none where one is missing.
-std::optional<SmallVector<Attribute, 2>> divideAtoms(ArrayRef<Attribute> atoms, ArrayRef<Attribute> divisor) {
+std::optional<SmallVector<Attribute, 2>> divideAtoms(ArrayRef<Attribute> atoms,
+                                                     ArrayRef<Attribute> divisor) {
   SmallVector<Attribute, 2> rest(atoms);
   for (Attribute atom : divisor) {
     auto *found = llvm::find(rest, atom);
@@ -52,7 +53,8 @@ std::optional<SmallVector<Attribute, 2>> divideAtoms(ArrayRef<Attribute> atoms, 
   return rest;
 }
 
-/// Splits `value` into quotient * divisor + remainder where each term of the remainder cannot be divided.
+/// Splits `value` into quotient * divisor + remainder where each term of the remainder cannot be
+/// divided.
 std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
   MLIRContext *context = value.getContext();
   Dim quotient = Dim::constant(context, 0), remainder = value;
@@ -77,7 +79,8 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
   return {quotient, remainder};
 }
 
-/// A lower bound: `dim` with every product replaced by the least value that it takes, as a polynomial in t = size - 1.
+/// A lower bound: `dim` with every product replaced by the least value that it takes, as a
+/// polynomial in t = size - 1.
 Dim lowerBound(Dim dim, const Bounds &bounds) {
   MLIRContext *context = dim.getContext();
   Dim total = Dim::constant(context, 0);
@@ -150,7 +153,8 @@ std::optional<int64_t> Dim::asConstant() const {
 
 std::optional<StringRef> Dim::asSymbol() const {
   DimAttr attr = getAttribute();
-  if (attr.getMonomials().size() != 1 || attr.getCoefficients()[0] != 1 || attr.getMonomials()[0].size() != 1)
+  if (attr.getMonomials().size() != 1 || attr.getCoefficients()[0] != 1 ||
+      attr.getMonomials()[0].size() != 1)
     return std::nullopt;
   auto symbol = dyn_cast<StringAttr>(attr.getMonomials()[0][0]);
   return symbol ? std::optional<StringRef>(symbol.getValue()) : std::nullopt;
@@ -168,7 +172,9 @@ Dim Dim::operator*(Dim other) const {
   SmallVector<Term> terms;
   for (const Term &a : getTerms()) {
     for (const Term &b : other.getTerms()) {
-      Term product{static_cast<int64_t>(static_cast<uint64_t>(a.coefficient) * static_cast<uint64_t>(b.coefficient)), a.atoms};
+      Term product{static_cast<int64_t>(static_cast<uint64_t>(a.coefficient) *
+                                        static_cast<uint64_t>(b.coefficient)),
+                   a.atoms};
       product.atoms.append(b.atoms.begin(), b.atoms.end());
       terms.push_back(std::move(product));
     }
@@ -194,7 +200,8 @@ Dim Dim::floorDiv(Dim divisor, const Bounds &bounds) const {
   auto [quotient, remainder] = divideTerms(*this, divisor);
   if (remainder.isConstant(0))
     return quotient;
-  bool small = remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
+  bool small =
+      remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
   return small ? quotient : quotient + makeCall(getContext(), "floordiv", remainder, divisor);
 }
 
@@ -207,7 +214,8 @@ Dim Dim::mod(Dim divisor, const Bounds &bounds) const {
   Dim remainder = divideTerms(*this, divisor).second;
   if (remainder.isConstant(0))
     return remainder;
-  bool small = remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
+  bool small =
+      remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
   return small ? remainder : makeCall(getContext(), "mod", remainder, divisor);
 }
 
@@ -253,12 +261,14 @@ bool Dim::isKnownNonNegative(const Bounds &bounds) const {
   });
 }
 
-std::optional<int64_t> Dim::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
+std::optional<int64_t>
+Dim::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
   auto evaluateAtom = [&](Attribute atom) -> std::optional<int64_t> {
     if (auto symbol = dyn_cast<StringAttr>(atom))
       return lookup(symbol.getValue());
     auto call = cast<DimCallAttr>(atom);
-    auto a = Dim(cast<DimAttr>(call.getLhs())).evaluate(lookup), b = Dim(cast<DimAttr>(call.getRhs())).evaluate(lookup);
+    auto a = Dim(cast<DimAttr>(call.getLhs())).evaluate(lookup),
+         b = Dim(cast<DimAttr>(call.getRhs())).evaluate(lookup);
     if (!a || !b)
       return std::nullopt;
     StringRef function = call.getFunction();
@@ -343,7 +353,9 @@ std::string Dim::toString() const {
   return text;
 }
 
-llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, Dim dim) { return stream << dim.toString(); }
+llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, Dim dim) {
+  return stream << dim.toString();
+}
 
 namespace {
 

@@ -1,11 +1,12 @@
 // Symbolic dimensions.
 //
-// A Dim is a polynomial over size symbols with integer coefficients, kept in one canonical, uniqued form:
-// two Dims are equal exactly where their handles are. `batch*seq` is the same value wherever it is computed, so
-// shape arithmetic folds by construction. What a polynomial cannot say (floordiv, ceildiv, mod, min, max) is an atom.
+// A Dim is a polynomial over size symbols with integer coefficients, kept in one canonical, uniqued
+// form: two Dims are equal exactly where their handles are. `batch*seq` is the same value wherever
+// it is computed, so shape arithmetic folds by construction. What a polynomial cannot say
+// (floordiv, ceildiv, mod, min, max) is an atom.
 //
-// The same algebra serves index expressions in the code generator: coordinates are symbols with a known upper
-// bound, and `Bounds` lets (i*768 + j) floordiv 768 become i.
+// The same algebra serves index expressions in the code generator: coordinates are symbols with a
+// known upper bound, and `Bounds` lets (i*768 + j) floordiv 768 become i.
 #pragma once
 
 #include "mlir/IR/Attributes.h"
@@ -24,7 +25,8 @@ namespace smelt {
 class DimAttr;
 class Dim;
 
-/// Exclusive upper bounds of coordinate symbols: 0 <= symbol < bound. Symbols that are not listed are sizes, >= 1.
+/// Exclusive upper bounds of coordinate symbols: 0 <= symbol < bound. Symbols that are not listed
+/// are sizes, >= 1.
 using Bounds = llvm::StringMap<Dim>;
 
 class Dim {
@@ -53,7 +55,8 @@ public:
   Dim operator-(int64_t value) const { return *this - constant(getContext(), value); }
   Dim operator*(int64_t value) const { return *this * constant(getContext(), value); }
 
-  /// Rounds towards minus infinity. Simplifies with what `bounds` proves. A division by the constant 0 is not folded.
+  /// Rounds towards minus infinity. Simplifies with what `bounds` proves. A division by the
+  /// constant 0 is not folded.
   Dim floorDiv(Dim divisor, const Bounds &bounds = {}) const;
   Dim ceilDiv(Dim divisor) const;
   Dim mod(Dim divisor, const Bounds &bounds = {}) const;
@@ -62,17 +65,21 @@ public:
   /// The polynomial quotient where the division leaves no remainder.
   std::optional<Dim> exactDiv(Dim divisor) const;
 
-  /// Proves `*this >= 0` for all sizes >= 1 and all coordinates within their bounds; false where it cannot.
+  /// Proves `*this >= 0` for all sizes >= 1 and all coordinates within their bounds; false where it
+  /// cannot.
   bool isKnownNonNegative(const Bounds &bounds = {}) const;
   bool isKnownLessEqual(Dim other) const { return (other - *this).isKnownNonNegative(); }
 
-  /// The value for given symbols; none where a symbol is missing, a divisor is 0 or an int64 overflows.
-  std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
+  /// The value for given symbols; none where a symbol is missing, a divisor is 0 or an int64
+  /// overflows.
+  std::optional<int64_t>
+  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
   /// Replaces symbols; `lookup` returns an empty Dim for those that stay.
   Dim replace(llvm::function_ref<Dim(llvm::StringRef)> lookup, const Bounds &bounds = {}) const;
   void forEachSymbol(llvm::function_ref<void(llvm::StringRef)> visit) const;
 
-  /// One summand: coefficient times the product of atoms. An atom is a symbol (StringAttr) or a DimCallAttr.
+  /// One summand: coefficient times the product of atoms. An atom is a symbol (StringAttr) or a
+  /// DimCallAttr.
   struct Term {
     int64_t coefficient;
     llvm::SmallVector<mlir::Attribute, 2> atoms;
@@ -85,7 +92,8 @@ public:
   friend llvm::hash_code hash_value(Dim dim) { return mlir::hash_value(dim.attribute); }
 
 private:
-  mlir::Attribute attribute; // a DimAttr; the base class keeps this header independent of the generated one
+  mlir::Attribute
+      attribute; // a DimAttr; the base class keeps this header independent of the generated one
 };
 
 llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, Dim dim);

@@ -30,7 +30,8 @@ SmallVector<int64_t> unravel(int64_t index, ArrayRef<int64_t> shape) {
   return coordinates;
 }
 
-/// Row-major position in `shape`, whose axes of size 1 are broadcast; extra leading coordinates are dropped.
+/// Row-major position in `shape`, whose axes of size 1 are broadcast; extra leading coordinates are
+/// dropped.
 int64_t ravel(ArrayRef<int64_t> coordinates, ArrayRef<int64_t> shape) {
   int64_t index = 0;
   coordinates = coordinates.take_back(shape.size());
@@ -128,7 +129,8 @@ Known constantElements(ConstantOp op) {
   for (const APInt &value : dense.getValues<APInt>()) {
     if (value.getBitWidth() > 64)
       return std::nullopt;
-    result.push_back(Dim::constant(op.getContext(), isBool ? value.getZExtValue() : value.getSExtValue()));
+    result.push_back(
+        Dim::constant(op.getContext(), isBool ? value.getZExtValue() : value.getSExtValue()));
   }
   return result;
 }
@@ -152,7 +154,8 @@ Known sliceElements(SliceOp op, int depth) {
   Known data = evaluate(op.getInput(), depth);
   if (!data)
     return std::nullopt;
-  SmallVector<int64_t> input = tensorType(op.getInput()).getStaticShape(), output = tensorType(op.getOutput()).getStaticShape();
+  SmallVector<int64_t> input = tensorType(op.getInput()).getStaticShape(),
+                       output = tensorType(op.getOutput()).getStaticShape();
   Elements result;
   for (int64_t index = 0; index < elementCount(output); ++index) {
     SmallVector<int64_t> at = unravel(index, output);
@@ -226,7 +229,8 @@ Known evaluate(Value value, int depth) {
   return llvm::TypeSwitch<Operation *, Known>(op)
       .Case<ConstantOp>([](auto constant) { return constantElements(constant); })
       .Case<DimsOp>([](auto dims) {
-        return Elements(llvm::map_range(dims.getDims(), [](Attribute dim) { return Dim(cast<DimAttr>(dim)); }));
+        return Elements(
+            llvm::map_range(dims.getDims(), [](Attribute dim) { return Dim(cast<DimAttr>(dim)); }));
       })
       .Case<IotaOp>([&](auto) {
         Elements result;

@@ -1,13 +1,15 @@
-// Integer tensors whose elements are known dimensions: the values behind Shape -> Gather -> Concat -> Reshape chains.
+// Integer tensors whose elements are known dimensions: the values behind Shape -> Gather -> Concat
+// -> Reshape chains.
 #pragma once
 
 #include "ir/dialect.h"
 
 namespace smelt {
 
-/// The elements of `value`, in row-major order, where each is a constant or an expression over size symbols;
-/// none where one depends on data or there are more than 64 elements. Looks through shape arithmetic:
-/// constants, dims, gather, concat, slice, reshape, expand, add, sub, mul, div, mod, min, max, cast, equal, select, reduce.
+/// The elements of `value`, in row-major order, where each is a constant or an expression over size
+/// symbols; none where one depends on data or there are more than 64 elements. Looks through shape
+/// arithmetic: constants, dims, gather, concat, slice, reshape, expand, add, sub, mul, div, mod,
+/// min, max, cast, equal, select, reduce.
 std::optional<llvm::SmallVector<Dim>> knownDims(mlir::Value value);
 
 /// The one element of knownDims of a scalar or a one-element tensor.

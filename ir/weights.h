@@ -1,4 +1,5 @@
-// Where the bytes of weights come from. The IR only names weights; a WeightStore beside the module yields their bytes.
+// Where the bytes of weights come from. The IR only names weights; a WeightStore beside the module
+// yields their bytes.
 #pragma once
 
 #include "ir/dialect.h"
@@ -6,22 +7,26 @@
 
 namespace smelt {
 
-/// Yields the bytes of `smelt.weight` ops: mapped from the files that their sources name, owned (large tensors that
-/// lie inside the model file), or drawn at random for structure-only models. Bytes are row-major in the op's
-/// element type and stay valid as long as the store. Not thread-safe.
+/// Yields the bytes of `smelt.weight` ops: mapped from the files that their sources name, owned
+/// (large tensors that lie inside the model file), or drawn at random for structure-only models.
+/// Bytes are row-major in the op's element type and stay valid as long as the store. Not
+/// thread-safe.
 class WeightStore {
 public:
   /// `directory`: the model's folder; sources are file names relative to it.
   explicit WeightStore(std::string directory = ".");
 
-  /// Weights whose file is missing are drawn from N(0, 0.02^2) (integers from {0, 1}), by seed and name alone.
+  /// Weights whose file is missing are drawn from N(0, 0.02^2) (integers from {0, 1}), by seed and
+  /// name alone.
   void drawMissing(uint64_t seed);
   /// Bytes of the weight `name`, kept by the store; they take precedence over its source.
   void own(llvm::StringRef name, std::string bytes);
-  /// Opens an already checked external file (the importer verifies containment) under its relative name.
+  /// Opens an already checked external file (the importer verifies containment) under its relative
+  /// name.
   void addFile(llvm::StringRef file, std::shared_ptr<llvm::MemoryBuffer> mapped);
 
-  /// The bytes; reports at the op's location and fails where the file is missing, too short or of another size.
+  /// The bytes; reports at the op's location and fails where the file is missing, too short or of
+  /// another size.
   mlir::FailureOr<llvm::ArrayRef<char>> bytes(WeightOp weight);
 
 private:

@@ -20,8 +20,7 @@ __device__ __forceinline__ uint32_t sharedAddress(const void *p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// --- Asynchronous copies, global to shared
-// ---------------------------------------------------------------
+// --- Asynchronous copies, global to shared ---
 
 /// Copies Bytes (4, 8 or 16) when `valid`, else writes zeros without reading `source`.
 template <int Bytes>
@@ -52,8 +51,7 @@ __device__ __forceinline__ void prefetchL2(const void *p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
-// --- Shared memory
-// ---------------------------------------------------------------------------------------
+// --- Shared memory ---
 
 __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32_t b, uint32_t c,
                                             uint32_t d) {
@@ -79,8 +77,7 @@ __device__ __forceinline__ void loadShared(uint32_t address, float (&v)[4]) {
                : "memory");
 }
 
-// --- Matrix fragments
-// ------------------------------------------------------------------------------------
+// --- Matrix fragments ---
 
 /// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void loadMatrix(uint32_t address, uint32_t (&r)[4]) {
@@ -98,8 +95,7 @@ __device__ __forceinline__ void loadMatrixTransposed(uint32_t address, uint32_t 
                : "memory");
 }
 
-// --- Tensor cores: d (16x8) += a (16xk) * b (kx8)
-// ---------------------------------------------------------
+// --- Tensor cores: d (16x8) += a (16xk) * b (kx8) ---
 
 __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                                     half) {
@@ -133,8 +129,7 @@ __device__ __forceinline__ uint32_t toTf32(uint32_t bits) {
   return rounded;
 }
 
-// --- Fast transcendental units (about 2 ulp)
-// ---------------------------------------------------------------
+// --- Fast transcendental units (about 2 ulp) ---
 
 __device__ __forceinline__ float exp2Approx(float x) {
   float result;
@@ -155,8 +150,7 @@ __device__ __forceinline__ float tanhApprox(float x) {
   return result;
 }
 
-// --- Programmatic dependent launch (sm_90)
-// -----------------------------------------------------------------
+// --- Programmatic dependent launch (sm_90) ---
 
 /// Waits until the kernels this one depends on have finished and their writes are visible. Every
 /// kernel executes it before its first access to memory that another kernel writes or reads.
@@ -173,10 +167,8 @@ __device__ __forceinline__ void gridDependencyLaunch() {
 #endif
 }
 
-// --- Thread block clusters and distributed shared memory (sm_90)
-// -------------------------------------------
+// --- Thread block clusters and distributed shared memory (sm_90) ---
 
-#if SMELT_HAS_CLUSTERS
 /// Rank of this block in its cluster.
 __device__ __forceinline__ uint32_t clusterRank() {
   uint32_t rank;
@@ -217,6 +209,5 @@ __device__ __forceinline__ void loadCluster(uint32_t address, float (&v)[4]) {
                : "r"(address)
                : "memory");
 }
-#endif
 
 } // namespace smelt::ptx

@@ -41,6 +41,20 @@ template <class A, class B> struct SelectType<false, A, B> {
 template <bool Condition, class A, class B>
 using Select = typename SelectType<Condition, A, B>::type;
 
+/// Calls `body` with the constants Begin to End - 1. For loops whose index must be a constant: a
+/// pragma is lost when the compiler merges such a loop's end with that of an inner loop of one
+/// round.
+template <int Value> struct Index {
+  __device__ __forceinline__ constexpr operator int() const { return Value; }
+};
+template <int Begin, int End, class Body>
+__device__ __forceinline__ void staticFor(const Body &body) {
+  if constexpr (Begin < End) {
+    body(Index<Begin>());
+    staticFor<Begin + 1, End>(body);
+  }
+}
+
 constexpr int ceilDiv(int a, int b) { return (a + b - 1) / b; }
 constexpr int roundUp(int a, int b) { return ceilDiv(a, b) * b; }
 

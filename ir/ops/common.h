@@ -1,4 +1,5 @@
-// Helpers that the op families share: located errors from inference, one adaptor for attribute access.
+// Helpers that the op families share: located errors from inference, one adaptor for attribute
+// access.
 #pragma once
 
 #include "ir/dialect.h"

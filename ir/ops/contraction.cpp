@@ -12,15 +12,18 @@ bool contradict(Dim a, Dim b) { return a.asConstant() && b.asConstant() && a != 
 
 } // namespace
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &results) {
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                         RegionRange, SmallVectorImpl<Type> &results) {
   TensorType lhs = tensorType(operands[0]), rhs = tensorType(operands[1]);
   if (lhs.getRank() < 2 || rhs.getRank() < 2)
     return inferError(location, "operands need at least two axes, got ", lhs, " and ", rhs);
   if (lhs.getElementType() != rhs.getElementType())
-    return inferError(location, "operands have different element types, ", lhs.getElementType(), " and ", rhs.getElementType());
+    return inferError(location, "operands have different element types, ", lhs.getElementType(),
+                      " and ", rhs.getElementType());
   SmallVector<Dim> a = lhs.getShape(), b = rhs.getShape();
-  FailureOr<SmallVector<Dim>> shape = broadcastShapes(ArrayRef(a).drop_back(2), ArrayRef(b).drop_back(2));
+  FailureOr<SmallVector<Dim>> shape =
+      broadcastShapes(ArrayRef(a).drop_back(2), ArrayRef(b).drop_back(2));
   if (failed(shape) || contradict(a.back(), b[b.size() - 2]))
     return inferError(location, "cannot multiply ", toString(a), " by ", toString(b));
   shape->push_back(a[a.size() - 2]);
@@ -29,14 +32,15 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   return success();
 }
 
-LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, ValueRange operands,
-                                       DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
+                                       ValueRange operands, DictionaryAttr attributes,
+                                       OpaqueProperties properties, RegionRange regions,
                                        SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType input = tensorType(operands[0]), filter = tensorType(operands[1]);
   size_t spatial = adaptor.getStrides().size();
-  if (input.getRank() != spatial + 2 || filter.getRank() != spatial + 2 || adaptor.getPads().size() != 2 * spatial ||
-      adaptor.getDilations().size() != spatial)
+  if (input.getRank() != spatial + 2 || filter.getRank() != spatial + 2 ||
+      adaptor.getPads().size() != 2 * spatial || adaptor.getDilations().size() != spatial)
     return inferError(location, "strides, pads and dilations do not fit ", input, " and ", filter);
   int64_t groups = adaptor.getGroups();
   if (groups <= 0 || contradict(input.getDim(1), filter.getDim(1) * groups) ||
@@ -48,29 +52,35 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
     if (stride <= 0 || dilation <= 0)
       return inferError(location, "strides and dilations must be positive");
     Dim window = (filter.getDim(axis + 2) - 1) * dilation + 1;
-    Dim padded = input.getDim(axis + 2) + adaptor.getPads()[axis] + adaptor.getPads()[axis + spatial];
+    Dim padded =
+        input.getDim(axis + 2) + adaptor.getPads()[axis] + adaptor.getPads()[axis + spatial];
     Dim size = (padded - window).floorDiv(Dim::constant(context, stride)) + 1;
     if (auto value = size.asConstant(); value && *value < 0)
-      return inferError(location, "the filter ", filter, " is larger than the padded input ", input);
+      return inferError(location, "the filter ", filter, " is larger than the padded input ",
+                        input);
     shape.push_back(size);
   }
   results.push_back(input.withShape(shape));
   return success();
 }
 
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                            DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            ValueRange operands, DictionaryAttr attributes,
+                                            OpaqueProperties properties, RegionRange regions,
                                             SmallVectorImpl<Type> &results) {
-  TensorType query = tensorType(operands[0]), key = tensorType(operands[1]), value = tensorType(operands[2]);
+  TensorType query = tensorType(operands[0]), key = tensorType(operands[1]),
+             value = tensorType(operands[2]);
   if (query.getRank() != 4 || key.getRank() != 4 || value.getRank() != 4)
     return inferError(location, "query, key and value need four axes");
   if (contradict(query.getDim(3), key.getDim(3)) || contradict(key.getDim(2), value.getDim(2)) ||
       contradict(key.getDim(1), value.getDim(1)) || contradict(query.getDim(0), key.getDim(0)))
-    return inferError(location, "query ", query, ", key ", key, " and value ", value, " do not fit");
+    return inferError(location, "query ", query, ", key ", key, " and value ", value,
+                      " do not fit");
   auto heads = query.getDim(1).asConstant(), groups = key.getDim(1).asConstant();
   if (!heads || !groups || *groups == 0 || *heads % *groups != 0)
     return inferError(location, "heads must be constant, and query heads a multiple of key heads");
-  results.push_back(query.withShape({query.getDim(0), query.getDim(1), query.getDim(2), value.getDim(3)}));
+  results.push_back(
+      query.withShape({query.getDim(0), query.getDim(1), query.getDim(2), value.getDim(3)}));
   return success();
 }
 

@@ -9,13 +9,14 @@ namespace smelt {
 
 namespace {
 
-LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operands, Type elementType,
-                             SmallVectorImpl<Type> &results) {
+LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operands,
+                             Type elementType, SmallVectorImpl<Type> &results) {
   SmallVector<Dim> shape;
   for (TensorType type : tensorTypes(operands)) {
     FailureOr<SmallVector<Dim>> broadcast = broadcastShapes(shape, type.getShape());
     if (failed(broadcast))
-      return inferError(location, "shapes ", toString(shape), " and ", toString(type.getShape()), " do not broadcast");
+      return inferError(location, "shapes ", toString(shape), " and ", toString(type.getShape()),
+                        " do not broadcast");
     shape = *broadcast;
   }
   results.push_back(TensorType::get(shape, elementType));
@@ -23,15 +24,18 @@ LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operan
 }
 
 /// Operands of one element type, result of the same.
-LogicalResult inferSame(std::optional<Location> location, ValueRange operands, SmallVectorImpl<Type> &results) {
-  Type first = tensorType(operands[0]).getElementType(), second = tensorType(operands[1]).getElementType();
+LogicalResult inferSame(std::optional<Location> location, ValueRange operands,
+                        SmallVectorImpl<Type> &results) {
+  Type first = tensorType(operands[0]).getElementType(),
+       second = tensorType(operands[1]).getElementType();
   if (first != second)
     return inferError(location, "operands have different element types, ", first, " and ", second);
   return inferBroadcast(location, operands, first, results);
 }
 
 /// Operands of one element type, result bool.
-LogicalResult inferComparison(std::optional<Location> location, ValueRange operands, SmallVectorImpl<Type> &results) {
+LogicalResult inferComparison(std::optional<Location> location, ValueRange operands,
+                              SmallVectorImpl<Type> &results) {
   SmallVector<Type> same;
   if (failed(inferSame(location, operands, same)))
     return failure();
@@ -40,7 +44,8 @@ LogicalResult inferComparison(std::optional<Location> location, ValueRange opera
   return success();
 }
 
-LogicalResult inferLogical(std::optional<Location> location, ValueRange operands, SmallVectorImpl<Type> &results) {
+LogicalResult inferLogical(std::optional<Location> location, ValueRange operands,
+                           SmallVectorImpl<Type> &results) {
   for (TensorType type : tensorTypes(operands))
     if (!type.getElementType().isInteger(1))
       return inferError(location, "operands must be bool, got ", type.getElementType());
@@ -55,10 +60,11 @@ LogicalResult inferTest(ValueRange operands, SmallVectorImpl<Type> &results) {
 
 } // namespace
 
-#define SMELT_INFER(Op, expression)                                                                                    \
-  LogicalResult Op::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,             \
-                                     DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &results) {  \
-    return expression;                                                                                                 \
+#define SMELT_INFER(Op, expression)                                                                \
+  LogicalResult Op::inferReturnTypes(MLIRContext *, std::optional<Location> location,              \
+                                     ValueRange operands, DictionaryAttr, OpaqueProperties,        \
+                                     RegionRange, SmallVectorImpl<Type> &results) {                \
+    return expression;                                                                             \
   }
 
 SMELT_INFER(AddOp, inferSame(location, operands, results))
@@ -68,7 +74,8 @@ SMELT_INFER(DivOp, inferSame(location, operands, results))
 SMELT_INFER(MinOp, inferSame(location, operands, results))
 SMELT_INFER(MaxOp, inferSame(location, operands, results))
 SMELT_INFER(ModOp, inferSame(location, operands, results))
-SMELT_INFER(PowOp, inferBroadcast(location, operands, tensorType(operands[0]).getElementType(), results))
+SMELT_INFER(PowOp,
+            inferBroadcast(location, operands, tensorType(operands[0]).getElementType(), results))
 SMELT_INFER(AndOp, inferLogical(location, operands, results))
 SMELT_INFER(OrOp, inferLogical(location, operands, results))
 SMELT_INFER(XorOp, inferLogical(location, operands, results))
@@ -79,14 +86,17 @@ SMELT_INFER(IsNanOp, inferTest(operands, results))
 SMELT_INFER(IsInfOp, inferTest(operands, results))
 #undef SMELT_INFER
 
-LogicalResult SelectOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &results) {
+LogicalResult SelectOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         ValueRange operands, DictionaryAttr, OpaqueProperties,
+                                         RegionRange, SmallVectorImpl<Type> &results) {
   if (!tensorType(operands[0]).getElementType().isInteger(1))
-    return inferError(location, "the condition must be bool, got ", tensorType(operands[0]).getElementType());
+    return inferError(location, "the condition must be bool, got ",
+                      tensorType(operands[0]).getElementType());
   SmallVector<Type> branches;
   if (failed(inferSame(location, operands.drop_front(), branches)))
     return failure();
-  return inferBroadcast(location, operands, cast<TensorType>(branches[0]).getElementType(), results);
+  return inferBroadcast(location, operands, cast<TensorType>(branches[0]).getElementType(),
+                        results);
 }
 
 void CastOp::build(OpBuilder &, OperationState &state, Value input, Type elementType) {

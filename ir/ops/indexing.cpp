@@ -5,7 +5,8 @@ using namespace mlir;
 
 namespace smelt {
 
-static LogicalResult checkIndices(std::optional<Location> location, TensorType data, TensorType indices, int64_t axis) {
+static LogicalResult checkIndices(std::optional<Location> location, TensorType data,
+                                  TensorType indices, int64_t axis) {
   if (axis < 0 || axis >= data.getRank())
     return inferError(location, "axis ", axis, " is outside rank ", data.getRank());
   if (!indices.getElementType().isInteger())
@@ -13,8 +14,9 @@ static LogicalResult checkIndices(std::optional<Location> location, TensorType d
   return success();
 }
 
-LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         ValueRange operands, DictionaryAttr attributes,
+                                         OpaqueProperties properties, RegionRange regions,
                                          SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType data = tensorType(operands[0]), indices = tensorType(operands[1]);
@@ -29,9 +31,10 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   return success();
 }
 
-LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                                 DictionaryAttr attributes, OpaqueProperties properties,
-                                                 RegionRange regions, SmallVectorImpl<Type> &results) {
+LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                                 ValueRange operands, DictionaryAttr attributes,
+                                                 OpaqueProperties properties, RegionRange regions,
+                                                 SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType data = tensorType(operands[0]), indices = tensorType(operands[1]);
   if (failed(checkIndices(location, data, indices, adaptor.getAxis())))
@@ -42,15 +45,18 @@ LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *, std::optional<Lo
   return success();
 }
 
-LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                           DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                           ValueRange operands, DictionaryAttr attributes,
+                                           OpaqueProperties properties, RegionRange regions,
                                            SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType data = tensorType(operands[0]), indices = tensorType(operands[1]);
   int64_t batch = adaptor.getBatchDims();
-  auto width = indices.getRank() ? indices.getDim(indices.getRank() - 1).asConstant() : std::nullopt;
+  auto width =
+      indices.getRank() ? indices.getDim(indices.getRank() - 1).asConstant() : std::nullopt;
   if (!width || batch < 0 || batch >= indices.getRank() || batch + *width > data.getRank())
-    return inferError(location, "indices ", indices, " with ", batch, " batch dims do not fit data ", data);
+    return inferError(location, "indices ", indices, " with ", batch,
+                      " batch dims do not fit data ", data);
   if (!indices.getElementType().isInteger())
     return inferError(location, "indices must be integers, got ", indices.getElementType());
   SmallVector<Dim> shape = indices.getShape();

@@ -5,8 +5,9 @@ using namespace mlir;
 
 namespace smelt {
 
-LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
+                                         ValueRange operands, DictionaryAttr attributes,
+                                         OpaqueProperties properties, RegionRange regions,
                                          SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType input = tensorType(operands[0]);
@@ -28,15 +29,17 @@ static LogicalResult inferNorm(std::optional<Location> location, TensorType inpu
   return success();
 }
 
-LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                            DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            ValueRange operands, DictionaryAttr attributes,
+                                            OpaqueProperties properties, RegionRange regions,
                                             SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   return inferNorm(location, tensorType(operands[0]), adaptor.getAxis(), results);
 }
 
-LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                          DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                          ValueRange operands, DictionaryAttr attributes,
+                                          OpaqueProperties properties, RegionRange regions,
                                           SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   return inferNorm(location, tensorType(operands[0]), adaptor.getAxis(), results);
@@ -44,7 +47,9 @@ LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location>
 
 static LogicalResult verifyAxis(Operation *op, int64_t axis) {
   unsigned rank = tensorType(op->getOperand(0)).getRank();
-  return axis >= 0 && axis < rank ? success() : op->emitOpError() << "axis " << axis << " is outside rank " << rank;
+  return axis >= 0 && axis < rank
+             ? success()
+             : op->emitOpError() << "axis " << axis << " is outside rank " << rank;
 }
 
 LogicalResult SoftmaxOp::verify() { return verifyAxis(*this, getAxis()); }

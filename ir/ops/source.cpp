@@ -14,7 +14,8 @@ void ConstantOp::build(OpBuilder &, OperationState &state, DenseElementsAttr val
 
 LogicalResult ConstantOp::verify() {
   if (fromBuiltin(getValue().getShapedType()) != tensorType(getOutput()))
-    return emitOpError("value of type ") << getValue().getType() << " does not fit the result " << getOutput().getType();
+    return emitOpError("value of type ")
+           << getValue().getType() << " does not fit the result " << getOutput().getType();
   return success();
 }
 
@@ -28,10 +29,12 @@ LogicalResult WeightOp::verify() {
 
 LogicalResult DimsOp::verify() {
   TensorType type = tensorType(getOutput());
-  bool fits = type.getRank() == 0 ? getDims().size() == 1
-                                  : type.getRank() == 1 && type.getDim(0).isConstant(getDims().size());
+  bool fits = type.getRank() == 0
+                  ? getDims().size() == 1
+                  : type.getRank() == 1 && type.getDim(0).isConstant(getDims().size());
   if (!fits || !type.getElementType().isInteger())
-    return emitOpError("needs an integer result of rank 0 or 1 with ") << getDims().size() << " elements";
+    return emitOpError("needs an integer result of rank 0 or 1 with ")
+           << getDims().size() << " elements";
   return success();
 }
 
@@ -54,7 +57,8 @@ ParseResult DimsOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void DimsOp::print(OpAsmPrinter &printer) {
-  SmallVector<Dim> dims = llvm::map_to_vector(getDims(), [](Attribute dim) { return Dim(cast<DimAttr>(dim)); });
+  SmallVector<Dim> dims =
+      llvm::map_to_vector(getDims(), [](Attribute dim) { return Dim(cast<DimAttr>(dim)); });
   printer << ' ' << toString(dims);
   printer.printOptionalAttrDict((*this)->getAttrs(), {"dims"});
   printer << " : " << getOutput().getType();

@@ -11,8 +11,9 @@ LogicalResult ReshapeOp::verify() {
     return emitOpError("must keep the element type");
   auto before = input.getNumElements().asConstant(), after = output.getNumElements().asConstant();
   if (before && after && *before != *after)
-    return emitOpError() << "cannot turn " << *before << " elements of " << toString(input.getShape()) << " into "
-                         << *after << " of " << toString(output.getShape());
+    return emitOpError() << "cannot turn " << *before << " elements of "
+                         << toString(input.getShape()) << " into " << *after << " of "
+                         << toString(output.getShape());
   return success();
 }
 
@@ -34,7 +35,8 @@ LogicalResult ExpandOp::verify() {
   for (unsigned axis = 0; axis < input.getRank(); ++axis) {
     Dim from = input.getDim(axis), to = output.getDim(offset + axis);
     if (from.asConstant() && to.asConstant() && !from.isConstant(1) && from != to)
-      return emitOpError() << "cannot expand " << toString(input.getShape()) << " to " << toString(output.getShape());
+      return emitOpError() << "cannot expand " << toString(input.getShape()) << " to "
+                           << toString(output.getShape());
   }
   return success();
 }
@@ -49,8 +51,9 @@ OpFoldResult ExpandOp::fold(FoldAdaptor) {
   return {};
 }
 
-LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                            DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            ValueRange operands, DictionaryAttr attributes,
+                                            OpaqueProperties properties, RegionRange regions,
                                             SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   TensorType input = tensorType(operands[0]);
@@ -59,12 +62,14 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   SmallVector<Dim> shape;
   for (int64_t axis : permutation) {
     if (axis < 0 || axis >= input.getRank() || seen[axis])
-      return inferError(location, "permutation does not name every axis of ", toString(input.getShape()), " once");
+      return inferError(location, "permutation does not name every axis of ",
+                        toString(input.getShape()), " once");
     seen[axis] = true;
     shape.push_back(input.getDim(axis));
   }
   if (shape.size() != input.getRank())
-    return inferError(location, "permutation has ", shape.size(), " axes, the input ", input.getRank());
+    return inferError(location, "permutation has ", shape.size(), " axes, the input ",
+                      input.getRank());
   results.push_back(input.withShape(shape));
   return success();
 }
@@ -77,8 +82,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
   auto producer = getInput().getDefiningOp<TransposeOp>();
   if (!producer)
     return {};
-  SmallVector<int64_t> composed =
-      llvm::map_to_vector(getPermutation(), [&](int64_t axis) { return producer.getPermutation()[axis]; });
+  SmallVector<int64_t> composed = llvm::map_to_vector(
+      getPermutation(), [&](int64_t axis) { return producer.getPermutation()[axis]; });
   setPermutation(composed);
   getInputMutable().assign(producer.getInput());
   return getOutput();
@@ -95,21 +100,26 @@ LogicalResult SliceOp::verify() {
     int64_t last;
     if (!size || !length || !start || *length == 0)
       continue;
-    if (__builtin_mul_overflow(*length - 1, getSteps()[axis], &last) || __builtin_add_overflow(last, *start, &last) ||
-        *start < 0 || *start >= *size || last < 0 || last >= *size)
+    if (__builtin_mul_overflow(*length - 1, getSteps()[axis], &last) ||
+        __builtin_add_overflow(last, *start, &last) || *start < 0 || *start >= *size || last < 0 ||
+        last >= *size)
       return emitOpError() << "leaves axis " << axis << " of " << toString(input.getShape());
   }
   return success();
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
-  bool whole = getInput().getType() == getOutput().getType() && llvm::all_of(getSteps(), [](int64_t s) { return s == 1; }) &&
-               llvm::all_of(getStarts(), [](Attribute start) { return Dim(cast<DimAttr>(start)).isConstant(0); });
+  bool whole = getInput().getType() == getOutput().getType() &&
+               llvm::all_of(getSteps(), [](int64_t s) { return s == 1; }) &&
+               llvm::all_of(getStarts(), [](Attribute start) {
+                 return Dim(cast<DimAttr>(start)).isConstant(0);
+               });
   return whole ? getInput() : OpFoldResult();
 }
 
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         ValueRange operands, DictionaryAttr attributes,
+                                         OpaqueProperties properties, RegionRange regions,
                                          SmallVectorImpl<Type> &results) {
   Adaptor adaptor(operands, attributes, properties, regions);
   if (operands.empty())
@@ -125,7 +135,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
     for (unsigned other = 0; other < first.getRank(); ++other) {
       if (other == axis)
         continue;
-      if (shape[other].asConstant() && type.getDim(other).asConstant() && shape[other] != type.getDim(other))
+      if (shape[other].asConstant() && type.getDim(other).asConstant() &&
+          shape[other] != type.getDim(other))
         return inferError(location, "inputs differ outside the axis: ", first, " and ", type);
       if (type.getDim(other).asConstant())
         shape[other] = type.getDim(other);

@@ -1,0 +1,110 @@
+// Compiles every kernel of the test lists with NVRTC, for both architectures, and fails on any
+// error or spill. Needs no GPU. With --output it also keeps the cubins, for gpu_check on another
+// machine; with --timings it also compiles the kernels that are only timed (sm_90a).
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "tests/kernels/nvrtc_compiler.h"
+#include "tests/kernels/variants.h"
+
+using namespace smelt::kernel_tests;
+
+namespace {
+
+struct Job {
+  KernelText kernel;
+  std::string architecture;
+};
+
+struct Options {
+  std::string output;
+  bool timings = false, verbose = false;
+};
+
+class CompileAll {
+public:
+  CompileAll(const NvrtcCompiler &compiler, std::vector<Job> jobs, Options options)
+      : compiler_(compiler), jobs_(std::move(jobs)), options_(std::move(options)) {}
+
+  /// Number of kernels that failed.
+  int run() {
+    std::vector<std::thread> workers;
+    for (unsigned i = 0; i < std::min(2u, std::max(1u, std::thread::hardware_concurrency())); ++i)
+      workers.emplace_back([this] {
+        for (size_t job; (job = next_++) < jobs_.size();)
+          compileOne(jobs_[job]);
+      });
+    for (std::thread &worker : workers)
+      worker.join();
+    std::printf("%zu kernels, %d failed\n", jobs_.size(), failed_);
+    return failed_;
+  }
+
+private:
+  void compileOne(const Job &job) {
+    Compiled compiled = compiler_.compile(job.kernel.text, job.architecture,
+                                          {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
+    int spilled = spilledBytes(compiled.log);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!compiled.succeeded || spilled != 0) {
+      ++failed_;
+      std::printf("FAILED %s %s: %s\n%s\n%s\n", job.architecture.c_str(), job.kernel.name.c_str(),
+                  compiled.succeeded ? "registers spilled" : "did not compile",
+                  compiled.log.c_str(), job.kernel.text.c_str());
+    } else if (options_.verbose) {
+      std::printf("%-7s %3d registers  %s\n", job.architecture.c_str(), registers(compiled.log),
+                  job.kernel.name.c_str());
+    }
+    if (!options_.output.empty() && compiled.succeeded)
+      std::ofstream(options_.output + "/" + job.kernel.name + ".cubin", std::ios::binary)
+          << compiled.cubin;
+  }
+
+  const NvrtcCompiler &compiler_;
+  std::vector<Job> jobs_;
+  Options options_;
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+  int failed_ = 0;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  std::string filter;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::strcmp(argv[i], "--output") && i + 1 < argc)
+      options.output = argv[++i];
+    else if (!std::strcmp(argv[i], "--filter") && i + 1 < argc)
+      filter = argv[++i];
+    else if (!std::strcmp(argv[i], "--timings"))
+      options.timings = true;
+    else if (!std::strcmp(argv[i], "--verbose"))
+      options.verbose = true;
+    else
+      return std::fprintf(stderr,
+                          "usage: %s [--output DIR] [--filter TEXT] [--timings] "
+                          "[--verbose]\n",
+                          argv[0]),
+             2;
+  }
+  NvrtcCompiler compiler;
+  if (!compiler.available()) {
+    std::printf("SKIPPED: %s; no kernel was compiled\n", compiler.error().c_str());
+    return 77;
+  }
+  std::vector<Job> jobs;
+  for (const KernelText &kernel : allKernels(options.timings)) {
+    if (kernel.name.find(filter) == std::string::npos)
+      continue;
+    jobs.push_back({kernel, "sm_90a"});
+    if (options.output.empty() && !kernel.needsClusters)
+      jobs.push_back({kernel, "sm_80"});
+  }
+  return CompileAll(compiler, std::move(jobs), std::move(options)).run() == 0 ? 0 : 1;
+}

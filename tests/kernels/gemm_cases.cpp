@@ -1,0 +1,180 @@
+// The GEMM variants and shapes of the kernel tests.
+#include "tests/kernels/variants.h"
+
+namespace smelt::kernel_tests {
+
+namespace {
+
+// Tilings by use; the numbers are block M, N, K, warps M, N, stages, cluster.
+constexpr GemmTiling kLatency[] = {
+    {64, 64, 64, 2, 2, 4, 1}, {64, 64, 64, 2, 2, 4, 2},  {64, 64, 64, 2, 2, 4, 4},
+    {64, 64, 64, 2, 2, 4, 8}, {64, 32, 64, 2, 2, 6, 1},  {64, 32, 64, 2, 2, 6, 2},
+    {32, 64, 64, 2, 2, 6, 2}, {16, 64, 128, 1, 4, 4, 4}, {128, 64, 64, 4, 2, 3, 8},
+};
+constexpr GemmTiling kThroughput[] = {
+    {128, 128, 32, 2, 2, 4, 1},
+    {128, 128, 64, 2, 4, 3, 1},
+    {128, 256, 32, 2, 4, 4, 1},
+    {64, 128, 64, 2, 2, 4, 1},
+};
+
+const std::vector<GemmShape> kOddShapes = {
+    {1, 768, 768, 1}, {77, 384, 1536, 1}, {197, 768, 768, 1}, {513, 200, 136, 1}, {128, 64, 64, 1}};
+
+GemmVariant variant(GemmTiling tiling) {
+  GemmVariant v;
+  v.tiling = tiling;
+  return v;
+}
+
+} // namespace
+
+std::vector<GemmCase> gemmChecks() {
+  std::vector<GemmCase> cases;
+  for (const GemmTiling &tiling : kLatency)
+    cases.push_back({variant(tiling), kOddShapes});
+  for (const GemmTiling &tiling : kThroughput)
+    cases.push_back({variant(tiling), kOddShapes});
+
+  for (GemmTiling tiling : {kLatency[0], kLatency[2], kThroughput[1]}) {
+    GemmVariant v = variant(tiling); // B as [n][k], as tied embeddings have it
+    v.bTransposed = true;
+    cases.push_back({v, kOddShapes});
+    v.element = Element::kBfloat16; // activations on both sides, batched
+    v.bConstant = false;
+    cases.push_back({v, {{77, 72, 64, 12}, {197, 200, 136, 3}}});
+    v.bTransposed = false;
+    cases.push_back({v, {{77, 72, 64, 12}, {197, 200, 136, 3}}});
+  }
+  for (int width : {1, 2, 4}) { // columns, and rows of B, that allow only narrow vectors
+    GemmVariant v = variant({64, 64, 32, 2, 2, 4, 1});
+    v.width = v.bVector = width;
+    v.bConstant = false;
+    cases.push_back({v, {{77, 101 * width, 72, 2}}});
+    v = variant({64, 64, 32, 2, 2, 4, 4});
+    v.bTransposed = true; // K that allows only narrow vectors
+    v.aVector = v.bVector = v.width = width;
+    cases.push_back({v, {{33, 101 * width, 77 * width, 1}}});
+  }
+  GemmVariant logits = variant(kThroughput[1]); // 50257 columns: only single elements are aligned
+  logits.bTransposed = true;
+  logits.width = 1;
+  cases.push_back({logits, {{13, 50257, 768, 1}}});
+
+  for (bool transposed : {false, true}) { // tf32
+    GemmVariant v = variant({64, 64, 32, 2, 2, 4, 1});
+    v.element = Element::kFloat;
+    v.aVector = v.bVector = 4;
+    v.bTransposed = transposed;
+    cases.push_back({v, kOddShapes});
+    v.tiling = {64, 64, 16, 2, 2, 4, 1};
+    v.aVector = v.bVector = v.width = 1;
+    cases.push_back({v, {{77, 101, 77, 1}}});
+  }
+  return cases;
+}
+
+std::vector<GemmCase> gemmTimings() {
+  struct Timing {
+    GemmShape shape;
+    bool bTransposed;
+    std::vector<GemmTiling> tilings;
+  };
+  auto pick = [](std::initializer_list<GemmTiling> tilings) {
+    return std::vector<GemmTiling>(tilings);
+  };
+  std::vector<GemmTiling> large = pick({{128, 256, 32, 2, 4, 4, 1},
+                                        {128, 128, 32, 2, 2, 4, 1},
+                                        {128, 128, 64, 2, 4, 3, 1},
+                                        {128, 256, 64, 2, 4, 3, 1},
+                                        {64, 128, 64, 2, 2, 4, 1}});
+  std::vector<Timing> timings = {
+      {{128, 768, 768, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 2},
+             {64, 64, 64, 2, 2, 4, 4},
+             {64, 32, 64, 2, 2, 6, 1},
+             {64, 32, 64, 2, 2, 6, 2},
+             {32, 64, 64, 2, 2, 6, 1},
+             {32, 64, 64, 2, 2, 6, 2},
+             {32, 32, 64, 2, 2, 6, 1},
+             {128, 32, 64, 4, 1, 4, 4}})},
+      {{128, 2304, 768, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 1},
+             {64, 64, 64, 2, 2, 6, 1},
+             {64, 64, 64, 2, 2, 4, 2},
+             {128, 64, 64, 4, 2, 4, 2},
+             {128, 64, 64, 4, 2, 3, 4},
+             {64, 96, 64, 2, 2, 4, 2},
+             {64, 48, 64, 2, 1, 6, 1}})},
+      {{128, 3072, 768, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 1},
+             {64, 64, 64, 2, 2, 6, 1},
+             {128, 64, 64, 4, 2, 4, 2},
+             {128, 48, 64, 4, 1, 4, 1},
+             {64, 96, 64, 2, 2, 4, 1},
+             {64, 64, 64, 2, 2, 4, 2},
+             {128, 128, 64, 2, 4, 3, 4}})},
+      {{128, 768, 3072, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 4},
+             {64, 64, 64, 2, 2, 6, 4},
+             {128, 64, 64, 4, 2, 3, 8},
+             {64, 64, 64, 2, 2, 4, 8},
+             {64, 96, 64, 2, 2, 4, 8},
+             {64, 32, 64, 2, 2, 6, 2}})},
+      {{128, 384, 384, 1},
+       false,
+       pick({{64, 32, 64, 2, 2, 6, 1},
+             {64, 32, 64, 2, 2, 6, 2},
+             {32, 32, 64, 2, 2, 6, 1},
+             {64, 64, 64, 2, 2, 4, 2}})},
+      {{128, 1152, 384, 1},
+       false,
+       pick({{64, 32, 64, 2, 2, 6, 1}, {64, 64, 64, 2, 2, 4, 1}, {64, 64, 64, 2, 2, 4, 2}})},
+      {{128, 1536, 384, 1},
+       false,
+       pick({{64, 32, 64, 2, 2, 6, 1}, {64, 64, 64, 2, 2, 4, 1}, {64, 64, 64, 2, 2, 4, 2}})},
+      {{128, 384, 1536, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 8}, {64, 32, 64, 2, 2, 6, 4}, {64, 32, 64, 2, 2, 6, 2}})},
+      {{197, 768, 768, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 2}, {64, 32, 64, 2, 2, 6, 1}, {128, 64, 64, 4, 2, 4, 4}})},
+      {{197, 3072, 768, 1},
+       false,
+       pick({{64, 96, 64, 2, 2, 4, 1},
+             {64, 128, 64, 2, 2, 4, 1},
+             {128, 64, 64, 4, 2, 4, 1},
+             {64, 64, 64, 2, 2, 4, 1}})},
+      {{197, 768, 3072, 1},
+       false,
+       pick({{64, 64, 64, 2, 2, 4, 2}, {64, 64, 64, 2, 2, 4, 4}, {128, 64, 64, 4, 2, 3, 4}})},
+      {{1, 768, 768, 1}, false, pick({{16, 64, 128, 1, 4, 4, 4}, {16, 32, 128, 1, 2, 4, 4}})},
+      {{16, 3072, 768, 1}, false, pick({{16, 64, 128, 1, 4, 4, 2}, {16, 32, 128, 1, 2, 6, 1}})},
+      {{128, 50257, 768, 1},
+       true,
+       pick({{128, 128, 64, 2, 4, 3, 1}, {128, 64, 64, 4, 2, 4, 1}, {64, 128, 64, 2, 2, 4, 1}})},
+      {{4096, 768, 768, 1}, false, large},
+      {{4096, 2304, 768, 1}, false, large},
+      {{4096, 3072, 768, 1}, false, large},
+      {{4096, 768, 3072, 1}, false, large},
+      {{12608, 3072, 768, 1}, false, large},
+      {{4096, 4096, 4096, 1}, false, large},
+  };
+  std::vector<GemmCase> cases;
+  for (const Timing &timing : timings)
+    for (const GemmTiling &tiling : timing.tilings) {
+      GemmVariant v = variant(tiling);
+      v.bTransposed = timing.bTransposed;
+      v.n = timing.shape.n;
+      v.k = timing.shape.k;
+      v.width = v.n % 8 == 0 ? 8 : 1;
+      cases.push_back({v, {timing.shape}});
+    }
+  return cases;
+}
+
+} // namespace smelt::kernel_tests

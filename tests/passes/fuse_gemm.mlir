@@ -1,0 +1,56 @@
+// RUN: smelt-opt %s --smelt-fuse-gemm | FileCheck %s
+
+// Bias, activation and residual are the epilogue.
+// CHECK-LABEL: @epilogue
+// CHECK: smelt.fusion gemm(%arg0, %{{.*}}, %{{.*}}, %arg1)
+// CHECK: smelt.matmul
+// CHECK-NEXT: smelt.add
+// CHECK-NEXT: smelt.gelu
+// CHECK-NEXT: smelt.add
+// CHECK-NEXT: smelt.yield
+func.func @epilogue(%x: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 32], f16>) -> !smelt.tensor<[b, s, 32], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 4096, ""> : <[64, 32], f16>
+  %b = smelt.weight "b" <"w.bin", 4096, 64, ""> : <[32], f16>
+  %0 = smelt.matmul %x, %w : <[b, s, 64], f16>, <[64, 32], f16> -> <[b, s, 32], f16>
+  %1 = smelt.add %0, %b : <[b, s, 32], f16>, <[32], f16> -> <[b, s, 32], f16>
+  %2 = smelt.gelu %1 : <[b, s, 32], f16>
+  %3 = smelt.add %2, %r : <[b, s, 32], f16>, <[b, s, 32], f16> -> <[b, s, 32], f16>
+  return %3 : !smelt.tensor<[b, s, 32], f16>
+}
+
+// A diamond that joins again is taken whole; one that does not is left out.
+// CHECK-LABEL: @diamonds
+// CHECK: smelt.fusion gemm
+// CHECK: smelt.sigmoid
+// CHECK: smelt.mul
+// CHECK: smelt.fusion gemm
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: smelt.matmul
+// CHECK-NEXT: smelt.yield
+// CHECK: smelt.tanh
+// CHECK: smelt.exp
+func.func @diamonds(%x: !smelt.tensor<[b, 64], f32>, %w: !smelt.tensor<[64, 32], f32>)
+    -> (!smelt.tensor<[b, 32], f32>, !smelt.tensor<[b, 32], f32>, !smelt.tensor<[b, 32], f32>) {
+  %0 = smelt.matmul %x, %w : <[b, 64], f32>, <[64, 32], f32> -> <[b, 32], f32>
+  %1 = smelt.sigmoid %0 : <[b, 32], f32>
+  %2 = smelt.mul %0, %1 : <[b, 32], f32>, <[b, 32], f32> -> <[b, 32], f32>
+  %3 = smelt.matmul %x, %w : <[b, 64], f32>, <[64, 32], f32> -> <[b, 32], f32>
+  %4 = smelt.tanh %3 : <[b, 32], f32>
+  %5 = smelt.exp %3 : <[b, 32], f32>
+  return %2, %4, %5 : !smelt.tensor<[b, 32], f32>, !smelt.tensor<[b, 32], f32>, !smelt.tensor<[b, 32], f32>
+}
+
+// The transposed weight is a view of the stored one; a broadcast to a larger shape is no epilogue.
+// CHECK-LABEL: @views
+// CHECK: %[[Y:.*]] = smelt.fusion gemm
+// CHECK: smelt.transpose
+// CHECK: smelt.matmul
+// CHECK-NEXT: smelt.yield
+// CHECK: smelt.add %[[Y]]
+func.func @views(%x: !smelt.tensor<[1, 64], f32>, %y: !smelt.tensor<[b, 32], f32>) -> !smelt.tensor<[b, 32], f32> {
+  %w = smelt.weight "w" <"w.bin", 0, 8192, ""> : <[32, 64], f32>
+  %t = smelt.transpose %w [1, 0] : <[32, 64], f32> -> <[64, 32], f32>
+  %0 = smelt.matmul %x, %t : <[1, 64], f32>, <[64, 32], f32> -> <[1, 32], f32>
+  %1 = smelt.add %0, %y : <[1, 32], f32>, <[b, 32], f32> -> <[b, 32], f32>
+  return %1 : !smelt.tensor<[b, 32], f32>
+}
