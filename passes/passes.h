@@ -14,6 +14,8 @@ namespace smelt::passes {
 } // namespace smelt::passes
 
 namespace smelt {
-/// Makes every pass known by its flag.
-inline void registerSmeltPasses() { passes::registerSmeltPasses(); }
+
+/// Registers every pass of this folder, and each phase as a pipeline, with MLIR's command line.
+void registerSmeltPasses();
+
 } // namespace smelt

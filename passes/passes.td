@@ -7,6 +7,37 @@ include "mlir/Pass/PassBase.td"
 class Smelt_Pass<string flag> : Pass<"smelt-" # flag, "::mlir::func::FuncOp"> {
   let dependentDialects = ["::smelt::SmeltDialect"];
 }
+// Passes that record guards or remarks on the module.
+class Smelt_ModulePass<string flag> : Pass<"smelt-" # flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::smelt::SmeltDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// simplify: no shape arithmetic, one spelling for each computation
+//===----------------------------------------------------------------------===//
+
+def SimplifyShapes : Smelt_ModulePass<"simplify-shapes"> {
+  let summary = "Integer tensors whose elements are known sizes become smelt.dims or smelt.constant";
+  let description = [{
+    ```
+    %0 = smelt.dims [batch, seq] : !smelt.tensor<[2], i64>
+    %1 = smelt.gather %0, %zero axis 0                        =>  %2 = smelt.dims [12*batch]
+    %2 = smelt.mul %1, %twelve
+    ```
+  }];
+}
+def SimplifyCanonical : Smelt_ModulePass<"simplify-canonical"> {
+  let summary = "Algebra to one normal form: constants right, views composed and sunk, broadcasts implicit";
+  let description = [{
+    Every rewrite is exact in real arithmetic; constants combine only where the result is exact in their type.
+    ```
+    smelt.div %x, %two                                        =>  smelt.mul %x, %half
+    smelt.mul (smelt.reshape %x), %scalar                     =>  smelt.reshape (smelt.mul %x, %scalar)
+    smelt.matmul (smelt.reshape %x : [b, s, k] -> [b*s, k])   =>  smelt.reshape (smelt.matmul %x, %w)
+    smelt.add (smelt.expand %x), %y                           =>  smelt.add %x, %y
+    ```
+  }];
+}
 
 //===----------------------------------------------------------------------===//
 // fuse: graph ops become smelt.fusion

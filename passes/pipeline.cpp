@@ -1,0 +1,54 @@
+// THE list: phases in order, one line a pass, and why each stands where it does.
+#include "passes/pipeline.h"
+#include "passes/passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace smelt {
+
+namespace {
+
+/// Reports the end of a phase to the caller; changes nothing.
+struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PhaseMarker)
+
+  PhaseMarker(StringRef phase, std::function<void(StringRef, ModuleOp)> callback)
+      : phase(phase), callback(std::move(callback)) {}
+
+  StringRef getName() const override { return "PhaseMarker"; }
+  void runOnOperation() override {
+    callback(phase, getOperation());
+    markAllAnalysesPreserved();
+  }
+
+  std::string phase;
+  std::function<void(StringRef, ModuleOp)> callback;
+};
+
+/// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.
+void addSimplify(OpPassManager &manager) {
+  manager.addPass(
+      passes::createSimplifyShapes()); // first: the rest sees sizes as data, not as arithmetic
+  manager.addPass(passes::createSimplifyCanonical());
+}
+
+} // namespace
+
+void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
+  auto endPhase = [&](StringRef phase) {
+    if (options.afterPhase)
+      manager.addPass(std::make_unique<PhaseMarker>(phase, options.afterPhase));
+  };
+  addSimplify(manager);
+  endPhase("simplify");
+}
+
+void registerSmeltPasses() {
+  passes::registerSmeltPasses();
+  PassPipelineRegistration<>("simplify", "The simplify phase", addSimplify);
+}
+
+} // namespace smelt

@@ -1,0 +1,22 @@
+// The pass pipeline: simplify, raise, fuse, lower.
+#pragma once
+
+#include "ir/weights.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+
+namespace smelt {
+
+struct PipelineOptions {
+  /// Bytes of the module's weights; must outlive the pipeline.
+  WeightStore *weights = nullptr;
+  /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps.
+  std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;
+};
+
+/// Adds every phase to `manager`, which runs on a module of verified graph IR.
+void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+
+} // namespace smelt

@@ -1,0 +1,79 @@
+// simplify-canonical: the algebra that brings every export of a model to one spelling.
+//
+// Exporters write the same layer in many ways: scalars on either side, divisions for products,
+// heads split before or after a transpose, batch and sequence flattened around a Gemm. Raise
+// matches one normal form, so this pass must reach it. Method: local rewrites by family
+// (canonical.h), applied greedily until none fires; weights with the same bytes become one; CSE
+// between rounds, because equal operands only show once their producers are one op. Assumes
+// verified IR. Each family moves a measure one way (see canonical.h), so that the fixed point
+// exists.
+#include "passes/canonical.h"
+#include "passes/passes.h"
+
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+#define GEN_PASS_DEF_SIMPLIFYCANONICAL
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// CSE and the rewrites enable each other; in the models at hand two rounds reach the fixed point.
+constexpr int kMaxRounds = 4;
+
+/// Weights that read the same bytes as the same type become the first of them.
+void shareWeights(ModuleOp module) {
+  llvm::DenseMap<std::tuple<Attribute, Type>, WeightOp> first;
+  module.walk([&](WeightOp weight) {
+    SourceAttr source = weight.getSource();
+    // Where the bytes are known by hash, where they lie does not matter.
+    Attribute key = source.getHash().empty()
+                        ? Attribute(source)
+                        : StringAttr::get(module.getContext(), source.getHash());
+    auto [entry, inserted] = first.try_emplace({key, weight.getOutput().getType()}, weight);
+    if (!inserted && entry->second->getBlock() == weight->getBlock())
+      weight.getOutput().replaceAllUsesWith(entry->second.getOutput());
+  });
+}
+
+struct SimplifyCanonical : impl::SimplifyCanonicalBase<SimplifyCanonical> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    populateArithmeticPatterns(set);
+    populateLogicPatterns(set);
+    populateViewPatterns(set);
+    populateBroadcastPatterns(set);
+    populateContractionPatterns(set);
+    populateConcatPatterns(set);
+    patterns = FrozenRewritePatternSet(std::move(set));
+    return success();
+  }
+
+  void runOnOperation() override {
+    shareWeights(getOperation());
+    for (int round = 0; round < kMaxRounds; ++round) {
+      bool changed = false, merged = false;
+      if (failed(applyPatternsGreedily(getOperation(), patterns, {}, &changed))) {
+        getOperation().emitError(
+            "simplify-canonical found no fixed point; please report this model");
+        return signalPassFailure();
+      }
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance(getOperation());
+      eliminateCommonSubExpressions(rewriter, dominance, getOperation(), &merged);
+      if (!changed && !merged)
+        return;
+    }
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace
+
+} // namespace smelt::passes
