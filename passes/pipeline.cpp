@@ -48,7 +48,7 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
 
 void registerSmeltPasses() {
   passes::registerSmeltPasses();
-  PassPipelineRegistration<>("simplify", "The simplify phase", addSimplify);
+  PassPipelineRegistration<>("smelt-simplify", "The simplify phase", addSimplify);
 }
 
 } // namespace smelt

@@ -39,7 +39,8 @@ Value materialize(OpBuilder &builder, Location location, ArrayRef<Dim> elements,
   if (DenseElementsAttr constant = asConstant(elements, type))
     return ConstantOp::create(builder, location, constant);
   Type elementType = type.getElementType();
-  if (elementType.isInteger(1))
+  if (elementType.isInteger(1) ||
+      llvm::all_of(elements, [](Dim element) { return element.asConstant().has_value(); }))
     return {};
   SmallVector<Attribute> dims =
       llvm::map_to_vector(elements, [](Dim d) -> Attribute { return d.getAttribute(); });

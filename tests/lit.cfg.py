@@ -1,0 +1,16 @@
+"""lit's view of the tree: every .mlir file below this folder is a test of smelt-opt.
+
+CMake passes the tools and the folder to run in as parameters (tests/passes/CMakeLists.txt).
+"""
+
+import os
+
+import lit.formats
+
+config.name = "smelt"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = lit_config.params["exec_root"]
+for tool in ("smelt-opt", "FileCheck", "not"):
+    config.substitutions.append((rf"\b(?<![/.-]){tool}\b(?![/.-])", lit_config.params[tool]))
