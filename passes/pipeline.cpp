@@ -30,10 +30,23 @@ struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
 
 /// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.
 void addSimplify(OpPassManager &manager) {
-  manager.addPass(
-      passes::createSimplifyShapes()); // first: the rest sees sizes as data, not as arithmetic
+  manager.addPass(passes::createSimplifyShapes()); // first: the rest sees sizes, not arithmetic
   manager.addPass(passes::createSimplifyCanonical());
 }
+
+/// Afterwards: every tensor op but weight expressions lies in a fusion.
+void addFuse(OpPassManager &module) {
+  OpPassManager &manager = module.nest<func::FuncOp>();
+  manager.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
+  manager.addPass(passes::createFuseAttention());
+  manager.addPass(passes::createFuseGemm());
+  manager.addPass(passes::createFuseRowwise());
+  manager.addPass(passes::createFuseGeneric());
+  manager.addPass(passes::createFusePointwise()); // last: takes what is left
+}
+
+/// Afterwards: the form that codegen accepts.
+void addLower(OpPassManager &module) { module.nest<func::FuncOp>().addPass(passes::createLower()); }
 
 } // namespace
 
@@ -44,11 +57,16 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   };
   addSimplify(manager);
   endPhase("simplify");
+  addFuse(manager);
+  endPhase("fuse");
+  addLower(manager);
+  endPhase("lower");
 }
 
 void registerSmeltPasses() {
   passes::registerSmeltPasses();
   PassPipelineRegistration<>("smelt-simplify", "The simplify phase", addSimplify);
+  PassPipelineRegistration<>("smelt-fuse", "The fuse phase", addFuse);
 }
 
 } // namespace smelt

@@ -4,7 +4,7 @@
 // carry the shapes here, so that what such a chain computes is known (ir/dim_values.h): each value
 // becomes one smelt.constant or smelt.dims, and the chain behind it is dead. What truly depends on
 // data stays.
-#include "passes/constants.h"
+#include "passes/dead_ops.h"
 #include "passes/passes.h"
 
 #include "ir/dim_values.h"
@@ -74,10 +74,7 @@ struct SimplifyShapes : impl::SimplifyShapesBase<SimplifyShapes> {
               materialize(rewriter, op->getLoc(), *elements, tensorType(op->getResult(0))))
         rewriter.replaceAllUsesWith(op->getResult(0), value);
     }
-    // Consumers stand behind producers, so that a reverse walk erases whole chains.
-    for (Operation *op : llvm::reverse(candidates))
-      if (isOpTriviallyDead(op))
-        rewriter.eraseOp(op);
+    eraseDeadOps(getOperation());
   }
 };
 
