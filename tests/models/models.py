@@ -1,0 +1,154 @@
+"""The models that Smelt is tested on as a whole: where they come from, their inputs, what is expected of them.
+
+Structure-only exports of public architectures are optional developer data (a folder named in --model-dir, or
+../shared/models beside the repository); the demo model is in the repository; rxnmap comes from PyPI.
+A test that lacks a model says so and goes on.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+@dataclass(frozen=True)
+class Model:
+    """`inputs` is the family of inputs; the counts are what `smelt explain` must report."""
+    name: str
+    inputs: str
+    attention: int
+    norms: int
+    layers: int
+    tolerance: float = 5e-3  # of the GPU, and of the CPU against ONNX Runtime, by relative norm
+    gpu_tolerance: float = 5e-3
+
+
+MODELS = [
+    Model('minilm.ts_fp16', 'tokens', 6, 13, 6),
+    Model('minilm.ts_fp32', 'tokens', 6, 13, 6, 1e-4, 2e-5),
+    Model('minilm.dy20_fp16', 'tokens', 6, 13, 6),
+    Model('bert_base.ts_fp16', 'tokens', 12, 25, 12),
+    Model('bert_base.dy20_fp16', 'tokens', 12, 25, 12),
+    Model('bert_base.dy23_fp16', 'tokens', 12, 25, 12),
+    Model('distilbert.dy20_fp16', 'tokens', 6, 13, 6),
+    Model('roberta.ts_fp16', 'tokens', 4, 9, 4),
+    Model('roberta.dy20_fp16', 'tokens', 4, 9, 4),
+    Model('vit_b16.ts_fp16', 'pixels', 12, 25, 12),
+    Model('vit_b16.dy20_fp16', 'pixels', 12, 25, 12),
+    Model('vit_b16.dy23_fp16', 'pixels', 12, 25, 12),
+    Model('gpt2.dy20_fp16', 'ids', 12, 25, 12),
+    Model('rxnmap', 'reaction', 15, 30, 16, 1e-4, 2e-5),
+    Model('digits_vit', 'digits', 4, 9, 4, 1e-4, 2e-5),
+]
+
+SHAPES = {
+    'tokens': [(1, 128), (3, 77), (2, 197)],
+    'ids': [(1, 128), (3, 77), (2, 197)],
+    'pixels': [(1,), (3,), (2,)],
+    'reaction': [(1, 40), (1, 77), (1, 197)],
+    'digits': [(1,), (3,), (77,)],
+}
+
+
+def by_name(name):
+    return next(model for model in MODELS if model.name == name)
+
+
+def make_inputs(model, shape, seed):
+    """Random inputs of one shape; attention masks are padded, a different length for each sequence."""
+    rng = np.random.default_rng([seed, *shape])
+    if model.inputs == 'pixels':
+        return {'pixel_values': rng.standard_normal((shape[0], 3, 224, 224)).astype(np.float16)}
+    if model.inputs == 'digits':
+        return {'images': rng.uniform(0, 1, (shape[0], 1, 8, 8)).astype(np.float32)}
+    batch, length = shape
+    if model.inputs == 'reaction':
+        return {'atoms': rng.integers(0, 121, (1, length)), 'neighbors': rng.integers(0, 17, (1, length)),
+                'distances': rng.integers(0, 13, (1, length, length)), 'roles': rng.integers(0, 4, (1, length))}
+    inputs = {'input_ids': rng.integers(2, 30000, (batch, length))}
+    if model.inputs == 'tokens':
+        lengths = rng.integers(length // 2, length + 1, batch)
+        inputs['attention_mask'] = (np.arange(length)[None] < lengths[:, None]).astype(np.int64)
+    return inputs
+
+
+class Missing(Exception):
+    """A model cannot be had here; the message says why."""
+
+
+def _rxnmap(cache):
+    path = os.path.join(cache, 'chython_rxnmap', 'rxnmap.onnx')
+    if not os.path.exists(path):
+        with tempfile.TemporaryDirectory() as folder:
+            download = subprocess.run([sys.executable, '-m', 'pip', 'download', '-q', '--no-deps', '-d', folder,
+                                       'chython-rxnmap==2.0'], capture_output=True, text=True)
+            if download.returncode:
+                raise Missing('chython-rxnmap 2.0 cannot be downloaded: ' + download.stderr.strip()[-200:])
+            wheel = os.path.join(folder, os.listdir(folder)[0])
+            subprocess.run([sys.executable, '-m', 'zipfile', '-e', wheel, cache], check=True)
+    return path
+
+
+def find(model, model_dir, cache):
+    """Path of the model with its weights; fills and keeps them under `cache`."""
+    os.makedirs(cache, exist_ok=True)
+    if model.name == 'digits_vit':
+        return os.path.join(REPOSITORY, 'tools', 'demo', 'digits_vit.onnx')
+    if model.name == 'rxnmap':
+        return _rxnmap(cache)
+    source = os.path.join(model_dir, model.name + '.onnx')
+    if not os.path.exists(source):
+        raise Missing(f'{source} is not there (optional developer data)')
+    folder = os.path.join(cache, model.name)
+    path = os.path.join(folder, model.name + '.onnx')
+    if not os.path.exists(os.path.join(folder, 'complete')):
+        subprocess.run([sys.executable, os.path.join(model_dir, 'fill_weights.py'), source, folder], check=True)
+        open(os.path.join(folder, 'complete'), 'w').close()
+    return path
+
+
+def default_model_dir():
+    return os.path.join(os.path.dirname(REPOSITORY), 'shared', 'models')
+
+
+def relative_error(actual, expected):
+    """(||actual - expected|| / ||expected||, worst element's difference over the largest element)."""
+    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    if actual.shape != expected.shape or not np.isfinite(actual).all():
+        return float('inf'), float('inf')
+    difference = np.abs(actual - expected)
+    return float(np.linalg.norm(difference) / np.linalg.norm(expected)), float(difference.max() / np.abs(expected).max())
+
+
+def arguments(parser):
+    parser.add_argument('--smelt', required=True, help='the smelt binary')
+    parser.add_argument('--model-dir', default=default_model_dir(), help='folder of the structure-only exports')
+    parser.add_argument('--cache', default=os.path.join(REPOSITORY, 'build', 'models'), help='where filled models are kept')
+    parser.add_argument('--models', help='comma-separated names; all by default')
+
+
+def selected(args):
+    """(model, path) for each model that is there; prints what is skipped."""
+    for model in [by_name(name) for name in args.models.split(',')] if args.models else MODELS:
+        try:
+            yield model, find(model, args.model_dir, args.cache)
+        except Missing as reason:
+            print(f'SKIPPED {model.name}: {reason}', flush=True)
+
+
+def run(smelt, path, inputs, device):
+    """Outputs of `smelt run` in the model's order, as a list of arrays."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [smelt, 'run', path, '--device', device, '--output-dir', folder]
+        for name, value in inputs.items():
+            np.save(os.path.join(folder, f'in_{name}.npy'), value)
+            command += ['--input', f'{name}=@{folder}/in_{name}.npy']
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f'{" ".join(command)}\nexit {done.returncode}\n{done.stderr}')
+        outputs = sorted(f for f in os.listdir(folder) if not f.startswith('in_'))
+        return {f[:-len('.npy')]: np.load(os.path.join(folder, f)) for f in outputs}
