@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace smelt {
+namespace smelt::runtime {
 
 static Status unreadable(const std::string &path, const char *why) {
   return Status(StatusCode::kUsage, joinText(path, ": cannot be read: ", why));
@@ -55,4 +55,4 @@ MappedFile::~MappedFile() {
     munmap(const_cast<std::byte *>(mapped.data()), mapped.size());
 }
 
-} // namespace smelt
+} // namespace smelt::runtime

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace smelt {
+namespace smelt::runtime {
 
 /// The mapping lives as long as the object. Shortening the file meanwhile makes reads of the lost
 /// pages fatal, as for every mapped file.
@@ -29,4 +29,4 @@ private:
   std::span<const std::byte> mapped;
 };
 
-} // namespace smelt
+} // namespace smelt::runtime

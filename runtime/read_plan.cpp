@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace smelt {
+namespace smelt::runtime {
 
 namespace {
 
@@ -168,4 +168,4 @@ Result<Plan> readPlan(const std::string &path) {
   return plan;
 }
 
-} // namespace smelt
+} // namespace smelt::runtime

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace smelt {
+namespace smelt::runtime {
 
 /// A verified plan. The views point into the file's mapping, or into the memory that the plan was
 /// read from; the metadata is a copy of its own.
@@ -44,4 +44,4 @@ Result<Plan> readPlan(const std::string &path);
 /// The same for a plan in memory, which must outlive the result. `name` stands in messages.
 Result<Plan> readPlan(std::span<const std::byte> bytes, const std::string &name);
 
-} // namespace smelt
+} // namespace smelt::runtime

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace smelt {
+namespace smelt::runtime {
 
 static std::optional<int64_t> floorDivide(int64_t left, int64_t right) {
   if (right == 0 || (left == INT64_MIN && right == -1))
@@ -241,4 +241,4 @@ Result<int64_t> tensorBytes(const plan::TensorT &tensor, const ShapeValues &valu
   return *bytes;
 }
 
-} // namespace smelt
+} // namespace smelt::runtime

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace smelt {
+namespace smelt::runtime {
 
 using Shape = std::vector<int64_t>;
 
@@ -37,4 +37,4 @@ std::optional<int64_t> evaluateDim(const plan::DimExpressionT &dim,
 /// A dim as people write it, e.g. "batch*(seq + 1)".
 std::string dimText(const plan::MetadataT &metadata, uint32_t dim);
 
-} // namespace smelt
+} // namespace smelt::runtime

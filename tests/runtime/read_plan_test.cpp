@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-namespace smelt {
+namespace smelt::runtime {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -222,4 +222,4 @@ TEST(ReadPlan, SaysWhatCannotBeOpened) {
 }
 
 } // namespace
-} // namespace smelt
+} // namespace smelt::runtime

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace smelt {
+namespace smelt::runtime {
 namespace {
 
 using Opcode = plan::DimOpcode;
@@ -94,4 +94,4 @@ TEST(SolveShapes, RefusesSizesThatOverflow) {
 }
 
 } // namespace
-} // namespace smelt
+} // namespace smelt::runtime

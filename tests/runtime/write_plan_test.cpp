@@ -52,7 +52,7 @@ TEST(WritePlan, WritesWeightsLargerThanItsBuffer) {
   plan.table.assign(3 << 20, 1.25f);
   plan.contents.weights[1] = codegen::WeightBytes::of(std::as_bytes(std::span(plan.table)));
   std::vector<std::byte> bytes = test::planBytes(plan.contents);
-  EXPECT_TRUE(readPlan(bytes, "m.plan").isOk());
+  EXPECT_TRUE(runtime::readPlan(bytes, "m.plan").isOk());
 }
 
 TEST(WritePlan, LeavesNothingBehindWhenTheDiskIsFull) {
