@@ -1,0 +1,149 @@
+#include "tools/smelt/array.h"
+
+#include "runtime/checked_math.h"
+#include "runtime/text.h"
+
+#include <bit>
+#include <cstring>
+#include <new>
+
+namespace smelt::tools {
+
+std::optional<uint64_t> byteCount(ElementType type, const std::vector<int64_t> &shape) {
+  std::optional<uint64_t> total = plan::elementBytes(type);
+  for (int64_t extent : shape) {
+    if (extent < 0)
+      return std::nullopt;
+    total = checkedMul(*total, static_cast<uint64_t>(extent));
+    if (!total)
+      return std::nullopt;
+  }
+  return total;
+}
+
+Result<Array> Array::zeros(ElementType type, std::vector<int64_t> shape) {
+  for (int64_t extent : shape)
+    if (extent < 0)
+      return Status(StatusCode::kUsage, "negative extent in shape " + shapeText(shape));
+  std::optional<uint64_t> total = byteCount(type, shape);
+  Array tensor{type, std::move(shape), {}};
+  try {
+    if (total && *total <= tensor.bytes.max_size()) {
+      tensor.bytes.resize(*total);
+      return tensor;
+    }
+  } catch (const std::bad_alloc &) {
+  }
+  return Status(StatusCode::kResources, joinText("a tensor of shape ", shapeText(tensor.shape),
+                                                 " does not fit into memory"));
+}
+
+static float bfloat16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+/// Round to nearest even; NaN stays NaN.
+static uint16_t floatToBfloat16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (value != value)
+    return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+template <typename T> static double load(const std::byte *at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return static_cast<double>(value);
+}
+
+template <typename T> static void store(std::byte *at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+double Array::at(size_t index) const {
+  const std::byte *element = bytes.data() + index * plan::elementBytes(type);
+  switch (type) {
+  case ElementType::f32:
+    return load<float>(element);
+  case ElementType::f16:
+    return load<_Float16>(element);
+  case ElementType::bf16: {
+    uint16_t bits;
+    std::memcpy(&bits, element, sizeof(bits));
+    return bfloat16ToFloat(bits);
+  }
+  case ElementType::f64:
+    return load<double>(element);
+  case ElementType::i64:
+    return load<int64_t>(element);
+  case ElementType::i32:
+    return load<int32_t>(element);
+  case ElementType::i16:
+    return load<int16_t>(element);
+  case ElementType::i8:
+    return load<int8_t>(element);
+  case ElementType::u8:
+  case ElementType::boolean:
+    return load<uint8_t>(element);
+  }
+  return 0;
+}
+
+void Array::set(size_t index, double value) {
+  std::byte *element = bytes.data() + index * plan::elementBytes(type);
+  switch (type) {
+  case ElementType::f32:
+    return store(element, static_cast<float>(value));
+  case ElementType::f16:
+    return store(element, static_cast<_Float16>(value));
+  case ElementType::bf16:
+    return store(element, floatToBfloat16(static_cast<float>(value)));
+  case ElementType::f64:
+    return store(element, value);
+  case ElementType::i64:
+    return store(element, static_cast<int64_t>(value));
+  case ElementType::i32:
+    return store(element, static_cast<int32_t>(value));
+  case ElementType::i16:
+    return store(element, static_cast<int16_t>(value));
+  case ElementType::i8:
+    return store(element, static_cast<int8_t>(value));
+  case ElementType::u8:
+    return store(element, static_cast<uint8_t>(value));
+  case ElementType::boolean:
+    return store(element, static_cast<uint8_t>(value != 0));
+  }
+}
+
+std::string_view typeName(ElementType type) {
+  switch (type) {
+  case ElementType::f32:
+    return "float32";
+  case ElementType::f16:
+    return "float16";
+  case ElementType::bf16:
+    return "bfloat16";
+  case ElementType::f64:
+    return "float64";
+  case ElementType::i64:
+    return "int64";
+  case ElementType::i32:
+    return "int32";
+  case ElementType::i16:
+    return "int16";
+  case ElementType::i8:
+    return "int8";
+  case ElementType::u8:
+    return "uint8";
+  case ElementType::boolean:
+    return "bool";
+  }
+  return "?";
+}
+
+bool isFloat(ElementType type) {
+  return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16 ||
+         type == ElementType::f64;
+}
+
+} // namespace smelt::tools

@@ -1,0 +1,43 @@
+// Tensors in host memory, as the command line reads, draws, compares and writes them.
+#pragma once
+
+#include "runtime/plan_format.h"
+#include "runtime/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smelt::tools {
+
+using plan::ElementType;
+
+/// Row-major and contiguous. A bool is one byte, 0 or 1.
+struct Array {
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+
+  /// Zeros. Fails with kUsage for a negative extent and kResources where the size overflows or
+  /// cannot be had.
+  static Result<Array> zeros(ElementType type, std::vector<int64_t> shape);
+
+  size_t elementCount() const { return bytes.size() / plan::elementBytes(type); }
+  /// The element's value; exact but for 64-bit integers beyond 2^53.
+  double at(size_t index) const;
+  /// Rounds to nearest for floats; truncates for integers; any non-zero value is true.
+  void set(size_t index, double value);
+};
+
+/// NumPy's name: "float16", "int64", "bool"; and "bfloat16".
+std::string_view typeName(ElementType type);
+
+bool isFloat(ElementType type);
+
+/// The extents' product times the element's bytes, or nothing where it overflows or an extent is
+/// negative.
+std::optional<uint64_t> byteCount(ElementType type, const std::vector<int64_t> &shape);
+
+} // namespace smelt::tools

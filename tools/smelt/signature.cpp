@@ -1,0 +1,149 @@
+#include "tools/smelt/signature.h"
+
+#include "runtime/text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace smelt::tools {
+
+static constexpr int64_t kDefaultLeading = 1;
+static constexpr int64_t kDefaultExtent = 128;
+static constexpr int64_t kUnset = -1;
+
+bool Extent::isSymbol() const {
+  auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+  return !constant && !text.empty() && std::all_of(text.begin(), text.end(), isWord);
+}
+
+std::string typeText(const Port &port) {
+  std::string text(typeName(port.type));
+  text += " [";
+  for (size_t axis = 0; axis < port.shape.size(); ++axis)
+    text += (axis ? ", " : "") + port.shape[axis].text;
+  return text + "]";
+}
+
+static Status usage(const std::string &message) { return Status(StatusCode::kUsage, message); }
+
+static std::optional<int64_t> parseExtent(std::string_view text) {
+  if (text == "?")
+    return kUnset;
+  int64_t extent = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+  bool isNumber = error == std::errc() && end == text.data() + text.size();
+  return isNumber && extent >= 0 ? std::optional(extent) : std::nullopt;
+}
+
+static std::optional<std::vector<int64_t>> parseShape(std::string_view text) {
+  std::vector<int64_t> shape;
+  while (!text.empty()) {
+    size_t cross = text.find('x');
+    std::optional<int64_t> extent = parseExtent(text.substr(0, cross));
+    bool endsInCross = cross == text.size() - 1;
+    if (!extent || endsInCross)
+      return std::nullopt;
+    shape.push_back(*extent);
+    text = cross == std::string_view::npos ? "" : text.substr(cross + 1);
+  }
+  return shape;
+}
+
+Result<NamedShapes> parseShapes(const std::vector<std::string> &flags) {
+  NamedShapes shapes;
+  for (const std::string &flag : flags) {
+    size_t equals = flag.rfind('=');
+    std::optional<std::vector<int64_t>> shape;
+    if (equals != std::string::npos && equals > 0)
+      shape = parseShape(std::string_view(flag).substr(equals + 1));
+    if (!shape)
+      return usage(joinText("'", flag, "' is no shape; write NAME=1x128"));
+    if (!shapes.emplace(flag.substr(0, equals), *shape).second)
+      return usage(joinText("the shape of '", flag.substr(0, equals), "' is given twice"));
+  }
+  return shapes;
+}
+
+static std::string inputNames(const Signature &signature) {
+  std::string names;
+  for (const Port &input : signature.inputs)
+    names += (names.empty() ? "'" : ", '") + input.name + "'";
+  return names;
+}
+
+static Status checkNames(const Signature &signature, const NamedShapes &given) {
+  for (const auto &[name, shape] : given) {
+    bool known = false;
+    for (const Port &input : signature.inputs)
+      known |= input.name == name;
+    if (!known)
+      return usage(joinText("the model has no input '", name, "'; it has ", inputNames(signature)));
+  }
+  return {};
+}
+
+using Symbols = std::map<std::string, int64_t>;
+
+/// Takes one input's given shape: numbers must agree, symbols take their values.
+static Status bind(const Port &input, const std::vector<int64_t> &shape, Symbols &symbols) {
+  auto refuse = [&](const std::string &why) {
+    return usage(joinText("input '", input.name, "' is ", typeText(input), ", not ",
+                          shapeText(shape), ": ", why));
+  };
+  if (shape.size() != input.shape.size())
+    return refuse(joinText("it has ", input.shape.size(), " dimensions"));
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const Extent &extent = input.shape[axis];
+    if (shape[axis] == kUnset)
+      continue;
+    if (extent.constant && *extent.constant != shape[axis])
+      return refuse(joinText("dimension ", axis, " must be ", *extent.constant));
+    if (!extent.isSymbol())
+      continue;
+    int64_t value = symbols.emplace(extent.text, shape[axis]).first->second;
+    if (value != shape[axis])
+      return refuse(joinText("'", extent.text, "' is ", value, " by another dimension"));
+  }
+  return {};
+}
+
+static void setDefaults(const Signature &signature, Symbols &symbols) {
+  for (const Port &input : signature.inputs)
+    if (!input.shape.empty() && input.shape[0].isSymbol())
+      symbols.emplace(input.shape[0].text, kDefaultLeading);
+  for (const Port &input : signature.inputs)
+    for (const Extent &extent : input.shape)
+      if (extent.isSymbol())
+        symbols.emplace(extent.text, kDefaultExtent);
+}
+
+Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signature,
+                                                        const NamedShapes &given) {
+  SMELT_RETURN_IF_ERROR(checkNames(signature, given));
+  Symbols symbols;
+  for (const Port &input : signature.inputs)
+    if (auto shape = given.find(input.name); shape != given.end())
+      SMELT_RETURN_IF_ERROR(bind(input, shape->second, symbols));
+  setDefaults(signature, symbols);
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Port &input : signature.inputs) {
+    std::vector<int64_t> &shape = shapes.emplace_back();
+    auto asked = given.find(input.name);
+    for (size_t axis = 0; axis < input.shape.size(); ++axis) {
+      const Extent &extent = input.shape[axis];
+      if (extent.constant)
+        shape.push_back(*extent.constant);
+      else if (extent.isSymbol())
+        shape.push_back(symbols.at(extent.text));
+      else if (asked != given.end() && asked->second[axis] != kUnset)
+        shape.push_back(asked->second[axis]);
+      else
+        return usage(joinText("dimension ", axis, " of input '", input.name, "' is ", extent.text,
+                              "; give its size with --shape ", input.name, "=..."));
+    }
+  }
+  return shapes;
+}
+
+} // namespace smelt::tools

@@ -1,0 +1,49 @@
+// What a model takes and gives, whether it is an .onnx or a .plan, and the shapes of one run.
+#pragma once
+
+#include "tools/smelt/array.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace smelt::tools {
+
+/// One dimension of an input or output: a number, a symbol ("batch"), or an expression of symbols.
+struct Extent {
+  std::string text;
+  std::optional<int64_t> constant;
+
+  bool isSymbol() const;
+};
+
+struct Port {
+  std::string name;
+  ElementType type;
+  std::vector<Extent> shape;
+  /// Integer inputs that the model looks rows up with: values lie in [0, bound).
+  std::optional<int64_t> bound;
+};
+
+struct Signature {
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+};
+
+/// "float16 [batch, 128]"
+std::string typeText(const Port &port);
+
+using NamedShapes = std::map<std::string, std::vector<int64_t>>;
+
+/// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?" (kept as the model has it),
+/// which becomes -1. Fails with kUsage for anything else and for a name given twice.
+Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
+
+/// A shape for each input: as `given`; symbols that no given shape sets become 1 where they lead an
+/// input's shape and 128 elsewhere. Fails with kUsage for an unknown input, and for shapes that the
+/// model does not take, naming the input and the axis.
+Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signature,
+                                                        const NamedShapes &given);
+
+} // namespace smelt::tools
