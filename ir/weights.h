@@ -16,8 +16,8 @@ public:
   /// `directory`: the model's folder; sources are file names relative to it.
   explicit WeightStore(std::string directory = ".");
 
-  /// Weights whose file is missing are drawn from N(0, 0.02^2) (integers from {0, 1}), by seed and
-  /// name alone.
+  /// Weights whose file is missing are drawn from N(0, 0.02^2), filters (rank 3 and up) from N(0, 2
+  /// / fan-in), integers from {0, 1}; by seed and name alone.
   void drawMissing(uint64_t seed);
   /// Bytes of the weight `name`, kept by the store; they take precedence over its source.
   void own(llvm::StringRef name, std::string bytes);
@@ -30,6 +30,10 @@ public:
   mlir::FailureOr<llvm::ArrayRef<char>> bytes(WeightOp weight);
 
 private:
+  /// Bytes in a file; null data where the file is missing and weights may be drawn.
+  mlir::FailureOr<llvm::ArrayRef<char>> mappedBytes(WeightOp weight, int64_t size);
+  mlir::FailureOr<llvm::MemoryBuffer *> open(WeightOp weight);
+
   std::string directory;
   std::optional<uint64_t> seed;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;

@@ -1,0 +1,52 @@
+// A list of ops with the lifetimes of their values, run as often as wanted.
+#pragma once
+
+#include "ir/interpret/evaluator.h"
+
+#include <vector>
+
+namespace smelt::interpret {
+
+class Program {
+public:
+  /// The whole of a block: its arguments are the program's, its terminator's operands the outputs.
+  explicit Program(mlir::Block &block);
+  /// The ops that `output` depends on, back to the values in `arguments`. Fails, with a diagnostic,
+  /// where it depends on a block argument that is not among them.
+  static mlir::FailureOr<Program> slice(mlir::Value output, llvm::ArrayRef<mlir::Value> arguments);
+
+  /// Each value is freed after its last use. What depends on constants alone is computed in the
+  /// first run and kept.
+  mlir::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::ArrayRef<HostTensor> arguments,
+                                                     Evaluator &evaluator);
+
+private:
+  struct Use {
+    unsigned slot;
+    bool last; // nothing reads the slot after this
+  };
+  struct Step {
+    mlir::Operation *op;
+    llvm::SmallVector<Use, 4> operands;
+    unsigned firstResult; // results take consecutive slots
+    bool constant;
+  };
+
+  Program(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange arguments,
+          mlir::ValueRange outputs);
+  unsigned addSlot(mlir::Value value);
+  void addStep(mlir::Operation *op);
+  void findLastUses();
+  mlir::LogicalResult execute(const Step &step, Evaluator &evaluator);
+  mlir::LogicalResult prepareConstants(Evaluator &evaluator);
+
+  std::vector<Step> steps;
+  llvm::DenseMap<mlir::Value, unsigned> slotOf;
+  std::vector<bool> isConstantSlot;
+  unsigned argumentCount;
+  llvm::SmallVector<unsigned> outputs;
+  std::vector<HostTensor> slots;
+  bool prepared = false;
+};
+
+} // namespace smelt::interpret

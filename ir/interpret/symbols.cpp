@@ -1,0 +1,144 @@
+#include "ir/interpret/symbols.h"
+
+#include "ir/interpret/host_tensor.h"
+
+using namespace mlir;
+
+namespace smelt {
+
+namespace {
+
+InFlightDiagnostic argumentError(func::FuncOp function, unsigned index, ArrayRef<int64_t> shape) {
+  return function.emitError() << "input '" << argumentName(function, index) << "' of type "
+                              << function.getArgumentTypes()[index] << " cannot have shape "
+                              << toString(shape) << ": ";
+}
+
+TensorType argumentType(func::FuncOp function, unsigned index) {
+  return cast<TensorType>(function.getArgumentTypes()[index]);
+}
+
+/// Takes the symbols from the axes that name one alone.
+LogicalResult defineSymbols(func::FuncOp function, unsigned index, ArrayRef<int64_t> shape,
+                            Symbols &symbols) {
+  for (auto [axis, dim] : llvm::enumerate(argumentType(function, index).getShape())) {
+    std::optional<StringRef> name = dim.asSymbol();
+    if (!name)
+      continue;
+    if (shape[axis] < 1)
+      return argumentError(function, index, shape) << "size '" << *name << "' must be at least 1";
+    auto [entry, isNew] = symbols.try_emplace(*name, shape[axis]);
+    if (!isNew && entry->second != shape[axis])
+      return argumentError(function, index, shape)
+             << "axis " << axis << " is '" << *name << "', which another axis fixes as "
+             << entry->second;
+  }
+  return success();
+}
+
+LogicalResult checkAxes(func::FuncOp function, unsigned index, ArrayRef<int64_t> shape,
+                        const Symbols &symbols) {
+  for (auto [axis, dim] : llvm::enumerate(argumentType(function, index).getShape())) {
+    std::optional<int64_t> size = evaluateDim(dim, symbols);
+    if (!size)
+      return argumentError(function, index, shape) << "axis " << axis << " is " << dim.toString()
+                                                   << ", which no input's shape determines";
+    if (*size != shape[axis])
+      return argumentError(function, index, shape)
+             << "axis " << axis << " must be " << *size
+             << (dim.asConstant() ? "" : " = " + dim.toString());
+  }
+  return success();
+}
+
+std::optional<bool> holds(StringRef relation, int64_t left, int64_t right) {
+  if (relation == "equal")
+    return left == right;
+  if (relation == "less_equal")
+    return left <= right;
+  return std::nullopt;
+}
+
+LogicalResult checkGuard(ModuleOp module, DictionaryAttr guard, const Symbols &symbols) {
+  auto left = guard.getAs<DimAttr>("left"), right = guard.getAs<DimAttr>("right");
+  auto relation = guard.getAs<StringAttr>("relation"), message = guard.getAs<StringAttr>("message");
+  if (!left || !right || !relation)
+    return module.emitError("a guard needs left, relation and right, got ") << guard;
+  auto a = evaluateDim(Dim(left), symbols), b = evaluateDim(Dim(right), symbols);
+  std::optional<bool> verdict = a && b ? holds(relation, *a, *b) : std::nullopt;
+  if (verdict == true)
+    return success();
+  InFlightDiagnostic error = module.emitError("this model cannot run with ")
+                             << toString(symbols) << ": ";
+  if (!verdict)
+    return error << "cannot decide the guard " << guard;
+  error << Dim(left).toString() << " = " << *a << " must "
+        << (relation == "equal" ? "equal " : "be at most ") << Dim(right).toString() << " = " << *b;
+  return message ? error << " (" << message.getValue() << ")" : error;
+}
+
+} // namespace
+
+std::optional<int64_t> evaluateDim(Dim dim, const Symbols &symbols) {
+  return dim.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto found = symbols.find(name);
+    return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
+  });
+}
+
+std::optional<Shape> evaluateShape(TensorType type, const Symbols &symbols) {
+  Shape shape;
+  for (Dim dim : type.getShape()) {
+    std::optional<int64_t> size = evaluateDim(dim, symbols);
+    if (!size || *size < 0)
+      return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+FailureOr<Symbols> solveSymbols(func::FuncOp function, ArrayRef<Shape> shapes) {
+  if (shapes.size() != function.getNumArguments())
+    return function.emitError() << "needs " << function.getNumArguments() << " inputs, got "
+                                << shapes.size();
+  Symbols symbols;
+  for (auto [index, shape] : llvm::enumerate(shapes)) {
+    if (!isa<TensorType>(function.getArgumentTypes()[index]))
+      return function.emitError() << argumentName(function, index) << " is not a smelt tensor";
+    if (shape.size() != argumentType(function, index).getRank())
+      return argumentError(function, index, shape) << "the ranks differ";
+    if (failed(defineSymbols(function, index, shape, symbols)))
+      return failure();
+  }
+  for (auto [index, shape] : llvm::enumerate(shapes))
+    if (failed(checkAxes(function, index, shape, symbols)))
+      return failure();
+  return symbols;
+}
+
+LogicalResult checkGuards(ModuleOp module, const Symbols &symbols) {
+  auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards");
+  for (Attribute guard : guards ? guards.getValue() : ArrayRef<Attribute>()) {
+    auto dictionary = dyn_cast<DictionaryAttr>(guard);
+    if (!dictionary)
+      return module.emitError("a guard must be a dictionary, got ") << guard;
+    if (failed(checkGuard(module, dictionary, symbols)))
+      return failure();
+  }
+  return success();
+}
+
+std::string toString(const Symbols &symbols) {
+  SmallVector<std::string> parts;
+  for (const auto &entry : symbols)
+    parts.push_back(entry.getKey().str() + " = " + std::to_string(entry.getValue()));
+  llvm::sort(parts); // StringMap's order is that of its hashes
+  return llvm::join(parts, ", ");
+}
+
+std::string argumentName(func::FuncOp function, unsigned index) {
+  auto name = function.getArgAttrOfType<StringAttr>(index, "smelt.name");
+  return name ? name.str() : "argument " + std::to_string(index);
+}
+
+} // namespace smelt
