@@ -5,6 +5,8 @@
 // Chebyshev nodes): exp on |x| <= ln(2)/2, erf(x)/x and tanh(x)/x in x^2, and exp(x^2) erfc(x) in
 // 1/(x + 2).
 
+#pragma once
+
 #include <bit>
 #include <cstdint>
 
