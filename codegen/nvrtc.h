@@ -1,0 +1,68 @@
+// NVRTC, opened at run time: CUDA text to cubins, with no GPU and no CUDA library linked.
+//
+// The device headers are handed over by include name, so that messages name file and line. What the
+// assembler says about a kernel decides whether it is kept: a register spill, a serialised wgmma or
+// an ignored setmaxnreg fails the build of that kernel, for each means that the template was
+// instantiated with a configuration that it was not made for.
+#pragma once
+
+#include "codegen/cache.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace smelt::codegen {
+
+/// One kernel: complete CUDA text that includes device headers by name and defines `extern "C"
+/// __global__ entry`.
+struct KernelText {
+  std::string entry;
+  std::string text;
+  std::string description; ///< for messages: the fusion and its ONNX nodes
+  bool maySpill = false;   ///< a generic kernel, for which a spill is no error
+};
+
+struct CompiledKernel {
+  std::string cubin;
+  int registers = 0;
+  int spillBytes = 0;
+};
+
+class Nvrtc {
+public:
+  /// Opens NVRTC: `path` (a file or a folder) where given, else beside the running binary, in the
+  /// folders of pip's wheels, through the loader, in the CUDA toolkit. The error lists every place
+  /// that was tried.
+  static llvm::Expected<std::unique_ptr<Nvrtc>> open(llvm::StringRef path);
+  ~Nvrtc();
+
+  /// "13.0"
+  std::string version() const;
+  /// The library that was opened.
+  std::string path() const;
+
+  /// Compiles one text for `architecture` (sm_90a, sm_80, ...). Thread-safe. The error holds the
+  /// compiler's log.
+  llvm::Expected<CompiledKernel> compile(const KernelText &kernel,
+                                         llvm::StringRef architecture) const;
+
+private:
+  struct Library;
+  explicit Nvrtc(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library;
+};
+
+/// Compiles `kernels` for one architecture on `threads` threads, taking from `cache` what it has
+/// and storing what is new. Equal texts are compiled once. `progress(done, total)` is called from
+/// the calling thread's side of a lock. On failure the error joins the messages of all kernels that
+/// failed.
+llvm::Expected<std::vector<CompiledKernel>>
+compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<KernelText> kernels,
+               llvm::StringRef architecture, unsigned threads,
+               llvm::function_ref<void(size_t done, size_t total)> progress = nullptr);
+
+} // namespace smelt::codegen

@@ -1,0 +1,105 @@
+// NVRTC at run time: search, headers by name, located errors, spills refused, the cache in between.
+#include "codegen/nvrtc.h"
+
+#include "codegen/embedded_headers.h"
+#include "llvm/Support/FileSystem.h"
+#include <gtest/gtest.h>
+
+namespace smelt::codegen {
+namespace {
+
+struct NvrtcTest : testing::Test {
+  std::unique_ptr<Nvrtc> nvrtc;
+
+  void SetUp() override {
+    auto opened = Nvrtc::open("");
+    if (!opened)
+      GTEST_SKIP() << "no NVRTC here: " << llvm::toString(opened.takeError());
+    nvrtc = std::move(*opened);
+  }
+
+  static KernelText kernel(std::string body) {
+    return {"k",
+            "#include \"device/types.cuh\"\nextern \"C\" __global__ void k(float *x) {\n" + body +
+                "\n}\n",
+            "a test kernel"};
+  }
+};
+
+TEST(NvrtcSearch, NamesEveryPlaceThatWasTried) {
+  auto opened = Nvrtc::open("/nonexistent/libnvrtc.so.13");
+  ASSERT_FALSE(opened);
+  std::string message = llvm::toString(opened.takeError());
+  EXPECT_NE(message.find("/nonexistent/libnvrtc.so.13"), std::string::npos) << message;
+  EXPECT_NE(message.find("SMELT_NVRTC_PATH"), std::string::npos) << message;
+}
+
+TEST(EmbeddedHeaders, HoldTheDeviceFolders) {
+  bool types = false;
+  for (const EmbeddedHeader &header : embeddedHeaders())
+    types |= header.name == "device/types.cuh" &&
+             std::string_view(header.text).find("#pragma once") != std::string_view::npos;
+  EXPECT_TRUE(types);
+  EXPECT_EQ(embeddedHeadersHash().size(), 64u);
+}
+
+TEST_F(NvrtcTest, CompilesForSeveralArchitectures) {
+  for (const char *architecture : {"sm_80", "sm_90a"}) {
+    auto compiled = nvrtc->compile(kernel("x[threadIdx.x] += 1.0f;"), architecture);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    EXPECT_EQ(compiled->cubin.substr(1, 3), "ELF");
+    EXPECT_GT(compiled->registers, 0);
+    EXPECT_EQ(compiled->spillBytes, 0);
+  }
+}
+
+TEST_F(NvrtcTest, ErrorsNameTheLineAndTheKernel) {
+  auto compiled = nvrtc->compile(kernel("x[0] = undefined_name;"), "sm_90a");
+  ASSERT_FALSE(compiled);
+  std::string message = llvm::toString(compiled.takeError());
+  EXPECT_NE(message.find("k.cu(3)"), std::string::npos) << message;
+  EXPECT_NE(message.find("a test kernel"), std::string::npos) << message;
+}
+
+TEST_F(NvrtcTest, RefusesSpillsUnlessTheyAreAllowed) {
+  std::string text = "extern \"C\" __global__ void __launch_bounds__(1024) k(float *x) {\n"
+                     "  float v[200];\n#pragma unroll\n  for (int i = 0; i < 200; ++i) v[i] = x[i "
+                     "* 1024 + threadIdx.x];\n"
+                     "  __syncthreads();\n#pragma unroll\n"
+                     "  for (int i = 0; i < 200; ++i) x[(i * 7 % 200) * 1024 + threadIdx.x] = v[i] "
+                     "* v[(i * 3 + 1) % 200];\n}\n";
+  KernelText spilling{"k", text, "a wide kernel"};
+  auto refused = nvrtc->compile(spilling, "sm_90a");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(llvm::toString(refused.takeError()).find("spills"), std::string::npos);
+  spilling.maySpill = true;
+  auto allowed = nvrtc->compile(spilling, "sm_90a");
+  ASSERT_TRUE(static_cast<bool>(allowed)) << llvm::toString(allowed.takeError());
+  EXPECT_GT(allowed->spillBytes, 0);
+}
+
+TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
+  llvm::SmallString<128> directory;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("smelt-nvrtc-test", directory));
+  CubinCache cache(directory.str().str());
+  std::vector<KernelText> kernels{kernel("x[0] = 1.0f;"), kernel("x[0] = 2.0f;"),
+                                  kernel("x[0] = 1.0f;")};
+  size_t total = 0;
+  auto first = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2,
+                              [&](size_t, size_t count) { total = count; });
+  ASSERT_TRUE(static_cast<bool>(first)) << llvm::toString(first.takeError());
+  EXPECT_EQ(total, 2u);
+  EXPECT_EQ((*first)[0].cubin, (*first)[2].cubin);
+  EXPECT_NE((*first)[0].cubin, (*first)[1].cubin);
+  auto second = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
+  ASSERT_TRUE(static_cast<bool>(second));
+  EXPECT_EQ((*first)[1].cubin, (*second)[1].cubin);
+  kernels[1].text = "syntax error";
+  auto failed = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
+  ASSERT_FALSE(failed);
+  EXPECT_NE(llvm::toString(failed.takeError()).find("a test kernel"), std::string::npos);
+  llvm::sys::fs::remove_directories(directory);
+}
+
+} // namespace
+} // namespace smelt::codegen
