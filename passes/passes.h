@@ -1,7 +1,7 @@
 // Declarations of every pass, and their registration for smelt-opt.
 #pragma once
 
-#include "ir/dialect.h"
+#include "ir/weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -10,6 +10,9 @@ namespace smelt::passes {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "passes/passes.h.inc"
+
+/// With the bytes of integer weights (tables of positions); they must outlive the pass.
+std::unique_ptr<mlir::Pass> createSimplifyAffine(WeightStore *weights);
 
 } // namespace smelt::passes
 

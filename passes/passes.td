@@ -26,6 +26,16 @@ def SimplifyShapes : Smelt_ModulePass<"simplify-shapes"> {
     ```
   }];
 }
+def SimplifyAffine : Smelt_ModulePass<"simplify-affine"> {
+  let summary = "Index and mask tensors that are known at each coordinate become constants, iotas and views";
+  let description = [{
+    ```
+    smelt.less_equal %zero, %iota                             =>  true
+    smelt.gather %table, (smelt.iota : [seq]) axis 0          =>  smelt.slice %table starts [0, 0]
+    smelt.gather (smelt.reshape %mask : [b*s]), b*s + s       =>  smelt.reshape %mask : [b, 1, 1, s]
+    ```
+  }];
+}
 def SimplifyCanonical : Smelt_ModulePass<"simplify-canonical"> {
   let summary = "Algebra to one normal form: constants right, views composed and sunk, broadcasts implicit";
   let description = [{

@@ -29,9 +29,11 @@ struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
 };
 
 /// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.
-void addSimplify(OpPassManager &manager) {
+void addSimplify(OpPassManager &manager, WeightStore *weights) {
   manager.addPass(passes::createSimplifyShapes()); // first: the rest sees sizes, not arithmetic
   manager.addPass(passes::createSimplifyCanonical());
+  manager.addPass(passes::createSimplifyAffine(weights)); // after: it reads few, short chains
+  manager.addPass(passes::createSimplifyCanonical());     // the views and constants that it made
 }
 
 /// Afterwards: every tensor op but weight expressions lies in a fusion.
@@ -55,7 +57,7 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
     if (options.afterPhase)
       manager.addPass(std::make_unique<PhaseMarker>(phase, options.afterPhase));
   };
-  addSimplify(manager);
+  addSimplify(manager, options.weights);
   endPhase("simplify");
   addFuse(manager);
   endPhase("fuse");
@@ -65,7 +67,8 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
 
 void registerSmeltPasses() {
   passes::registerSmeltPasses();
-  PassPipelineRegistration<>("smelt-simplify", "The simplify phase", addSimplify);
+  PassPipelineRegistration<>("smelt-simplify", "The simplify phase",
+                             [](OpPassManager &manager) { addSimplify(manager, nullptr); });
   PassPipelineRegistration<>("smelt-fuse", "The fuse phase", addFuse);
 }
 

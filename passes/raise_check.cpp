@@ -1,0 +1,167 @@
+#include "passes/raise_check.h"
+
+#include "ir/interpret/interpret.h"
+#include "ir/interpret/random.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+namespace {
+
+/// The ops between the leaves and the roots, operands before users; their sizes are what the
+/// check's cost is.
+SmallVector<Operation *> opsBetween(ArrayRef<Value> leaves, ArrayRef<Value> roots) {
+  llvm::SetVector<Operation *> ordered;
+  SmallVector<std::pair<Value, bool>> stack;
+  for (Value root : llvm::reverse(roots))
+    stack.push_back({root, false});
+  llvm::DenseSet<Value> stop(leaves.begin(), leaves.end()), entered;
+  while (!stack.empty()) {
+    auto [value, done] = stack.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || stop.contains(value))
+      continue;
+    if (done) {
+      ordered.insert(op);
+      continue;
+    }
+    if (!entered.insert(value).second)
+      continue;
+    stack.push_back({value, true});
+    for (Value operand : op->getOperands())
+      stack.push_back({operand, false});
+  }
+  return ordered.takeVector();
+}
+
+/// The two expressions as text, locations and names of values apart: equal for identical layers.
+std::string describe(ArrayRef<Operation *> ops, ArrayRef<Value> leaves, ArrayRef<Value> roots) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::DenseMap<Value, size_t> number;
+  for (Value leaf : leaves) {
+    stream << leaf.getType() << ' ';
+    number.try_emplace(leaf, number.size());
+  }
+  for (Operation *op : ops) {
+    stream << op->getName() << op->getAttrDictionary() << '(';
+    for (Value operand : op->getOperands())
+      stream << number.lookup(operand) << ' ';
+    stream << ')' << op->getResultTypes() << '\n';
+    for (Value result : op->getResults())
+      number.try_emplace(result, number.size());
+  }
+  for (Value root : roots)
+    stream << number.lookup(root) << ' ';
+  return text;
+}
+
+/// Small values for all symbols; those that the module's guards equate get the same one. `spread` 0
+/// makes all equal.
+Symbols chooseSizes(ModuleOp module, ArrayRef<Operation *> ops, ArrayRef<Value> leaves,
+                    int64_t spread) {
+  Symbols sizes;
+  auto visit = [&](Type type) {
+    if (auto tensor = dyn_cast<TensorType>(type))
+      for (Dim dim : tensor.getShape())
+        dim.forEachSymbol([&](StringRef name) {
+          sizes.try_emplace(name, 3 + spread * static_cast<int64_t>(sizes.size()));
+        });
+  };
+  for (Value leaf : leaves)
+    visit(leaf.getType());
+  for (Operation *op : ops)
+    llvm::for_each(op->getResultTypes(), visit);
+  auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards");
+  for (Attribute guard : guards ? guards.getValue() : ArrayRef<Attribute>()) {
+    auto entry = dyn_cast<DictionaryAttr>(guard);
+    auto left = entry ? entry.getAs<DimAttr>("left") : DimAttr(),
+         right = entry ? entry.getAs<DimAttr>("right") : left;
+    auto relation = entry ? entry.getAs<StringAttr>("relation") : StringAttr();
+    if (!left || !right || !relation || relation.getValue() != "equal")
+      continue;
+    std::optional<StringRef> a = Dim(left).asSymbol(), b = Dim(right).asSymbol();
+    if (a && b && sizes.contains(*a) && sizes.contains(*b))
+      sizes[*b] = sizes[*a];
+  }
+  return sizes;
+}
+
+/// ||a - b|| / ||b||, where infinities and NaN must stand at the same places; none where they do
+/// not.
+std::optional<double> relativeError(const HostTensor &a, const HostTensor &b) {
+  if (a.getShape() != b.getShape())
+    return std::nullopt;
+  double difference = 0, norm = 0;
+  for (int64_t i = 0; i < a.getNumElements(); ++i) {
+    double left = a.getDouble(i), right = b.getDouble(i);
+    if (!std::isfinite(left) || !std::isfinite(right)) {
+      if (left != right && !(std::isnan(left) && std::isnan(right)))
+        return std::nullopt;
+      continue;
+    }
+    difference += (left - right) * (left - right);
+    norm += right * right;
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+RaiseCheck compare(Value original, Value raised, ArrayRef<Value> leaves, const Symbols &sizes,
+                   double tolerance) {
+  constexpr uint64_t kSeed = 20260726;
+  llvm::DenseMap<Value, HostTensor> known;
+  for (auto [index, leaf] : llvm::enumerate(leaves)) {
+    std::optional<Shape> shape = evaluateShape(tensorType(leaf), sizes);
+    std::optional<HostTensor> random =
+        shape ? randomTensor(*shape, tensorType(leaf).getElementType(), kSeed + index)
+              : std::nullopt;
+    if (!random)
+      return {false, 0, "an operand has no size at the sizes of the check"};
+    Storage storage = storageFor(tensorType(leaf).getElementType(), Precision::f64);
+    known.try_emplace(leaf, random->withStorage(storage));
+  }
+  EvaluateOptions options;
+  options.precision = Precision::f64;
+  FailureOr<HostTensor> expected = evaluate(original, known, sizes, options);
+  FailureOr<HostTensor> actual = evaluate(raised, known, sizes, options);
+  if (failed(expected) || failed(actual))
+    return {false, 0, "the interpreter could not evaluate it"};
+  std::optional<double> error = relativeError(*actual, *expected);
+  if (!error)
+    return {false, 0, "infinities or NaN stand at different places"};
+  return {*error <= tolerance, *error, ""};
+}
+
+} // namespace
+
+RaiseCheck RaiseChecker::check(Value original, Value raised, ArrayRef<Value> leaves,
+                               double tolerance) {
+  SmallVector<Operation *> ops = opsBetween(leaves, {original, raised});
+  std::string text = describe(ops, leaves, {original, raised});
+  if (auto found = checked.find(text); found != checked.end())
+    return found->second;
+  // What fails here is no error of the user's: the raise is refused with a remark.
+  ScopedDiagnosticHandler silence(module.getContext(), [](Diagnostic &) { return success(); });
+  RaiseCheck result =
+      compare(original, raised, leaves, chooseSizes(module, ops, leaves, 1), tolerance);
+  // Sizes that the model takes to be equal without a guard only work when they are.
+  if (!result.problem.empty())
+    result = compare(original, raised, leaves, chooseSizes(module, ops, leaves, 0), tolerance);
+  checked.try_emplace(text, result);
+  return result;
+}
+
+double roundingTolerance(Type type) {
+  auto floatType = dyn_cast<FloatType>(type);
+  if (!floatType)
+    return 1e-6;
+  return std::max(1e-6, 4 * std::ldexp(1.0, -static_cast<int>(floatType.getFPMantissaWidth())));
+}
+
+} // namespace smelt::passes
