@@ -1,0 +1,64 @@
+#include "frontend/element_type.h"
+
+#include "frontend/onnx.pb.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+constexpr llvm::StringLiteral kNames[] = {
+    "undefined",    "float",          "uint8",      "int8",           "uint16",   "int16",    "int32",
+    "int64",        "string",         "bool",       "float16",        "double",   "uint32",   "uint64",
+    "complex64",    "complex128",     "bfloat16",   "float8e4m3fn",   "float8e4m3fnuz", "float8e5m2",
+    "float8e5m2fnuz", "uint4",        "int4",       "float4e2m1",     "float8e8m0", "uint2",  "int2"};
+
+} // namespace
+
+Type elementType(MLIRContext *context, int32_t dataType) {
+  using onnx_wire::Tensor;
+  switch (dataType) {
+  case Tensor::FLOAT:
+    return Float32Type::get(context);
+  case Tensor::DOUBLE:
+    return Float64Type::get(context);
+  case Tensor::FLOAT16:
+    return Float16Type::get(context);
+  case Tensor::BFLOAT16:
+    return BFloat16Type::get(context);
+  case Tensor::BOOL:
+    return IntegerType::get(context, 1);
+  case Tensor::INT8:
+    return IntegerType::get(context, 8);
+  case Tensor::UINT8:
+    return IntegerType::get(context, 8, IntegerType::Unsigned);
+  case Tensor::INT16:
+    return IntegerType::get(context, 16);
+  case Tensor::INT32:
+    return IntegerType::get(context, 32);
+  case Tensor::INT64:
+    return IntegerType::get(context, 64);
+  default:
+    return {};
+  }
+}
+
+std::string dataTypeName(int32_t dataType) {
+  if (dataType >= 0 && static_cast<size_t>(dataType) < std::size(kNames))
+    return kNames[dataType].str();
+  return "data type " + std::to_string(dataType);
+}
+
+std::string typeName(Type elementType) {
+  MLIRContext *context = elementType.getContext();
+  for (size_t dataType = 0; dataType < std::size(kNames); ++dataType)
+    if (frontend::elementType(context, static_cast<int32_t>(dataType)) == elementType)
+      return kNames[dataType].str();
+  return "unknown";
+}
+
+unsigned elementBytes(Type elementType) { return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8); }
+
+} // namespace smelt::frontend

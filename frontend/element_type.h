@@ -1,0 +1,24 @@
+// ONNX data types and the element types of the IR.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace smelt::frontend {
+
+/// The element type for a `Tensor.DataType`; null where the IR has none (strings, complex numbers, 8-bit floats,
+/// unsigned integers wider than 8 bits, 4-bit types) or the number is no data type.
+mlir::Type elementType(mlir::MLIRContext *context, int32_t dataType);
+
+/// "float16", "string", ... or "data type 99", for messages.
+std::string dataTypeName(int32_t dataType);
+/// The ONNX name of an element type of the IR: "float16" for f16.
+std::string typeName(mlir::Type elementType);
+
+/// Bytes of one element in files and in weights: a bool takes one.
+unsigned elementBytes(mlir::Type elementType);
+
+} // namespace smelt::frontend

@@ -1,0 +1,200 @@
+#include "frontend/graph_builder.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+GraphBuilder::GraphBuilder(func::FuncOp function, ShapeFacts &facts)
+    : facts(facts), sources(&function.getBody().front()), nodes(&function.getBody().emplaceBlock()),
+      builder(OpBuilder::atBlockEnd(nodes)), location(function.getLoc()) {}
+
+void GraphBuilder::finish(ValueRange results) {
+  sources->getOperations().splice(sources->end(), nodes->getOperations());
+  nodes->erase();
+  builder.setInsertionPointToEnd(sources);
+  func::ReturnOp::create(builder, location, results);
+}
+
+GraphBuilder::Scope::Scope(GraphBuilder &build, StringRef name, Block *block)
+    : build(build), location(build.location), block(build.builder.getInsertionBlock()) {
+  build.location = NameLoc::get(build.builder.getStringAttr(name));
+  build.builder.setInsertionPointToEnd(block);
+}
+
+GraphBuilder::Scope::~Scope() {
+  build.location = location;
+  build.builder.setInsertionPointToEnd(block);
+}
+
+GraphBuilder::Scope GraphBuilder::at(StringRef name) { return Scope(*this, name, builder.getInsertionBlock()); }
+GraphBuilder::Scope GraphBuilder::atStart(StringRef name) { return Scope(*this, name, sources); }
+
+NamedAttribute GraphBuilder::attribute(StringRef name, Attribute value) { return builder.getNamedAttr(name, value); }
+NamedAttribute GraphBuilder::attribute(StringRef name, int64_t value) {
+  return attribute(name, builder.getI64IntegerAttr(value));
+}
+NamedAttribute GraphBuilder::attribute(StringRef name, ArrayRef<int64_t> values) {
+  return attribute(name, builder.getDenseI64ArrayAttr(values));
+}
+NamedAttribute GraphBuilder::attribute(StringRef name, float value) {
+  return attribute(name, builder.getF32FloatAttr(value));
+}
+NamedAttribute GraphBuilder::flag(StringRef name) { return attribute(name, builder.getUnitAttr()); }
+
+LogicalResult GraphBuilder::alignBroadcast(Operation *op) {
+  if (!op->hasTrait<Elementwise>())
+    return success();
+  for (size_t index = 1; index < op->getNumOperands(); ++index)
+    for (size_t other = 0; other < index; ++other)
+      if (failed(facts.requireBroadcast(location, tensorType(op->getOperand(other)).getShape(),
+                                        tensorType(op->getOperand(index)).getShape())))
+        return failure();
+  return success();
+}
+
+FailureOr<TensorType> GraphBuilder::inferType(Operation *op) {
+  auto inference = cast<InferTypeOpInterface>(op);
+  SmallVector<Type> types;
+  if (failed(inference.inferReturnTypes(getContext(), location, op->getOperands(), op->getDiscardableAttrDictionary(),
+                                        op->getPropertiesStorage(), op->getRegions(), types)))
+    return failure();
+  return cast<TensorType>(types.front());
+}
+
+Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands, ArrayRef<NamedAttribute> attributes) {
+  if (llvm::any_of(operands, [](Value operand) { return !operand; }))
+    return {};
+  // Until it is inferred, the result has a type that every verifier would refuse.
+  Type initial = type ? Type(facts.canonical(type)) : Type(builder.getNoneType());
+  OperationState state(location, name, operands, {initial}, attributes);
+  Operation *op = Operation::create(state);
+  auto discard = [&] {
+    op->destroy();
+    return Value();
+  };
+  if (failed(alignBroadcast(op)))
+    return discard();
+  if (!type) {
+    FailureOr<TensorType> inferred = inferType(op);
+    if (failed(inferred))
+      return discard();
+    op->getResult(0).setType(*inferred);
+  }
+  if (failed(checkSize(tensorType(op->getResult(0)))))
+    return discard();
+  builder.insert(op);
+  if (succeeded(mlir::verify(op, /*verifyRecursively=*/false)))
+    return op->getResult(0);
+  op->erase();
+  return {};
+}
+
+LogicalResult GraphBuilder::checkSize(TensorType type) {
+  auto refuse = [&](StringRef what) { return emitError(location) << "tensor " << toString(type.getShape()) << ' ' << what; };
+  int64_t elements = 1;
+  size_t symbolic = 0;
+  for (Dim dim : type.getShape()) {
+    SmallVector<Dim::Term> terms = dim.getTerms();
+    if (terms.size() > kMaxDimTerms)
+      return emitError(location) << "a dimension is the sum of more than " << kMaxDimTerms << " terms";
+    int64_t largest = 1;
+    for (const Dim::Term &term : terms) {
+      symbolic += term.atoms.size();
+      if (term.coefficient > kMaxElements || term.coefficient < -kMaxElements)
+        return refuse("has a dimension that overflows");
+      largest = std::max(largest, std::abs(term.coefficient));
+    }
+    if (__builtin_mul_overflow(elements, largest, &elements) || elements > kMaxElements)
+      return refuse("has too many elements: its size overflows");
+  }
+  return symbolic <= kMaxSymbolicDims ? success() : refuse("has too many symbolic dimensions");
+}
+
+Value GraphBuilder::cast(Value input, Type elementType) {
+  if (!input || tensorType(input).getElementType() == elementType)
+    return input;
+  return createAs<CastOp>(tensorType(input).withElementType(elementType), input);
+}
+
+Value GraphBuilder::reshape(Value input, ArrayRef<Dim> shape) {
+  if (!input || tensorType(input).getShape() == shape)
+    return input;
+  return createAs<ReshapeOp>(tensorType(input).withShape(shape), input);
+}
+
+Value GraphBuilder::transpose(Value input, ArrayRef<int64_t> permutation) {
+  if (input && llvm::is_sorted(permutation))
+    return input;
+  return create<TransposeOp>(input, attribute("permutation", permutation));
+}
+
+Value GraphBuilder::transposeMatrix(Value input) {
+  if (!input)
+    return {};
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(input).getRank()));
+  std::swap(permutation[permutation.size() - 2], permutation.back());
+  return transpose(input, permutation);
+}
+
+Value GraphBuilder::expand(Value input, ArrayRef<Dim> shape) {
+  if (!input || tensorType(input).getShape() == shape)
+    return input;
+  return createAs<ExpandOp>(tensorType(input).withShape(shape), input);
+}
+
+Value GraphBuilder::slice(Value input, int64_t axis, Dim start, Dim length, int64_t step) {
+  if (!input)
+    return {};
+  SmallVector<Dim> shape = tensorType(input).getShape();
+  if (start.isConstant(0) && step == 1 && length == shape[axis])
+    return input;
+  SmallVector<Attribute> starts(shape.size(), size(0).getAttribute());
+  SmallVector<int64_t> steps(shape.size(), 1);
+  starts[axis] = start.getAttribute(), steps[axis] = step, shape[axis] = length;
+  return createAs<SliceOp>(tensorType(input).withShape(shape), input,
+                           {attribute("starts", builder.getArrayAttr(starts)), attribute("steps", steps)});
+}
+
+Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
+  return inputs.size() == 1 ? inputs[0] : create<ConcatOp>(inputs, attribute("axis", axis));
+}
+
+Value GraphBuilder::reduce(ReductionKind kind, Value input, ArrayRef<int64_t> axes) {
+  return create<ReduceOp>(input, {attribute("kind", ReductionKindAttr::get(getContext(), kind)), attribute("axes", axes)});
+}
+
+Value GraphBuilder::constant(DenseElementsAttr value) {
+  return createAs<ConstantOp>(fromBuiltin(value.getType()), {}, attribute("value", value));
+}
+
+Value GraphBuilder::scalar(double value, Type elementType) {
+  auto type = RankedTensorType::get({}, elementType);
+  if (auto floatType = dyn_cast<FloatType>(elementType))
+    return constant(DenseElementsAttr::get(type, builder.getFloatAttr(floatType, value).getValue()));
+  llvm::APInt bits(elementType.getIntOrFloatBitWidth(), static_cast<int64_t>(value), /*isSigned=*/true,
+                   /*implicitTrunc=*/true);
+  return constant(DenseElementsAttr::get(type, bits));
+}
+
+Value GraphBuilder::integers(ArrayRef<int64_t> values, Type elementType) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, elementType);
+  unsigned width = elementType.getIntOrFloatBitWidth();
+  SmallVector<llvm::APInt> elements = llvm::map_to_vector(
+      values, [&](int64_t value) { return llvm::APInt(width, value, /*isSigned=*/true, /*implicitTrunc=*/true); });
+  return constant(DenseElementsAttr::get(type, elements));
+}
+
+Value GraphBuilder::dims(ArrayRef<Dim> values, Type elementType) {
+  if (llvm::all_of(values, [](Dim dim) { return dim.asConstant().has_value(); }))
+    return integers(llvm::map_to_vector(values, [](Dim dim) { return *dim.asConstant(); }), elementType);
+  SmallVector<Attribute> attributes =
+      llvm::map_to_vector(values, [](Dim dim) -> Attribute { return dim.getAttribute(); });
+  auto type = TensorType::get({size(values.size())}, elementType);
+  return createAs<DimsOp>(type, {}, attribute("dims", builder.getArrayAttr(attributes)));
+}
+
+Value GraphBuilder::dim(Dim value, Type elementType) { return reshape(dims(value, elementType), {}); }
+
+} // namespace smelt::frontend

@@ -1,0 +1,202 @@
+// The order of an import: read, flatten and sort the graph, refuse what is unsupported, declare the inputs, import
+// node by node, drop what nothing reads (resolved shape arithmetic), verify.
+#include "frontend/import.h"
+
+#include "frontend/graph.h"
+#include "frontend/graph_inputs.h"
+#include "frontend/model_file.h"
+#include "frontend/node_table.h"
+#include "frontend/tensor_reader.h"
+#include "llvm/Support/Path.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace smelt {
+
+using namespace frontend;
+
+namespace {
+
+/// Failing nodes are reported up to this number: the rest are mostly consequences.
+constexpr size_t kMaxReports = 20;
+
+/// One error for each unsupported op, naming its nodes.
+LogicalResult checkSupported(Location location, const Graph &graph) {
+  std::map<std::string, std::vector<const Node *>> unsupported;
+  for (const Node &node : graph.nodes) {
+    if (findRule(node.domain, node.proto->op_type(), node.opset))
+      continue;
+    std::string op = (node.domain.empty() ? "" : node.domain + ".") + node.proto->op_type();
+    unsupported[op].push_back(&node);
+  }
+  for (const auto &[op, nodes] : unsupported) {
+    InFlightDiagnostic error = emitError(location) << "op " << op << " (opset " << nodes[0]->opset << ") is not supported: ";
+    constexpr size_t kShown = 3;
+    for (size_t index = 0; index < std::min(nodes.size(), kShown); ++index)
+      error << (index ? ", '" : "needed by '") << nodes[index]->name << "'";
+    if (nodes.size() > kShown)
+      error << " and " << nodes.size() - kShown << " more nodes";
+  }
+  return success(unsupported.empty());
+}
+
+LogicalResult checkOpsets(Location location, const Graph &graph) {
+  for (const Node &node : graph.nodes)
+    if (node.domain.empty() && (node.opset < kMinOpset || node.opset > kMaxOpset))
+      return node.opset == 0
+                 ? emitError(location) << "imports no version of the ONNX opset, which node '" << node.name << "' needs"
+                 : emitError(location) << "needs ONNX opset " << node.opset << "; opsets " << kMinOpset << " to "
+                                       << kMaxOpset << " are supported";
+  return success();
+}
+
+class Importer {
+public:
+  Importer(Location location, StringRef directory, const ImportOptions &options)
+      : location(location), options(options), weights(std::make_unique<WeightStore>(directory.str())),
+        tensors(directory.str(), *weights, options.drawMissingWeights) {
+    if (options.drawMissingWeights)
+      weights->drawMissing(options.seed);
+  }
+
+  FailureOr<ImportedModel> run(onnx_wire::Model &model) {
+    FailureOr<Graph> graph = buildGraph(location, model);
+    if (failed(graph) || failed(checkOpsets(location, *graph)) || failed(checkSupported(location, *graph)))
+      return failure();
+    FailureOr<std::vector<GraphInput>> inputs = readInputs(location, *graph->proto, options.inputShapes);
+    if (failed(inputs))
+      return failure();
+    OwningOpRef<ModuleOp> module = ModuleOp::create(location);
+    func::FuncOp function = declareMain(*module, *inputs);
+    if (failed(importGraph(*graph, function, *inputs)) || failed(verify(*module)))
+      return failure();
+    return ImportedModel{std::move(module), std::move(weights)};
+  }
+
+private:
+  func::FuncOp declareMain(ModuleOp module, ArrayRef<GraphInput> inputs) {
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    SmallVector<Type> types = llvm::map_to_vector(inputs, [](const GraphInput &input) -> Type { return input.type; });
+    auto function = func::FuncOp::create(builder, location, "main", builder.getFunctionType(types, {}));
+    Block *entry = function.addEntryBlock();
+    for (auto [index, input] : llvm::enumerate(inputs)) {
+      function.setArgAttr(index, "smelt.name", builder.getStringAttr(input.name));
+      values[input.name] = entry->getArgument(index);
+    }
+    return function;
+  }
+
+  LogicalResult importGraph(const Graph &graph, func::FuncOp function, ArrayRef<GraphInput> inputs) {
+    ShapeFacts facts(function);
+    for (const GraphInput &input : inputs)
+      for (Dim dim : input.type.getShape())
+        dim.forEachSymbol([&](StringRef symbol) { facts.declare(symbol); });
+    GraphBuilder build(function, facts);
+    for (onnx_wire::Tensor &tensor : *graph.proto->mutable_initializer())
+      initializers[tensor.name()] = &tensor;
+    for (const Node &node : graph.nodes) {
+      if (failed(importNode(graph, node, build)) && ++failures == kMaxReports)
+        return emitError(location) << "too many errors, stopping here";
+    }
+    SmallVector<Value> results;
+    for (const onnx_wire::ValueInfo &output : graph.proto->output())
+      results.push_back(lookUp(output.name(), build));
+    if (failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
+      return build.finish({}), failure();
+    build.finish(results);
+    nameResults(graph, function, results);
+    dropUnused(function);
+    function->getParentOfType<ModuleOp>()->setAttr("smelt.guards", facts.guards());
+    return success();
+  }
+
+  /// The value of a name; an initializer becomes a constant or a weight when it is first read.
+  Value lookUp(StringRef name, GraphBuilder &build) {
+    auto known = values.find(name);
+    if (known != values.end())
+      return known->second;
+    auto initializer = initializers.find(name);
+    if (initializer == initializers.end())
+      return {};
+    Value value = tensors.read(build, name, *initializer->second);
+    failures += !value;
+    return values[name] = value;
+  }
+
+  /// A failure has been reported. A node that reads the result of a failed node is skipped in silence.
+  LogicalResult importNode(const Graph &graph, const Node &node, GraphBuilder &build) {
+    for (const std::string &name : node.proto->input())
+      if (!name.empty() && !lookUp(name, build))
+        return success();
+    auto scope = build.at(node.name);
+    NodeReader reader(graph, node, values, tensors, build);
+    if (failed(callHandler(reader, node)))
+      return failure();
+    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
+      if (!name.empty())
+        values[name] = value;
+    return success();
+  }
+
+  LogicalResult callHandler(NodeReader &reader, const Node &node) {
+    const NodeRule *rule = findRule(node.domain, node.proto->op_type(), node.opset);
+    for (size_t index = 0; index < rule->requiredInputs; ++index)
+      if (!reader.input(index))
+        return reader.error() << "needs at least " << rule->requiredInputs << " inputs; input " << index << " is missing";
+    if (failed(rule->handler(reader)) || reader.hasFailed())
+      return failure();
+    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
+      if (!name.empty() && !value)
+        return reader.error() << "its output '" << name << "' is not supported";
+    return success();
+  }
+
+  void nameResults(const Graph &graph, func::FuncOp function, ArrayRef<Value> results) {
+    Builder builder(function.getContext());
+    function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(), ValueRange(results).getTypes()));
+    for (auto [index, output] : llvm::enumerate(graph.proto->output()))
+      function.setResultAttr(index, "smelt.name", builder.getStringAttr(output.name()));
+  }
+
+  static void dropUnused(func::FuncOp function) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+      if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
+        op.erase();
+  }
+
+  Location location;
+  const ImportOptions &options;
+  std::unique_ptr<WeightStore> weights;
+  TensorReader tensors;
+  ValueMap values;
+  llvm::StringMap<onnx_wire::Tensor *> initializers;
+  size_t failures = 0;
+};
+
+FailureOr<ImportedModel> importParsed(Location location, FailureOr<std::unique_ptr<onnx_wire::Model>> model,
+                                      StringRef directory, const ImportOptions &options) {
+  if (failed(model))
+    return failure();
+  return Importer(location, directory, options).run(**model);
+}
+
+void loadDialects(MLIRContext &context) { context.loadDialect<SmeltDialect, func::FuncDialect>(); }
+
+} // namespace
+
+FailureOr<ImportedModel> importModel(MLIRContext &context, StringRef path, const ImportOptions &options) {
+  loadDialects(context);
+  Location location = NameLoc::get(StringAttr::get(&context, path));
+  StringRef directory = llvm::sys::path::parent_path(path);
+  return importParsed(location, readModelFile(location, path), directory.empty() ? "." : directory, options);
+}
+
+FailureOr<ImportedModel> importModel(MLIRContext &context, ArrayRef<char> bytes, StringRef directory,
+                                     const ImportOptions &options) {
+  loadDialects(context);
+  Location location = NameLoc::get(StringAttr::get(&context, "model"));
+  return importParsed(location, parseModel(location, bytes), directory, options);
+}
+
+} // namespace smelt

@@ -1,0 +1,57 @@
+#include "frontend/model_file.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "mlir/IR/Diagnostics.h"
+
+#include <google/protobuf/io/coded_stream.h>
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+/// Messages nest about three deep per subgraph: this allows 33 nested subgraphs, and bounds the parser's stack.
+constexpr int kMaxNesting = 100;
+
+LogicalResult checkFile(Location location, StringRef path) {
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status))
+    return emitError(location) << "cannot open '" << path << "': " << error.message();
+  if (status.type() != llvm::sys::fs::file_type::regular_file)
+    return emitError(location) << "'" << path << "' is not a file";
+  if (status.getSize() > kMaxModelBytes)
+    return emitError(location) << "'" << path << "' has " << status.getSize() << " bytes; an ONNX file holds at most "
+                               << kMaxModelBytes << ", larger models keep their weights in external files";
+  return success();
+}
+
+} // namespace
+
+FailureOr<std::unique_ptr<onnx_wire::Model>> parseModel(Location location, ArrayRef<char> bytes) {
+  if (bytes.empty())
+    return emitError(location) << "the file is empty, not an ONNX model";
+  if (bytes.size() > kMaxModelBytes)
+    return emitError(location) << "the model has " << bytes.size() << " bytes, at most " << kMaxModelBytes << " can be read";
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(kMaxNesting);
+  auto model = std::make_unique<onnx_wire::Model>();
+  if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    return emitError(location) << "not an ONNX model, or a truncated one: its protobuf cannot be parsed";
+  if (!model->has_graph())
+    return emitError(location) << "not an ONNX model: it holds no graph";
+  return model;
+}
+
+FailureOr<std::unique_ptr<onnx_wire::Model>> readModelFile(Location location, StringRef path) {
+  if (failed(checkFile(location, path)))
+    return failure();
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return emitError(location) << "cannot read '" << path << "': " << buffer.getError().message();
+  return parseModel(location, (*buffer)->getBuffer());
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,233 @@
+#include "frontend/node_reader.h"
+
+#include "frontend/element_type.h"
+#include "frontend/tensor_reader.h"
+#include "ir/dim_values.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+NodeReader::NodeReader(const Graph &graph, const Node &node, const ValueMap &values, TensorReader &tensors,
+                       GraphBuilder &build)
+    : build(build), graph(graph), node(node), values(values), tensors(tensors), produced(node.proto->output_size()) {}
+
+InFlightDiagnostic NodeReader::error() {
+  failed = true;
+  return std::move(emitError(build.getLocation()) << opType() << ": ");
+}
+
+Value NodeReader::input(size_t index) const {
+  if (index >= inputCount())
+    return {};
+  return values.lookup(node.proto->input(static_cast<int>(index)));
+}
+
+SmallVector<Value> NodeReader::inputs() const {
+  return llvm::map_to_vector(llvm::seq<size_t>(0, inputCount()), [&](size_t index) { return input(index); });
+}
+
+std::string NodeReader::describe(size_t index) const {
+  TensorType type = tensorType(input(index));
+  return "'" + node.proto->input(static_cast<int>(index)) + "' (" + typeName(type.getElementType()) + " " +
+         toString(type.getShape()) + ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+const onnx_wire::Attribute *NodeReader::find(StringRef name) const {
+  for (const onnx_wire::Attribute &attribute : node.proto->attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+const onnx_wire::Attribute *NodeReader::find(StringRef name, onnx_wire::Attribute::Kind kind) {
+  const onnx_wire::Attribute *attribute = find(name);
+  // IR versions before 2 left the kind undefined.
+  if (!attribute || attribute->type() == kind || attribute->type() == onnx_wire::Attribute::UNDEFINED)
+    return attribute;
+  error() << "its attribute '" << name << "' is of the wrong kind, " << static_cast<int>(attribute->type())
+          << " instead of " << static_cast<int>(kind);
+  return nullptr;
+}
+
+bool NodeReader::hasAttribute(StringRef name) const { return find(name) != nullptr; }
+
+int64_t NodeReader::integer(StringRef name, int64_t standard) {
+  auto *attribute = find(name, onnx_wire::Attribute::INT);
+  return attribute ? attribute->i() : standard;
+}
+
+float NodeReader::real(StringRef name, float standard) {
+  auto *attribute = find(name, onnx_wire::Attribute::FLOAT);
+  return attribute ? attribute->f() : standard;
+}
+
+std::string NodeReader::text(StringRef name, StringRef standard) {
+  auto *attribute = find(name, onnx_wire::Attribute::STRING);
+  return attribute ? attribute->s() : standard.str();
+}
+
+std::optional<SmallVector<int64_t>> NodeReader::integers(StringRef name) {
+  auto *attribute = find(name, onnx_wire::Attribute::INTS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+}
+
+std::optional<SmallVector<float>> NodeReader::reals(StringRef name) {
+  auto *attribute = find(name, onnx_wire::Attribute::FLOATS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<float>(attribute->floats().begin(), attribute->floats().end());
+}
+
+Value NodeReader::tensor(StringRef name) {
+  if (!find(name, onnx_wire::Attribute::TENSOR))
+    return {};
+  for (onnx_wire::Attribute &attribute : *node.proto->mutable_attribute()) {
+    if (attribute.name() != name)
+      continue;
+    // Named by the node's output: unlike node names, it is unique.
+    std::string tensorName = node.proto->output_size() > 0 ? node.proto->output(0) : node.name;
+    Value value = tensors.read(build, tensorName, *attribute.mutable_t());
+    failed |= !value;
+    return value;
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Known integers
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Dim>> NodeReader::dims(size_t index, StringRef what) {
+  auto known = knownDims(input(index));
+  if (known)
+    return *known;
+  return error() << what << ", " << describe(index) << ", depends on the data of an input, not only on sizes; only "
+                 << "what follows from the sizes of the inputs is supported";
+}
+
+FailureOr<SmallVector<int64_t>> NodeReader::constants(size_t index, StringRef what) {
+  auto known = knownDims(input(index));
+  SmallVector<int64_t> result;
+  if (known && llvm::all_of(*known, [](Dim dim) { return dim.asConstant().has_value(); })) {
+    for (Dim dim : *known)
+      result.push_back(*dim.asConstant());
+    return result;
+  }
+  return error() << what << ", " << describe(index) << ", must be constant";
+}
+
+FailureOr<int64_t> NodeReader::normalAxis(int64_t axis, int64_t rank) {
+  if (axis >= -rank && axis < rank)
+    return axis < 0 ? axis + rank : axis;
+  return error() << "axis " << axis << " is outside rank " << rank;
+}
+
+FailureOr<SmallVector<int64_t>> NodeReader::normalAxes(ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<int64_t> result;
+  for (int64_t axis : axes) {
+    FailureOr<int64_t> normal = normalAxis(axis, rank);
+    if (mlir::failed(normal))
+      return failure();
+    result.push_back(*normal);
+  }
+  llvm::sort(result);
+  if (std::adjacent_find(result.begin(), result.end()) != result.end())
+    return error() << "an axis is named twice";
+  return result;
+}
+
+FailureOr<std::optional<SmallVector<int64_t>>> NodeReader::axes(size_t index) {
+  if (!input(index))
+    return integers("axes");
+  FailureOr<SmallVector<int64_t>> values = constants(index, "the list of axes");
+  if (mlir::failed(values))
+    return failure();
+  return std::optional(*values);
+}
+
+//===----------------------------------------------------------------------===//
+// Types and results
+//===----------------------------------------------------------------------===//
+
+/// Walks from `value` back to where tensors of `elementType` first appear: "the float first appears as ...".
+std::string NodeReader::originOf(StringRef value, Type elementType) const {
+  std::string type = typeName(elementType);
+  while (true) {
+    auto producer = graph.producers.find(value);
+    if (producer == graph.producers.end())
+      return "the " + type + " first appears as the input or initializer '" + value.str() + "'";
+    const Node &maker = graph.nodes[producer->second];
+    const std::string *same = nullptr, *other = nullptr;
+    for (const std::string &name : maker.proto->input()) {
+      Value operand = values.lookup(name);
+      if (!operand)
+        continue;
+      bool isSame = tensorType(operand).getElementType() == elementType;
+      (isSame ? same : other) = &name;
+      if (isSame)
+        break;
+    }
+    if (same) {
+      value = *same;
+      continue;
+    }
+    std::string from;
+    if (other)
+      from = ", which makes it from '" + *other + "' (" + typeName(tensorType(values.lookup(*other)).getElementType()) + ")";
+    return "the " + type + " first appears as '" + value.str() + "', the result of node '" + maker.name + "' (" +
+           maker.proto->op_type() + ")" + from;
+  }
+}
+
+LogicalResult NodeReader::requireSameType(ArrayRef<size_t> indices) {
+  auto given = llvm::to_vector(llvm::make_filter_range(indices, [&](size_t index) { return input(index) != nullptr; }));
+  for (size_t index : llvm::drop_begin(given)) {
+    Type first = tensorType(input(given[0])).getElementType(), second = tensorType(input(index)).getElementType();
+    if (first == second)
+      continue;
+    // The wider one is the intruder in half-precision exports.
+    bool firstIsWider = first.getIntOrFloatBitWidth() > second.getIntOrFloatBitWidth();
+    size_t odd = firstIsWider ? given[0] : index;
+    return error() << "its inputs must have one type, but " << describe(given[0]) << " and " << describe(index)
+                   << " differ; " << originOf(node.proto->input(static_cast<int>(odd)), firstIsWider ? first : second);
+  }
+  return success();
+}
+
+LogicalResult NodeReader::requireSameType() {
+  return requireSameType(llvm::to_vector(llvm::seq<size_t>(0, inputCount())));
+}
+
+/// Integers that are sizes or constants are computed here once, so that chains of shape arithmetic never grow.
+Value NodeReader::simplifyKnown(Value value) {
+  TensorType type = tensorType(value);
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ConstantOp, DimsOp, WeightOp>(op) || !type.getElementType().isInteger())
+    return value;
+  auto known = knownDims(value);
+  if (!known || llvm::any_of(*known, [](Dim dim) { return dim.getTerms().size() > kMaxDimTerms; }))
+    return value;
+  bool constant = llvm::all_of(*known, [](Dim dim) { return dim.asConstant().has_value(); });
+  if (!constant && type.getElementType().isInteger(1))
+    return value;
+  return build.reshape(build.dims(*known, type.getElementType()), type.getShape());
+}
+
+LogicalResult NodeReader::output(Value value, size_t index) {
+  if (!value) {
+    failed = true;
+    return failure();
+  }
+  if (index < produced.size())
+    produced[index] = simplifyKnown(value);
+  return success();
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,37 @@
+#include "frontend/node_table.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+using RuleMap = llvm::StringMap<SmallVector<const NodeRule *, 2>>;
+
+RuleMap indexRules() {
+  RuleMap rules;
+  for (ArrayRef<NodeRule> family :
+       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(), indexingRules(),
+        logicRules(), normRules(), reductionRules(), shapeRules(), sliceRules()})
+    for (const NodeRule &rule : family)
+      rules[rule.op].push_back(&rule);
+  return rules;
+}
+
+} // namespace
+
+const NodeRule *findRule(StringRef domain, StringRef op, int64_t opset) {
+  static const RuleMap rules = indexRules();
+  auto versions = rules.find(op);
+  if (!domain.empty() || versions == rules.end())
+    return nullptr;
+  const NodeRule *best = nullptr;
+  for (const NodeRule *rule : versions->second)
+    if (rule->since <= opset && (!best || rule->since > best->since))
+      best = rule;
+  return best;
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,126 @@
+// Elementwise arithmetic, n-ary sums and extremes, casts.
+#include "frontend/element_type.h"
+#include "frontend/node_table.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+template <typename Op> LogicalResult importUnary(NodeReader &node) { return node.output(node.build.unary<Op>(node.input(0))); }
+
+template <typename Op> LogicalResult importBinary(NodeReader &node) {
+  if (failed(node.requireSameType()))
+    return failure();
+  return node.output(node.build.create<Op>({node.input(0), node.input(1)}));
+}
+
+/// The exponent may have another type than the base.
+LogicalResult importPow(NodeReader &node) {
+  return node.output(node.build.create<PowOp>({node.input(0), node.input(1)}));
+}
+
+LogicalResult importMod(NodeReader &node) {
+  bool fmod = node.flag("fmod");
+  if (failed(node.requireSameType()))
+    return failure();
+  if (!fmod && !tensorType(node.input(0)).getElementType().isInteger())
+    return node.error() << "floats need the attribute fmod = 1";
+  SmallVector<NamedAttribute> attributes;
+  if (fmod)
+    attributes.push_back(node.build.flag("fmod"));
+  return node.output(node.build.create<ModOp>({node.input(0), node.input(1)}, attributes));
+}
+
+template <typename Op> Value combine(NodeReader &node) {
+  if (failed(node.requireSameType()))
+    return {};
+  Value result = node.input(0);
+  for (Value next : llvm::drop_begin(node.inputs()))
+    result = node.build.create<Op>({result, next});
+  return result;
+}
+
+template <typename Op> LogicalResult importVariadic(NodeReader &node) { return node.output(combine<Op>(node)); }
+
+LogicalResult importMean(NodeReader &node) {
+  Value sum = combine<AddOp>(node);
+  if (!sum)
+    return failure();
+  Value count = node.build.scalar(node.inputCount(), tensorType(sum).getElementType());
+  return node.output(node.build.create<DivOp>({sum, count}));
+}
+
+LogicalResult importCast(NodeReader &node) {
+  int64_t to = node.integer("to", 0);
+  Type target = elementType(node.build.getContext(), static_cast<int32_t>(to));
+  if (!target || to != static_cast<int32_t>(to))
+    return node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to)) << " is not supported";
+  return node.output(node.build.cast(node.input(0), target));
+}
+
+LogicalResult importCastLike(NodeReader &node) {
+  return node.output(node.build.cast(node.input(0), tensorType(node.input(1)).getElementType()));
+}
+
+Value clip(NodeReader &node, Value low, Value high) {
+  Value result = node.input(0);
+  if (low)
+    result = node.build.create<MaxOp>({result, low});
+  return high ? node.build.create<MinOp>({result, high}) : result;
+}
+
+/// Bounds as attributes; absent ones are the ends of float's range.
+LogicalResult importClipAttributes(NodeReader &node) {
+  Type element = tensorType(node.input(0)).getElementType();
+  auto bound = [&](StringRef name) {
+    return node.hasAttribute(name) ? node.build.scalar(node.real(name, 0), element) : Value();
+  };
+  return node.output(clip(node, bound("min"), bound("max")));
+}
+
+LogicalResult importClip(NodeReader &node) {
+  if (failed(node.requireSameType()))
+    return failure();
+  return node.output(clip(node, node.input(1), node.input(2)));
+}
+
+} // namespace
+
+ArrayRef<NodeRule> arithmeticRules() {
+  static constexpr NodeRule kRules[] = {
+      {"Abs", 6, 1, importUnary<AbsOp>},
+      {"Add", 7, 2, importBinary<AddOp>},
+      {"Cast", 6, 1, importCast},
+      {"CastLike", 15, 2, importCastLike},
+      {"Ceil", 6, 1, importUnary<CeilOp>},
+      {"Clip", 6, 1, importClipAttributes},
+      {"Clip", 11, 1, importClip},
+      {"Cos", 7, 1, importUnary<CosOp>},
+      {"Div", 7, 2, importBinary<DivOp>},
+      {"Erf", 9, 1, importUnary<ErfOp>},
+      {"Exp", 6, 1, importUnary<ExpOp>},
+      {"Floor", 6, 1, importUnary<FloorOp>},
+      {"Log", 6, 1, importUnary<LogOp>},
+      {"Max", 6, 1, importVariadic<MaxOp>},
+      {"Mean", 6, 1, importMean},
+      {"Min", 6, 1, importVariadic<MinOp>},
+      {"Mod", 10, 2, importMod},
+      {"Mul", 7, 2, importBinary<MulOp>},
+      {"Neg", 6, 1, importUnary<NegOp>},
+      {"Pow", 7, 2, importPow},
+      {"Reciprocal", 6, 1, importUnary<ReciprocalOp>},
+      {"Round", 11, 1, importUnary<RoundOp>},
+      {"Sign", 9, 1, importUnary<SignOp>},
+      {"Sin", 7, 1, importUnary<SinOp>},
+      {"Sqrt", 6, 1, importUnary<SqrtOp>},
+      {"Sub", 7, 2, importBinary<SubOp>},
+      {"Sum", 6, 1, importVariadic<AddOp>},
+  };
+  return kRules;
+}
+
+} // namespace smelt::frontend

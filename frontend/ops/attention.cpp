@@ -1,0 +1,203 @@
+// Attention (opset 23 and later): 3-D and 4-D layouts, grouped heads, caches and masks become smelt.attention, whose
+// queries, keys and values are [batch, heads, length, size] and whose masks are an additive bias.
+#include "frontend/node_table.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidKeys };
+
+struct Operands {
+  Value query, key, value, bias;
+  bool causal = false;
+};
+
+Value minusInfinity(GraphBuilder &build, Type element) {
+  return build.scalar(-std::numeric_limits<double>::infinity(), element);
+}
+
+/// 0 where `keep` holds, minus infinity elsewhere.
+Value biasFrom(GraphBuilder &build, Value keep, Type element) {
+  return build.create<SelectOp>({keep, build.scalar(0, element), minusInfinity(build, element)});
+}
+
+Value addBias(GraphBuilder &build, Value bias, Value more) {
+  return bias ? build.create<AddOp>({bias, more}) : more;
+}
+
+/// [batch, length, heads * size] as [batch, heads, length, size].
+Value splitHeads(NodeReader &node, Input index, StringRef attribute) {
+  GraphBuilder &build = node.build;
+  SmallVector<Dim> shape = tensorType(node.input(index)).getShape();
+  if (shape.size() == 4)
+    return node.input(index);
+  int64_t heads = node.integer(attribute, 0);
+  auto size = heads > 0 ? shape[2].exactDiv(build.size(heads)) : std::nullopt;
+  if (!size)
+    return node.error() << "cannot split " << node.describe(index) << " into " << heads << " heads (attribute '"
+                        << attribute << "')",
+           Value();
+  return build.transpose(build.reshape(node.input(index), {shape[0], shape[1], build.size(heads), *size}), {0, 2, 1, 3});
+}
+
+LogicalResult requireEqualAxes(NodeReader &node, Value a, unsigned axisA, Value b, unsigned axisB, StringRef why) {
+  GraphBuilder &build = node.build;
+  return build.getFacts().requireEqual(build.getLocation(), tensorType(a).getDim(axisA), tensorType(b).getDim(axisB), why);
+}
+
+/// The cache comes before the new keys; the result is also the new cache.
+Value withPast(NodeReader &node, Input past, Value fresh, size_t output) {
+  Value cached = node.input(past);
+  if (cached) {
+    if (tensorType(cached).getRank() != 4)
+      return node.error() << "its cache " << node.describe(past) << " must have four axes", Value();
+    for (unsigned axis : {0, 1, 3})
+      if (failed(requireEqualAxes(node, cached, axis, fresh, axis, "the cache fits the new keys and values")))
+        return {};
+    fresh = node.build.concat({cached, fresh}, 2);
+  }
+  if (fresh && output < node.outputCount() && failed(node.output(fresh, output)))
+    return {};
+  return fresh;
+}
+
+FailureOr<Operands> readOperands(NodeReader &node) {
+  for (Input index : {kQuery, kKey, kValue}) {
+    unsigned rank = tensorType(node.input(index)).getRank();
+    if ((rank != 3 && rank != 4) || rank != tensorType(node.input(kQuery)).getRank())
+      return node.error() << "query, key and value must all have three or all four axes, got " << node.describe(index);
+  }
+  if (!node.input(kPastKey) != !node.input(kPastValue))
+    return node.error() << "needs both past_key and past_value, or neither";
+  if (failed(node.requireSameType({kQuery, kKey, kPastKey})) || failed(node.requireSameType({kQuery, kValue, kPastValue})))
+    return failure();
+  Operands operands;
+  operands.query = splitHeads(node, kQuery, "q_num_heads");
+  operands.key = splitHeads(node, kKey, "kv_num_heads");
+  operands.value = splitHeads(node, kValue, "kv_num_heads");
+  if (!operands.query || !operands.key || !operands.value)
+    return failure();
+  operands.key = withPast(node, kPastKey, operands.key, 1);
+  operands.value = operands.key ? withPast(node, kPastValue, operands.value, 2) : Value();
+  if (!operands.value ||
+      failed(requireEqualAxes(node, operands.query, 0, operands.key, 0, "query and key have one batch")) ||
+      failed(requireEqualAxes(node, operands.query, 3, operands.key, 3, "query and key have one head size")) ||
+      failed(requireEqualAxes(node, operands.key, 0, operands.value, 0, "key and value have one batch")) ||
+      failed(requireEqualAxes(node, operands.key, 1, operands.value, 1, "key and value have the same heads")) ||
+      failed(requireEqualAxes(node, operands.key, 2, operands.value, 2, "key and value have one length")))
+    return failure();
+  return operands;
+}
+
+/// The mask as a bias of four axes; a mask over fewer keys than there are hides the rest.
+Value readMask(NodeReader &node, const Operands &operands) {
+  GraphBuilder &build = node.build;
+  Type element = tensorType(operands.query).getElementType();
+  Value mask = node.input(kMask);
+  SmallVector<Dim> shape = tensorType(mask).getShape();
+  if (shape.empty() || shape.size() > 4)
+    return node.error() << "its mask " << node.describe(kMask) << " must have one to four axes", Value();
+  mask = tensorType(mask).getElementType().isInteger(1) ? biasFrom(build, mask, element) : build.cast(mask, element);
+  shape.insert(shape.begin(), 4 - shape.size(), build.size(1));
+  mask = build.reshape(mask, shape);
+  Dim keys = tensorType(operands.key).getDim(2), missing = keys - shape[3];
+  if (shape[3].isConstant(1) || !(missing - 1).isKnownNonNegative())
+    return mask;
+  SmallVector<Dim> hidden(shape);
+  hidden[3] = missing;
+  return build.concat({mask, build.expand(minusInfinity(build, element), hidden)}, 3);
+}
+
+Value iota(GraphBuilder &build, Dim length, ArrayRef<Dim> shape) {
+  Type i64 = IntegerType::get(build.getContext(), 64);
+  return build.reshape(build.createAs<IotaOp>(TensorType::get({length}, i64), {}), shape);
+}
+
+/// Adds what `nonpad_kv_seqlen` and `is_causal` hide. Causal: key j is visible to query i where j <= i + offset, with
+/// the cache's length as offset, or valid keys - queries, or 0.
+LogicalResult addVisibility(NodeReader &node, Operands &operands) {
+  GraphBuilder &build = node.build;
+  bool causal = node.flag("is_causal");
+  Dim queries = tensorType(operands.query).getDim(2), keys = tensorType(operands.key).getDim(2);
+  Dim past = node.input(kPastKey) ? tensorType(node.input(kPastKey)).getDim(2) : build.size(0);
+  Value valid = node.input(kValidKeys);
+  if (!valid && (!causal || keys - queries == past)) {
+    operands.causal = causal;
+    return success();
+  }
+  Type element = tensorType(operands.query).getElementType(), i64 = IntegerType::get(build.getContext(), 64);
+  Dim one = build.size(1);
+  Value key = iota(build, keys, {one, one, one, keys}), query = iota(build, queries, {one, one, queries, one});
+  Value offset = build.dim(past, i64);
+  if (valid) {
+    if (tensorType(valid).getRank() != 1 || tensorType(valid).getElementType() != i64)
+      return node.error() << "nonpad_kv_seqlen must be int64 [batch], got " << node.describe(kValidKeys);
+    valid = build.reshape(valid, {tensorType(valid).getDim(0), one, one, one});
+    operands.bias = addBias(build, operands.bias, biasFrom(build, build.create<LessOp>({key, valid}), element));
+    offset = build.create<SubOp>({valid, build.dim(queries, i64)});
+  }
+  if (causal) {
+    Value visible = build.create<LessEqualOp>({key, build.create<AddOp>({query, offset})});
+    operands.bias = addBias(build, operands.bias, biasFrom(build, visible, element));
+  }
+  return success(operands.bias != nullptr);
+}
+
+FailureOr<float> readScale(NodeReader &node, Value query) {
+  if (node.hasAttribute("scale"))
+    return node.real("scale", 1);
+  auto size = tensorType(query).getDim(3).asConstant();
+  if (!size || *size < 1)
+    return node.error() << "needs a constant head size, or the attribute 'scale'; query is " << node.describe(kQuery);
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(*size)));
+}
+
+LogicalResult importAttention(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  FailureOr<Operands> operands = readOperands(node);
+  if (failed(operands))
+    return failure();
+  for (StringRef name : {"left_window_size", "right_window_size"})
+    if (node.integer(name, -1) != -1)
+      return node.error() << "attention windows are not supported (attribute '" << name << "')";
+  FailureOr<float> scale = readScale(node, operands->query);
+  if (failed(scale))
+    return failure();
+  if (node.input(kMask) && !(operands->bias = readMask(node, *operands)))
+    return failure();
+  if (failed(addVisibility(node, *operands)))
+    return failure();
+  SmallVector<Dim> scores{tensorType(operands->query).getDim(0), tensorType(operands->query).getDim(1),
+                          tensorType(operands->query).getDim(2), tensorType(operands->key).getDim(2)};
+  SmallVector<Value> values{operands->query, operands->key, operands->value};
+  if (operands->bias) {
+    SmallVector<Dim> bias = tensorType(operands->bias).getShape();
+    if (failed(build.getFacts().requireBroadcast(build.getLocation(), bias, scores)))
+      return failure();
+    values.push_back(operands->bias);
+  }
+  SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale), build.attribute("softcap", node.real("softcap", 0))};
+  if (operands->causal)
+    attributes.push_back(build.flag("causal"));
+  Value result = build.create<AttentionOp>(values, attributes);
+  if (!result || tensorType(node.input(kQuery)).getRank() == 4)
+    return node.output(result);
+  SmallVector<Dim> shape = tensorType(result).getShape();
+  return node.output(build.reshape(build.transpose(result, {0, 2, 1, 3}), {shape[0], shape[2], shape[1] * shape[3]}));
+}
+
+} // namespace
+
+ArrayRef<NodeRule> attentionRules() {
+  static constexpr NodeRule kRules[] = {
+      {"Attention", 23, 3, importAttention},
+  };
+  return kRules;
+}
+
+} // namespace smelt::frontend

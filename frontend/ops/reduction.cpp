@@ -1,0 +1,125 @@
+// Reductions and running sums.
+#include "frontend/node_table.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+/// The axes to reduce: all where none are named, unless the node says that this means none.
+FailureOr<SmallVector<int64_t>> reducedAxes(NodeReader &node) {
+  int64_t rank = tensorType(node.input(0)).getRank();
+  auto given = node.axes(1);
+  if (failed(given))
+    return failure();
+  if (*given && !(*given)->empty())
+    return node.normalAxes(**given, rank);
+  if (node.flag("noop_with_empty_axes"))
+    return SmallVector<int64_t>();
+  return llvm::to_vector(llvm::seq<int64_t>(0, rank));
+}
+
+/// Drops the reduced axes, which are 1, where the node does not keep them.
+LogicalResult finish(NodeReader &node, Value result, ArrayRef<int64_t> axes) {
+  if (!result)
+    return failure();
+  SmallVector<Dim> shape = tensorType(result).getShape();
+  if (!node.integer("keepdims", 1))
+    for (int64_t axis : llvm::reverse(axes))
+      shape.erase(shape.begin() + axis);
+  return node.output(node.build.reshape(result, shape));
+}
+
+template <ReductionKind kind> LogicalResult importReduce(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  FailureOr<SmallVector<int64_t>> axes = reducedAxes(node);
+  if (failed(axes))
+    return failure();
+  Value input = node.input(0);
+  if (axes->empty())
+    return node.output(input);
+  Type element = tensorType(input).getElementType();
+  if (!element.isInteger(1))
+    return finish(node, build.reduce(kind, input, *axes), *axes);
+  Value numbers = build.cast(input, IntegerType::get(build.getContext(), 32));
+  return finish(node, build.cast(build.reduce(kind, numbers, *axes), element), *axes);
+}
+
+/// 16-bit inputs of the composed reductions: their squares and exponentials would overflow.
+Value widen(GraphBuilder &build, Value input) {
+  Type element = tensorType(input).getElementType();
+  return element.isF16() || element.isBF16() ? build.cast(input, Float32Type::get(build.getContext())) : input;
+}
+
+using Composition = Value (*)(GraphBuilder &, Value, ArrayRef<int64_t>);
+
+Value sumOf(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  return build.reduce(ReductionKind::sum, input, axes);
+}
+Value sumSquare(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  return sumOf(build, build.create<MulOp>({input, input}), axes);
+}
+Value norm1(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  return sumOf(build, build.unary<AbsOp>(input), axes);
+}
+Value norm2(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  return build.unary<SqrtOp>(sumSquare(build, input, axes));
+}
+Value logSum(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  return build.unary<LogOp>(sumOf(build, input, axes));
+}
+/// With the largest element taken out, so that no exponential overflows.
+Value logSumExp(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
+  Value largest = build.reduce(ReductionKind::max, input, axes);
+  Value shifted = build.unary<ExpOp>(build.create<SubOp>({input, largest}));
+  return build.create<AddOp>({logSum(build, shifted, axes), largest});
+}
+
+template <Composition compose> LogicalResult importComposed(NodeReader &node) {
+  FailureOr<SmallVector<int64_t>> axes = reducedAxes(node);
+  if (failed(axes))
+    return failure();
+  Value result = compose(node.build, widen(node.build, node.input(0)), *axes);
+  if (result)
+    result = node.build.cast(result, tensorType(node.input(0)).getElementType());
+  return finish(node, result, *axes);
+}
+
+LogicalResult importCumSum(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  FailureOr<SmallVector<int64_t>> given = node.constants(1, "the axis");
+  if (failed(given))
+    return failure();
+  if (given->size() != 1)
+    return node.error() << "needs one axis, got " << node.describe(1);
+  FailureOr<int64_t> axis = node.normalAxis(given->front(), tensorType(node.input(0)).getRank());
+  if (failed(axis))
+    return failure();
+  SmallVector<NamedAttribute> attributes{build.attribute("axis", *axis)};
+  for (StringRef name : {"exclusive", "reverse"})
+    if (node.flag(name))
+      attributes.push_back(build.flag(name));
+  return node.output(build.unary<CumsumOp>(node.input(0), attributes));
+}
+
+} // namespace
+
+ArrayRef<NodeRule> reductionRules() {
+  static constexpr NodeRule kRules[] = {
+      {"CumSum", 11, 2, importCumSum},
+      {"ReduceL1", 1, 1, importComposed<norm1>},
+      {"ReduceL2", 1, 1, importComposed<norm2>},
+      {"ReduceLogSum", 1, 1, importComposed<logSum>},
+      {"ReduceLogSumExp", 1, 1, importComposed<logSumExp>},
+      {"ReduceMax", 1, 1, importReduce<ReductionKind::max>},
+      {"ReduceMean", 1, 1, importReduce<ReductionKind::mean>},
+      {"ReduceMin", 1, 1, importReduce<ReductionKind::min>},
+      {"ReduceProd", 1, 1, importReduce<ReductionKind::prod>},
+      {"ReduceSum", 1, 1, importReduce<ReductionKind::sum>},
+      {"ReduceSumSquare", 1, 1, importComposed<sumSquare>},
+  };
+  return kRules;
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,171 @@
+#include "frontend/tensor_reader.h"
+
+#include "frontend/element_type.h"
+#include "llvm/Support/xxhash.h"
+
+#include <cstring>
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+constexpr int kMaxRank = 64;
+
+template <typename Element, typename Values> std::string pack(const Values &values) {
+  std::string bytes(values.size() * sizeof(Element), '\0');
+  char *out = bytes.data();
+  for (auto value : values) {
+    Element element = static_cast<Element>(value);
+    std::memcpy(out, &element, sizeof(Element));
+    out += sizeof(Element);
+  }
+  return bytes;
+}
+
+/// The typed fields as row-major bytes. The 16-bit floats travel as bit patterns in int32_data.
+std::string packTypedFields(const onnx_wire::Tensor &tensor) {
+  using onnx_wire::Tensor;
+  switch (tensor.data_type()) {
+  case Tensor::FLOAT:
+    return pack<float>(tensor.float_data());
+  case Tensor::DOUBLE:
+    return pack<double>(tensor.double_data());
+  case Tensor::INT64:
+    return pack<int64_t>(tensor.int64_data());
+  case Tensor::INT32:
+    return pack<int32_t>(tensor.int32_data());
+  case Tensor::FLOAT16:
+  case Tensor::BFLOAT16:
+  case Tensor::INT16:
+    return pack<uint16_t>(tensor.int32_data());
+  default: // BOOL, INT8, UINT8
+    return pack<uint8_t>(tensor.int32_data());
+  }
+}
+
+bool allEqual(ArrayRef<char> bytes, unsigned elementBytes) {
+  return bytes.size() >= elementBytes &&
+         std::memcmp(bytes.data(), bytes.data() + elementBytes, bytes.size() - elementBytes) == 0;
+}
+
+/// `bytes` holds all elements, or one that all of them equal.
+DenseElementsAttr makeElements(TensorType type, ArrayRef<char> bytes) {
+  RankedTensorType builtin = toBuiltin(type);
+  if (!type.getElementType().isInteger(1))
+    return DenseElementsAttr::getFromRawBuffer(builtin, bytes);
+  SmallVector<bool> values = llvm::map_to_vector(bytes, [](char byte) { return byte != 0; });
+  return DenseElementsAttr::get(builtin, values);
+}
+
+std::string hashText(ArrayRef<char> bytes) {
+  auto hash = llvm::xxh3_128bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) + llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+}
+
+uint64_t byteCount(TensorType type) {
+  return static_cast<uint64_t>(*type.getNumElements().asConstant()) * elementBytes(type.getElementType());
+}
+
+/// The constant for small and uniform tensors, null for the others.
+Value makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
+  unsigned width = elementBytes(type.getElementType());
+  if (allEqual(bytes, width))
+    return build.constant(makeElements(type, bytes.take_front(width)));
+  if (bytes.size() > kMaxConstantBytes)
+    return {};
+  return build.constant(makeElements(type, bytes));
+}
+
+/// Reads `offset` and `length`; a missing length means the tensor's own size.
+FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &tensor, uint64_t bytes) {
+  ExternalRange range;
+  range.length = bytes;
+  for (const onnx_wire::StringEntry &entry : tensor.external_data()) {
+    if (entry.key() == "location")
+      range.file = entry.value();
+    bool isOffset = entry.key() == "offset";
+    if (!isOffset && entry.key() != "length")
+      continue;
+    if (StringRef(entry.value()).getAsInteger(10, isOffset ? range.offset : range.length))
+      return emitError(location) << "has the external " << entry.key() << " '" << entry.value() << "', which is no number";
+  }
+  if (range.length != bytes)
+    return emitError(location) << "needs " << bytes << " bytes, but its external data has " << range.length;
+  return range;
+}
+
+} // namespace
+
+FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &tensor) {
+  Type element = elementType(location.getContext(), tensor.data_type());
+  if (!element)
+    return emitError(location) << "tensors of type " << dataTypeName(tensor.data_type()) << " are not supported";
+  if (tensor.dims_size() > kMaxRank)
+    return emitError(location) << "has " << tensor.dims_size() << " dimensions, at most " << kMaxRank << " are supported";
+  SmallVector<Dim> shape;
+  int64_t bytes = elementBytes(element);
+  for (int64_t size : tensor.dims()) {
+    if (size < 0)
+      return emitError(location) << "has a negative dimension, " << size;
+    if (size != 0 && __builtin_mul_overflow(bytes, size, &bytes))
+      return emitError(location) << "has dimensions whose product overflows 64 bits";
+    shape.push_back(Dim::constant(location.getContext(), size));
+  }
+  return TensorType::get(shape, element);
+}
+
+Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor &tensor) {
+  auto scope = build.atStart(name);
+  FailureOr<TensorType> type = tensorTypeOf(build.getLocation(), tensor);
+  if (failed(type))
+    return {};
+  if (tensor.data_location() == onnx_wire::Tensor::EXTERNAL)
+    return readExternal(build, name, tensor, *type);
+  std::string bytes = tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
+  if (bytes.size() != byteCount(*type)) {
+    emitError(build.getLocation()) << "tensor " << toString(type->getShape()) << " of " << dataTypeName(tensor.data_type())
+                                   << " needs " << byteCount(*type) << " bytes, but its data has " << bytes.size();
+    return {};
+  }
+  if (Value constant = makeConstant(build, *type, bytes))
+    return constant;
+  ExternalRange source;
+  source.length = bytes.size();
+  Value weight = makeWeight(build, name, source, ArrayRef(bytes.data(), bytes.size()), *type);
+  weights.own(name, std::move(bytes));
+  return weight;
+}
+
+Value TensorReader::readExternal(GraphBuilder &build, StringRef name, const onnx_wire::Tensor &tensor, TensorType type) {
+  Location location = build.getLocation();
+  FailureOr<ExternalRange> range = parseRange(location, tensor, byteCount(type));
+  if (failed(range))
+    return {};
+  auto file = files.open(location, range->file);
+  if (failed(file))
+    return {};
+  if (!*file && drawMissing)
+    return makeWeight(build, name, *range, std::nullopt, type);
+  if (!*file) {
+    emitError(location) << "its external file '" << range->file << "' is missing from the model's folder";
+    return {};
+  }
+  if (failed(checkRange(location, *range, (*file)->getBufferSize())))
+    return {};
+  ArrayRef<char> bytes((*file)->getBufferStart() + range->offset, range->length);
+  if (Value constant = makeConstant(build, type, bytes))
+    return constant;
+  weights.addFile(range->file, *file);
+  return makeWeight(build, name, *range, bytes, type);
+}
+
+Value TensorReader::makeWeight(GraphBuilder &build, StringRef name, const ExternalRange &source,
+                               std::optional<ArrayRef<char>> bytes, TensorType type) {
+  MLIRContext *context = build.getContext();
+  auto where = SourceAttr::get(context, source.file, source.offset, source.length, bytes ? hashText(*bytes) : "");
+  return build.createAs<WeightOp>(type, {}, {build.attribute("name", StringAttr::get(context, name)), build.attribute("source", where)});
+}
+
+} // namespace smelt::frontend
