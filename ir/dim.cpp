@@ -64,7 +64,7 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
     changed = false;
     for (const Term &term : remainder.getTerms()) {
       auto rest = divideAtoms(term.atoms, leading.atoms);
-      if (!rest || term.coefficient % leading.coefficient != 0)
+      if (!rest || term.coefficient == 0 || term.coefficient % leading.coefficient != 0)
         continue;
       Dim factor = Dim::fromTerms(context, {{term.coefficient / leading.coefficient, *rest}});
       Dim next = remainder - factor * divisor;

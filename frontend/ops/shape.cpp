@@ -150,7 +150,7 @@ LogicalResult importExpand(NodeReader &node) {
   if (failed(build.getFacts().requireBroadcast(build.getLocation(), tensorType(node.input(0)).getShape(), *target)))
     return failure();
   FailureOr<SmallVector<Dim>> shape = broadcastShapes(tensorType(node.input(0)).getShape(), *target);
-  if (failed(shape) || llvm::any_of(*target, [](Dim dim) { return dim.asConstant() < 0; }))
+  if (failed(shape) || llvm::any_of(*target, [](Dim dim) { return dim.asConstant().value_or(0) < 0; }))
     return node.error() << node.describe(0) << " cannot be expanded to " << toString(*target);
   return node.output(build.expand(node.input(0), *shape));
 }
