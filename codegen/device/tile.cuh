@@ -186,4 +186,24 @@ __device__ __forceinline__ void loadFragmentBFloat(uint32_t tile, int row, int c
   }
 }
 
+/// Count consecutive floats of shared memory, 16 bytes at a time where Count is a multiple of four
+/// (the address is then a multiple of 16).
+template <int Count>
+__device__ __forceinline__ void loadSharedRow(uint32_t address, float (&values)[Count]) {
+  if constexpr (Count % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < Count; i += 4) {
+      float quarter[4];
+      ptx::loadShared(address + 4 * i, quarter);
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        values[i + k] = quarter[k];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+      values[i] = ptx::loadShared(address + 4 * i);
+  }
+}
+
 } // namespace smelt

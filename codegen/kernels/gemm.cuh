@@ -283,33 +283,23 @@ template <class Config, class Problem> struct GemmTask {
       }
   }
 
-  __device__ __forceinline__ static void addColumns(uint32_t address, float (&total)[kWidth]) {
-    if constexpr (kWidth < 4) {
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i)
-        total[i] += ptx::loadShared(address + 4 * i);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kWidth; i += 4) {
-        float quarter[4];
-        ptx::loadShared(address + 4 * i, quarter);
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-          total[i + k] += quarter[k];
-      }
-    }
-  }
-
   __device__ __forceinline__ void finish(uint32_t exchange, int group, const Group &fetched) const {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
       if (!locate(group * kGroup + i, row, column))
         continue;
-      float total[kWidth] = {};
+      uint32_t address = exchange + (row * kExchangeStride + column) * 4;
+      float total[kWidth];
+      loadSharedRow(address, total);
 #pragma unroll
-      for (int rank = 0; rank < kClusterK; ++rank)
-        addColumns(exchange + ((rank * kOwnedRows + row) * kExchangeStride + column) * 4, total);
+      for (int rank = 1; rank < kClusterK; ++rank) {
+        float share[kWidth];
+        loadSharedRow(address + rank * kOwnedRows * kExchangeStride * 4, share);
+#pragma unroll
+        for (int c = 0; c < kWidth; ++c)
+          total[c] += share[c];
+      }
       Output::run(problem, batch, row0 + ownedRow + row, column0 + column, total,
                   fetched.inputs[i]);
     }
