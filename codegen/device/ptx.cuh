@@ -60,6 +60,10 @@ __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32
                : "memory");
 }
 
+__device__ __forceinline__ void storeShared(uint32_t address, float a) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(a) : "memory");
+}
+
 __device__ __forceinline__ void storeShared(uint32_t address, float a, float b) {
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
 }
@@ -192,21 +196,12 @@ __device__ __forceinline__ uint32_t mapToRank(uint32_t sharedAddress, uint32_t r
   return mapped;
 }
 
+__device__ __forceinline__ void storeCluster(uint32_t address, float a) {
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(a) : "memory");
+}
+
 __device__ __forceinline__ void storeCluster(uint32_t address, float a, float b) {
   asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b)
-               : "memory");
-}
-
-__device__ __forceinline__ void storeCluster(uint32_t address, const float (&v)[4]) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v[0]),
-               "f"(v[1]), "f"(v[2]), "f"(v[3])
-               : "memory");
-}
-
-__device__ __forceinline__ void loadCluster(uint32_t address, float (&v)[4]) {
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-               : "r"(address)
                : "memory");
 }
 

@@ -276,7 +276,7 @@ template <class Config, class Problem> struct AttentionTask {
   // Every warp leaves its unnormalised rows, with their maximum and sum, in the exchange buffer;
   // then each thread merges the warpsKV versions of kVector columns of one row and stores them.
 
-  static constexpr int kExchangeStride = kValue + AttentionTiling::kExchangePadding;
+  static constexpr int kExchangeStride = kValue + AttentionTiling::kRowPadding;
 
   __device__ __forceinline__ uint32_t rowAddress(int part, int row) const {
     return shared + (part * kBlockQ + row) * kExchangeStride * 4;

@@ -1,4 +1,4 @@
-// Tilings of the tensor-core attention: what they are and what they cost.
+// Tilings of the attention templates: what they are and what they cost.
 //
 // Plain C++: the host's selection and the device template read the same formulas.
 #pragma once
@@ -22,13 +22,13 @@ struct AttentionTiling {
   /// Head sizes are padded to the depth of one mma.
   static constexpr int padded(int size) { return (size + 15) / 16 * 16; }
 
-  /// Elements by which a float row is padded in the exchange buffer.
-  static constexpr int kExchangePadding = 8;
+  /// Floats by which a row is padded in the exchange buffer.
+  static constexpr int kRowPadding = 8;
 
   /// Unnormalised outputs of every warp, and the maximum and sum of each of their rows. Reuses the
   /// stages.
   constexpr int exchangeBytes(int valueSize) const {
-    return warpsKV() * blockQ * (padded(valueSize) + kExchangePadding + 2) * 4;
+    return warpsKV() * blockQ * (padded(valueSize) + kRowPadding + 2) * 4;
   }
 
   /// Dynamic shared memory of one block, for 16-bit elements.
@@ -42,6 +42,34 @@ struct AttentionTiling {
 
 template <int BlockQ, int BlockKV, int Warps, int Stages> struct AttentionConfig {
   static constexpr AttentionTiling kTiling{BlockQ, BlockKV, Warps, Stages};
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int sharedBytes(int headSize, int valueSize) {
+    return kTiling.sharedBytes(headSize, valueSize);
+  }
+};
+
+/// The same for the 32-bit attention without tensor cores: blocks of 128 threads, 16 along the rows
+/// by 8 along the keys or columns.
+struct AttentionSimtTiling {
+  int blockQ, blockKV;
+  int stages;
+
+  static constexpr int kThreadsQ = 16, kThreadsKV = 8;
+  constexpr int threads() const { return kThreadsQ * kThreadsKV; }
+
+  /// Head sizes are padded so that eight threads share a row in 16-byte pieces.
+  static constexpr int padded(int size) { return (size + 31) / 32 * 32; }
+
+  /// Dynamic shared memory of one block: queries, stages of keys and values, probabilities.
+  constexpr int sharedBytes(int headSize, int valueSize) const {
+    return (blockQ * padded(headSize) + stages * blockKV * (padded(headSize) + padded(valueSize)) +
+            blockQ * blockKV) *
+           4;
+  }
+};
+
+template <int BlockQ, int BlockKV, int Stages> struct AttentionSimtConfig {
+  static constexpr AttentionSimtTiling kTiling{BlockQ, BlockKV, Stages};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int sharedBytes(int headSize, int valueSize) {
     return kTiling.sharedBytes(headSize, valueSize);

@@ -1,9 +1,12 @@
-// Tilings of the tensor-core GEMM: what they are, what they cost, which ones exist.
+// Tilings of the GEMM templates: what they are and what they cost.
 //
 // Plain C++: the host's selection and the device template read the same formulas.
 #pragma once
 
 namespace smelt {
+
+/// Floats by which a row is padded in an exchange buffer (see gemm_epilogue.cuh).
+inline constexpr int kExchangePadding = 8;
 
 /// One way of cutting C = A * B. A block of warpsM x warpsN warps computes blockM x blockN elements
 /// of C in steps of blockK, with `stages` steps in shared memory. clusterK > 1: that many blocks, a
@@ -19,9 +22,6 @@ struct GemmTiling {
   constexpr int stageBytes(int elementBytes) const {
     return (blockM + blockN) * blockK * elementBytes;
   }
-
-  /// Elements by which a float row is padded in the exchange buffer.
-  static constexpr int kExchangePadding = 8;
 
   /// Float tile through which sums become rows for the epilogue, and reach the block of the cluster
   /// that owns them.
@@ -42,6 +42,35 @@ struct GemmConfig {
   static constexpr GemmTiling kTiling{BlockM, BlockN, BlockK, WarpsM, WarpsN, Stages, ClusterK};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int sharedBytes(int elementBytes) { return kTiling.sharedBytes(elementBytes); }
+};
+
+/// The same for the 32-bit GEMM without tensor cores: every thread computes threadM x threadN
+/// elements. clusterK as above.
+struct GemmSimtTiling {
+  int blockM, blockN, blockK;
+  int threadM, threadN;
+  int stages;
+  int clusterK;
+
+  constexpr int threadsM() const { return blockM / threadM; }
+  constexpr int threadsN() const { return blockN / threadN; }
+  constexpr int threads() const { return threadsM() * threadsN(); }
+  constexpr int stageBytes() const { return (blockM + blockN) * blockK * 4; }
+  constexpr int exchangeBytes() const { return blockM * (blockN + kExchangePadding) * 4; }
+  constexpr int sharedBytes() const {
+    int pipeline = stages * stageBytes();
+    if (clusterK > 1)
+      return pipeline + exchangeBytes();
+    return pipeline > exchangeBytes() ? pipeline : exchangeBytes();
+  }
+};
+
+template <int BlockM, int BlockN, int BlockK, int ThreadM, int ThreadN, int Stages, int ClusterK>
+struct GemmSimtConfig {
+  static constexpr GemmSimtTiling kTiling{BlockM,  BlockN, BlockK,  ThreadM,
+                                          ThreadN, Stages, ClusterK};
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int sharedBytes() { return kTiling.sharedBytes(); }
 };
 
 } // namespace smelt

@@ -1,8 +1,14 @@
-// What the GEMM templates share around their main loops: the order of the tiles and the call of the
-// generated epilogue.
+// What the GEMM templates share around their main loops: the order of the tiles, the split of K
+// over a cluster, and the way of the sums to the generated epilogue.
+//
+// Sums leave registers through an exchange buffer of floats in shared memory, so that the epilogue
+// gets up to eight consecutive columns whatever the fragments look like. Without a cluster the
+// buffer holds one tile. In a cluster every block owns a band of the tile's rows; its buffer holds,
+// for each rank, that rank's sums for the band, and they are added in the order of the ranks.
 #pragma once
 
-#include "device/types.cuh"
+#include "device/tile.cuh"
+#include "kernels/gemm_config.cuh"
 
 namespace smelt {
 
@@ -20,10 +26,32 @@ __device__ __forceinline__ TileCoordinates rasterize(int index, int tilesM, int 
   return {band * kBand + within % height, within / height};
 }
 
+/// The part of K that one block of a cluster of `Size` multiplies, and the barriers around the
+/// exchange; a block alone takes all of K.
+template <int Size> struct ClusterSplit {
+  static_assert(Size == 1 || SMELT_HAS_CLUSTERS, "clusters need sm_90");
+  int rank;
+  int first, count; // steps of K
+
+  __device__ __forceinline__ ClusterSplit(int rank, int steps)
+      : rank(rank), first(rank * (steps / Size) + min(rank, steps % Size)),
+        count(steps / Size + (rank < steps % Size)) {}
+
+  __device__ __forceinline__ static void arrive() {
+    if constexpr (Size > 1)
+      ptx::clusterArrive();
+  }
+  __device__ __forceinline__ static void wait() {
+    if constexpr (Size > 1)
+      ptx::clusterWait();
+    else
+      __syncthreads();
+  }
+};
+
 /// Calls Problem's epilogue for W consecutive columns. A Problem may split it in two: `Inputs<W>`
 /// holds what the epilogue reads from memory (bias, residual), fetched by `inputs<W>(batch, m, n)`
-/// long before the sums are ready; `epilogue<W>(batch, m, n, sums, inputs)` then computes and
-/// stores.
+/// long before the sums are ready; `epilogue<W>(batch, m, n, sums, inputs)` computes and stores.
 template <class Problem, int W, class = void> struct Epilogue {
   struct Inputs {};
   static constexpr int kInputBytes = 0;
@@ -46,6 +74,134 @@ struct Epilogue<Problem, W, VoidType<typename Problem::template Inputs<W>>> {
   __device__ __forceinline__ static void run(const Problem &problem, int batch, int m, int n,
                                              const float (&sums)[W], const Inputs &inputs) {
     problem.template epilogue<W>(batch, m, n, sums, inputs);
+  }
+};
+
+/// The way of one tile's sums to memory. `SumsPerThread` tells how many registers the main loop
+/// keeps busy.
+template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int SumsPerThread>
+struct TileEpilogue {
+  static constexpr int kWidth = Problem::kEpilogueWidth;
+  static constexpr int kOwnedRows = BlockM / ClusterK;
+  static constexpr int kStride = BlockN + kExchangePadding;
+  static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
+  static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
+                "the epilogue takes 1, 2, 4 or 8 columns");
+  using Output = Epilogue<Problem, kWidth>;
+
+  // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
+  // one group holds them all, before the main loop, else each while the one before it is computed.
+  static constexpr int kPasses = ceilDiv(kOwnedRows * BlockN / kWidth, Threads);
+  static constexpr int kInputBudget = SumsPerThread <= 32 ? 128 : 64; // bytes of registers
+  static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
+  static constexpr int kFitting =
+      Output::kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, Output::kInputBytes);
+  static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
+  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
+  static constexpr int kGroups = ceilDiv(kPasses, kGroup);
+  static constexpr bool kFetchEarly = kGroups == 1;
+
+  struct Group {
+    typename Output::Inputs inputs[kGroup];
+  };
+
+  const Problem &problem;
+  const uint32_t exchange;  // shared memory
+  int batch, row0, column0; // of the tile in C
+  int rank;
+  Group fetched;
+
+  __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, int batch,
+                                          int row0, int column0, int rank)
+      : problem(problem), exchange(exchange), batch(batch), row0(row0), column0(column0),
+        rank(rank) {}
+
+  /// Position of this thread's vector in C and in the owned rows; false if it has none inside C.
+  __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
+    int vector = threadIdx.x + pass * Threads;
+    row = vector / (BlockN / kWidth);
+    column = vector % (BlockN / kWidth) * kWidth;
+    return row < kOwnedRows && row0 + rank * kOwnedRows + row < problem.m() &&
+           column0 + column < problem.n();
+  }
+
+  __device__ __forceinline__ Group fetch(int group) const {
+    Group result;
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      if (locate(group * kGroup + i, row, column))
+        result.inputs[i] =
+            Output::inputs(problem, batch, row0 + rank * kOwnedRows + row, column0 + column);
+    }
+    return result;
+  }
+
+  /// Call once before the main loop (after the wait for earlier kernels), and once after it.
+  __device__ __forceinline__ void beforeMainLoop() {
+    if constexpr (kFetchEarly)
+      fetched = fetch(0);
+  }
+  __device__ __forceinline__ void afterMainLoop() {
+    if constexpr (!kFetchEarly)
+      fetched = fetch(0);
+  }
+
+  /// Where this block's sum for (row, column) of the tile goes: in the memory of the row's owner.
+  __device__ __forceinline__ uint32_t target(int row, int column) const {
+    uint32_t local = exchange + ((rank * kOwnedRows + row % kOwnedRows) * kStride + column) * 4;
+    if constexpr (ClusterK > 1)
+      return ptx::mapToRank(local, row / kOwnedRows);
+    else
+      return local;
+  }
+
+  /// Writes one sum, or two neighbouring ones, to a target.
+  __device__ __forceinline__ static void send(uint32_t target, float a) {
+    if constexpr (ClusterK > 1)
+      ptx::storeCluster(target, a);
+    else
+      ptx::storeShared(target, a);
+  }
+  __device__ __forceinline__ static void send(uint32_t target, float a, float b) {
+    if constexpr (ClusterK > 1)
+      ptx::storeCluster(target, a, b);
+    else
+      ptx::storeShared(target, a, b);
+  }
+
+  __device__ __forceinline__ void finishGroup(int group) const {
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      if (!locate(group * kGroup + i, row, column))
+        continue;
+      uint32_t address = exchange + (row * kStride + column) * 4;
+      float total[kWidth];
+      loadSharedRow(address, total);
+#pragma unroll
+      for (int other = 1; other < ClusterK; ++other) {
+        float share[kWidth];
+        loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
+#pragma unroll
+        for (int c = 0; c < kWidth; ++c)
+          total[c] += share[c];
+      }
+      Output::run(problem, batch, row0 + rank * kOwnedRows + row, column0 + column, total,
+                  fetched.inputs[i]);
+    }
+  }
+
+  /// Adds, computes and stores the owned rows, once all sums have arrived.
+  __device__ __forceinline__ void finish() {
+#pragma unroll 1
+    for (int group = 0; group < kGroups; ++group) {
+      Group next;
+      if (group + 1 < kGroups)
+        next = fetch(group + 1);
+      finishGroup(group);
+      fetched = next;
+    }
   }
 };
 

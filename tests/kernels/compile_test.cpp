@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
     if (kernel.name.find(filter) == std::string::npos)
       continue;
     jobs.push_back({kernel, "sm_90a"});
-    if (options.output.empty() && !kernel.needsClusters)
+    if (options.output.empty() && kernel.clusterK == 1)
       jobs.push_back({kernel, "sm_80"});
   }
   return CompileAll(compiler, std::move(jobs), std::move(options)).run() == 0 ? 0 : 1;

@@ -27,6 +27,21 @@ GemmVariant variant(GemmTiling tiling) {
   return v;
 }
 
+GemmVariant simtVariant(GemmSimtTiling tiling) {
+  GemmVariant v;
+  v.tiling = tiling;
+  v.element = Element::kFloat;
+  v.aVector = v.bVector = 4;
+  return v;
+}
+
+// Block M, N, K, elements of a thread, stages, cluster.
+constexpr GemmSimtTiling kSimt[] = {{128, 128, 16, 8, 8, 3, 1},
+                                    {64, 64, 16, 8, 4, 4, 1},
+                                    {64, 64, 32, 4, 8, 3, 4},
+                                    {32, 64, 32, 4, 4, 4, 4},
+                                    {16, 64, 32, 2, 4, 4, 8}};
+
 } // namespace
 
 std::vector<GemmCase> gemmChecks() {
@@ -67,10 +82,22 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = 4;
     v.bTransposed = transposed;
     cases.push_back({v, kOddShapes});
-    v.tiling = {64, 64, 16, 2, 2, 4, 1};
+    v.tiling = GemmTiling{64, 64, 16, 2, 2, 4, 1};
     v.aVector = v.bVector = v.width = 1;
     cases.push_back({v, {{77, 101, 77, 1}}});
   }
+  for (const GemmSimtTiling &tiling : kSimt)
+    for (bool transposed : {false, true}) {
+      GemmVariant v = simtVariant(tiling);
+      v.bTransposed = transposed;
+      cases.push_back({v, kOddShapes});
+    }
+  GemmVariant narrow = simtVariant(kSimt[1]);
+  narrow.aVector = narrow.bVector = narrow.width = 1;
+  narrow.bConstant = false;
+  cases.push_back({narrow, {{77, 101, 77, 2}}});
+  narrow.bTransposed = true;
+  cases.push_back({narrow, {{77, 101, 77, 2}}});
   return cases;
 }
 
@@ -174,6 +201,15 @@ std::vector<GemmCase> gemmTimings() {
       v.width = v.n % 8 == 0 ? 8 : 1;
       cases.push_back({v, {timing.shape}});
     }
+  for (const GemmSimtTiling &tiling : kSimt) {
+    GemmVariant v = simtVariant(tiling);
+    cases.push_back({v,
+                     {{128, 384, 384, 1},
+                      {128, 1536, 384, 1},
+                      {128, 384, 1536, 1},
+                      {128, 768, 768, 1},
+                      {4096, 768, 768, 1}}});
+  }
   return cases;
 }
 

@@ -21,55 +21,150 @@ int elementBytes(Element element) { return element == Element::kFloat ? 4 : 2; }
 
 namespace {
 
-std::string tilingName(const GemmTiling &t) {
+/// "a<separator>b<separator>c"
+std::string join(const std::vector<int> &values, const char *separator) {
   std::ostringstream out;
-  out << t.blockM << 'x' << t.blockN << 'x' << t.blockK << "_w" << t.warpsM << 'x' << t.warpsN
-      << "_s" << t.stages << "_c" << t.clusterK;
+  for (size_t i = 0; i < values.size(); ++i)
+    out << (i ? separator : "") << values[i];
   return out.str();
 }
 
-std::string problemType(Element element, int aVector, int bVector, bool bTransposed, bool bConstant,
-                        int width, int n, int k) {
+std::vector<int> numbers(const GemmTiling &t) {
+  return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK};
+}
+std::vector<int> numbers(const GemmSimtTiling &t) {
+  return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
+}
+std::vector<int> numbers(const AttentionTiling &t) {
+  return {t.blockQ, t.blockKV, t.warps, t.stages};
+}
+std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
+
+/// Include, problem and configuration of a kernel that calls `function` of `header`.
+std::string kernelText(const char *header, const char *problemHeader, const std::string &problem,
+                       const std::string &config, const char *function) {
+  std::ostringstream text;
+  text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
+       << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
+       << ";\n"
+       << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, 1)\n"
+       << "kernel(const __grid_constant__ Problem problem) {\n"
+       << "  extern __shared__ __align__(128) char shared[];\n"
+       << "  " << function << "<Config>(problem, shared);\n}\n}\n";
+  return text.str();
+}
+
+std::string gemmProblemType(const GemmVariant &v) {
   std::ostringstream out;
-  out << "GemmTestProblem<" << elementName(element) << ", " << aVector << ", " << bVector << ", "
-      << bTransposed << ", " << bConstant << ", " << width << ", " << n << ", " << k << ">";
+  out << "GemmTestProblem<" << elementName(v.element) << ", " << v.aVector << ", " << v.bVector
+      << ", " << v.bTransposed << ", " << v.bConstant << ", " << v.width << ", " << v.n << ", "
+      << v.k << ">";
   return out.str();
 }
 
 } // namespace
 
 KernelText GemmVariant::kernel() const {
-  std::ostringstream name, text;
-  name << "gemm_" << elementName(element) << '_' << tilingName(tiling) << "_a" << aVector << "_b"
-       << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn") << (bConstant ? "_const" : "")
-       << "_n" << n << "_k" << k;
-  const GemmTiling &t = tiling;
-  text << "#include \"kernels/gemm.cuh\"\n#include \"gemm_problem.cuh\"\nnamespace smelt {\n"
-       << "using Problem = "
-       << problemType(element, aVector, bVector, bTransposed, bConstant, width, n, k) << ";\n"
-       << "using Config = GemmConfig<" << t.blockM << ", " << t.blockN << ", " << t.blockK << ", "
-       << t.warpsM << ", " << t.warpsN << ", " << t.stages << ", " << t.clusterK << ">;\n"
-       << R"(extern "C" __global__ void __launch_bounds__(Config::kThreads)
-kernel(const __grid_constant__ Problem problem) {
-  extern __shared__ __align__(128) char shared[];
-  gemm<Config>(problem, shared);
+  const auto *simt = std::get_if<GemmSimtTiling>(&tiling);
+  const auto *tensor = std::get_if<GemmTiling>(&tiling);
+  std::vector<int> config = simt ? numbers(*simt) : numbers(*tensor);
+  KernelText result;
+  std::ostringstream name;
+  name << (simt ? "gemm_simt_" : "gemm_") << elementName(element) << '_' << join(config, "x")
+       << "_a" << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
+       << (bConstant ? "_const" : "") << "_n" << n << "_k" << k;
+  result.name = name.str();
+  result.text =
+      kernelText(simt ? "gemm_simt.cuh" : "gemm.cuh", "gemm_problem.cuh", gemmProblemType(*this),
+                 (simt ? "GemmSimtConfig<" : "GemmConfig<") + join(config, ", ") + ">",
+                 simt ? "gemmSimt" : "gemm");
+  result.threads = simt ? simt->threads() : tensor->threads();
+  result.sharedBytes = simt ? simt->sharedBytes() : tensor->sharedBytes(elementBytes(element));
+  result.clusterK = simt ? simt->clusterK : tensor->clusterK;
+  return result;
 }
+
+int GemmVariant::blockM() const {
+  return std::visit([](const auto &t) { return t.blockM; }, tiling);
 }
-)";
-  return {name.str(), text.str(), tiling.clusterK > 1};
+
+int GemmVariant::blockN() const {
+  return std::visit([](const auto &t) { return t.blockN; }, tiling);
+}
+
+bool GemmVariant::usesTf32() const {
+  return element == Element::kFloat && std::holds_alternative<GemmTiling>(tiling);
+}
+
+std::string GemmVariant::referenceName() const {
+  return std::string("reference_") + (bTransposed ? "nk" : "kn") + (bConstant ? "_const" : "");
 }
 
 KernelText gemmReferenceText(Element element) {
   std::ostringstream text;
   text << "#include \"gemm_problem.cuh\"\nnamespace smelt {\n";
   for (bool transposed : {false, true})
-    for (bool constant : {false, true})
-      text << "extern \"C\" __global__ void reference_" << (transposed ? "nk" : "kn")
-           << (constant ? "_const" : "") << "(const __grid_constant__ "
-           << problemType(element, 1, 1, transposed, constant, 1, 0, 0)
+    for (bool constant : {false, true}) {
+      GemmVariant v;
+      v.element = element;
+      v.aVector = v.bVector = v.width = 1;
+      v.bTransposed = transposed;
+      v.bConstant = constant;
+      text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
+           << gemmProblemType(v)
            << " problem, double *out, bool tf32) {\n  gemmReference(problem, out, tf32);\n}\n";
+    }
   text << "}\n";
-  return {std::string("gemm_reference_") + elementName(element), text.str()};
+  return {std::string("gemm_reference_") + elementName(element), text.str(), 256, 0, 1};
+}
+
+std::string AttentionVariant::problemType(int vectorWidth) const {
+  static constexpr const char *kBiasNames[] = {"kNone", "kPerKey", "kFull"};
+  std::ostringstream out;
+  out << "AttentionTestProblem<" << elementName(element) << ", " << headSize << ", " << valueSize
+      << ", " << vectorWidth << ", " << causal << ", TestBias::" << kBiasNames[int(bias)] << ", "
+      << softcap << ", " << zeroMaskedRows << ">";
+  return out.str();
+}
+
+std::string AttentionVariant::problemName() const {
+  static constexpr const char *kBiasNames[] = {"", "_bias1", "_bias2"};
+  std::ostringstream out;
+  out << elementName(element) << "_d" << headSize << 'x' << valueSize << (causal ? "_causal" : "")
+      << kBiasNames[int(bias)] << (softcap ? "_cap" : "") << (zeroMaskedRows ? "_zero" : "");
+  return out.str();
+}
+
+KernelText AttentionVariant::kernel() const {
+  const auto *simt = std::get_if<AttentionSimtTiling>(&tiling);
+  const auto *tensor = std::get_if<AttentionTiling>(&tiling);
+  std::vector<int> config = simt ? numbers(*simt) : numbers(*tensor);
+  KernelText result;
+  std::ostringstream name;
+  name << (simt ? "attention_simt_" : "attention_") << join(config, "x") << '_' << problemName()
+       << "_v" << vector;
+  result.name = name.str();
+  result.text = kernelText(
+      simt ? "attention_simt.cuh" : "attention.cuh", "attention_problem.cuh", problemType(vector),
+      (simt ? "AttentionSimtConfig<" : "AttentionConfig<") + join(config, ", ") + ">",
+      simt ? "attentionSimt" : "attention");
+  result.threads = simt ? simt->threads() : tensor->threads();
+  result.sharedBytes =
+      simt ? simt->sharedBytes(headSize, valueSize) : tensor->sharedBytes(headSize, valueSize);
+  return result;
+}
+
+KernelText AttentionVariant::referenceKernel() const {
+  std::ostringstream text;
+  text << "#include \"attention_problem.cuh\"\nnamespace smelt {\nextern \"C\" __global__ void "
+       << "kernel(const __grid_constant__ " << problemType(1)
+       << " problem, double *out, double *scores) {\n  attentionReference(problem, out, scores);\n"
+       << "}\n}\n";
+  return {"attention_reference_" + problemName(), text.str(), 128, 0, 1};
+}
+
+int AttentionVariant::blockQ() const {
+  return std::visit([](const auto &t) { return t.blockQ; }, tiling);
 }
 
 std::vector<KernelText> allKernels(bool withTimings) {
@@ -83,9 +178,16 @@ std::vector<KernelText> allKernels(bool withTimings) {
     add(gemmReferenceText(element));
   for (const GemmCase &c : gemmChecks())
     add(c.variant.kernel());
-  if (withTimings)
+  for (const AttentionCase &c : attentionChecks()) {
+    add(c.variant.referenceKernel());
+    add(c.variant.kernel());
+  }
+  if (withTimings) {
     for (const GemmCase &c : gemmTimings())
       add(c.variant.kernel());
+    for (const AttentionCase &c : attentionTimings())
+      add(c.variant.kernel());
+  }
   return kernels;
 }
 

@@ -1,9 +1,12 @@
-// The kernels that the tests instantiate: templates x configurations, as CUDA text.
+// The kernels that the tests instantiate: templates x configurations, as CUDA text, and the shapes
+// that they are run with.
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "codegen/kernels/attention_config.cuh"
 #include "codegen/kernels/gemm_config.cuh"
 
 namespace smelt::kernel_tests {
@@ -14,24 +17,29 @@ enum class Element { kHalf, kBfloat16, kFloat };
 const char *elementName(Element element); // as in device text
 int elementBytes(Element element);
 
-/// A kernel's text and where it can run.
+/// A kernel's text and what its launch needs to know.
 struct KernelText {
   std::string name, text;
-  bool needsClusters = false;
+  int threads = 0, sharedBytes = 0, clusterK = 1;
 };
 
-/// A tensor-core GEMM. 0 in `n` and `k` means a size known at run time only.
+/// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
-  GemmTiling tiling{};
+  std::variant<GemmTiling, GemmSimtTiling> tiling;
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;
 
   KernelText kernel() const;
+  /// Name, in the reference text, of the kernel for the same problem.
+  std::string referenceName() const;
+  /// Rows, columns of C that one block computes.
+  int blockM() const;
+  int blockN() const;
+  bool usesTf32() const;
 };
 
-/// One shape that a variant is run with.
 struct GemmShape {
   int m, n, k, batches;
 };
@@ -41,13 +49,50 @@ struct GemmCase {
   std::vector<GemmShape> shapes;
 };
 
+enum class Bias { kNone, kPerKey, kFull };
+
+/// An attention: the tiling selects the template.
+struct AttentionVariant {
+  Element element = Element::kHalf;
+  std::variant<AttentionTiling, AttentionSimtTiling> tiling;
+  int headSize = 64, valueSize = 64, vector = 8;
+  bool causal = false;
+  Bias bias = Bias::kNone;
+  int softcap = 0;
+  bool zeroMaskedRows = false;
+
+  KernelText kernel() const;
+  /// Text of the double-precision reference kernel for the same problem.
+  KernelText referenceKernel() const;
+  int blockQ() const;
+
+private:
+  std::string problemType(int vectorWidth) const;
+  std::string problemName() const;
+};
+
+/// `maskedKeys`: that many keys at the end of each batch have a bias of -infinity; all of them in
+/// the last batch if `maskLastBatch`. `biasLowest`: the lowest finite number instead of -infinity.
+struct AttentionShape {
+  int batches, heads, kvHeads, queries, keys, causalOffset;
+  int maskedKeys = 0;
+  bool maskLastBatch = false, biasLowest = false;
+};
+
+struct AttentionCase {
+  AttentionVariant variant;
+  std::vector<AttentionShape> shapes;
+};
+
 /// What is checked for correctness: every tiling, element type, layout, alignment and odd size.
 std::vector<GemmCase> gemmChecks();
+std::vector<AttentionCase> attentionChecks();
 
 /// What is timed: the shapes of transformers, each with the tilings that may suit it.
 std::vector<GemmCase> gemmTimings();
+std::vector<AttentionCase> attentionTimings();
 
-/// Text of the double-precision reference kernel for one element type.
+/// Text of the double-precision reference kernels for one element type.
 KernelText gemmReferenceText(Element element);
 
 /// Every kernel of the lists above, without duplicates.

@@ -1,0 +1,89 @@
+// The flow of a GEMM's operands into shared memory: a ring of stages, each one step of K of both.
+//
+// Problem: the main loops of all GEMM templates need the next tiles of A and B on their way while
+// they multiply the present ones, whatever the layout, alignment and edges of the operands.
+// Method: cp.async, one group a step, always Stages - 1 steps ahead. Constant B (weights) is asked
+// for before the wait for earlier kernels, so that it arrives while they drain.
+// Assumes: all threads of the block take part in every call.
+#pragma once
+
+#include "device/tile.cuh"
+
+namespace smelt {
+
+template <class Problem, class TileA, class TileB, int Threads, int Stages> struct GemmPipeline {
+  static_assert(Stages >= 2, "the pipeline needs two stages");
+  static constexpr bool kBTransposed = Problem::kBTransposed;
+  static constexpr int kBlockK = TileA::kColumns;
+  static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
+
+  const Problem &problem;
+  const uint32_t shared;
+  const int batch, row0, column0; // of the tile in C
+  const int firstK, countK;       // steps of K
+
+  __device__ __forceinline__ uint32_t stageA(int stage) const {
+    return shared + stage * kStageBytes;
+  }
+  __device__ __forceinline__ uint32_t stageB(int stage) const {
+    return stageA(stage) + TileA::kBytes;
+  }
+
+  /// Fills all stages but one.
+  __device__ __forceinline__ void fill() const {
+    if constexpr (Problem::kBConstant) {
+#pragma unroll
+      for (int i = 0; i < Stages - 1; ++i)
+        if (i < countK)
+          copyB(i, i);
+    }
+    ptx::gridDependencyWait();
+#pragma unroll
+    for (int i = 0; i < Stages - 1; ++i) {
+      if (i < countK) {
+        copyA(i, i);
+        if constexpr (!Problem::kBConstant)
+          copyB(i, i);
+      }
+      ptx::copyAsyncCommit();
+    }
+  }
+
+  /// Waits until the next step in turn has arrived and nobody reads the one before it any more.
+  __device__ __forceinline__ static void waitForStep() {
+    ptx::copyAsyncWait<Stages - 2>();
+    __syncthreads();
+  }
+
+  /// While `step` is multiplied: asks for the step that takes the place of the one before it.
+  __device__ __forceinline__ void copyAhead(int step) const {
+    int next = step + Stages - 1;
+    if (next < countK) {
+      copyA(next, next % Stages);
+      copyB(next, next % Stages);
+    }
+    ptx::copyAsyncCommit();
+  }
+
+private:
+  __device__ __forceinline__ void copyA(int step, int stage) const {
+    auto source = [this](int m, int k) { return problem.a(batch, m, k); };
+    copyTile<TileA, Along::kColumns, Problem::kAVector, Threads>(
+        stageA(stage), source, row0, (firstK + step) * kBlockK, problem.m(), problem.k());
+  }
+
+  __device__ __forceinline__ void copyB(int step, int stage) const {
+    int k0 = (firstK + step) * kBlockK;
+    if constexpr (kBTransposed) {
+      auto source = [this](int n, int k) { return problem.b(batch, k, n); };
+      copyTile<TileB, Along::kColumns, Problem::kBVector, Threads>(stageB(stage), source, column0,
+                                                                   k0, problem.n(), problem.k());
+    } else {
+      auto source = [this](int k, int n) { return problem.b(batch, k, n); };
+      copyTile<TileB, Along::kRows, Problem::kBVector, Threads>(stageB(stage), source, k0, column0,
+                                                                problem.k(), problem.n());
+    }
+  }
+};
+
+} // namespace smelt

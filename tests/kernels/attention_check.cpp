@@ -1,0 +1,175 @@
+// Correctness and speed of the attention templates on a GPU.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "tests/kernels/gpu_check.h"
+
+namespace smelt::kernel_tests {
+
+namespace {
+
+/// AttentionTestProblem of attention_problem.cuh, as the kernel's parameter.
+struct AttentionParameters {
+  CUdeviceptr q, k, v, bias, out;
+  int batches, heads, kvHeads, queries, keys, causalOffset;
+};
+
+std::string describe(const AttentionShape &s) {
+  std::ostringstream out;
+  out << 'b' << s.batches << " h" << s.heads << '/' << s.kvHeads << ' ' << s.queries << 'x'
+      << s.keys;
+  return out.str();
+}
+
+template <class T> std::vector<char> bytesOf(const T &value) {
+  std::vector<char> bytes(sizeof(T));
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+double tolerance(Element element) {
+  switch (element) {
+  case Element::kHalf:
+    return 1e-3;
+  case Element::kBfloat16:
+    return 8e-3;
+  case Element::kFloat:
+    return 2e-6;
+  }
+  return 0;
+}
+
+Launch launchOf(const KernelText &kernel, CUfunction function, const AttentionVariant &variant,
+                const AttentionParameters &parameters) {
+  Launch launch;
+  launch.function = function;
+  int block = variant.blockQ();
+  launch.grid[0] = unsigned((parameters.queries + block - 1) / block);
+  launch.grid[1] = unsigned(parameters.heads);
+  launch.grid[2] = unsigned(std::min(parameters.batches, 65535));
+  launch.threads = unsigned(kernel.threads);
+  launch.sharedBytes = unsigned(kernel.sharedBytes);
+  launch.parameters = bytesOf(parameters);
+  return launch;
+}
+
+/// Overwrites the biases of the masked keys, each of which has one element in every `rows` rows.
+void maskBias(Buffer &bias, Element element, const AttentionShape &s, size_t rowsPerBatch) {
+  std::vector<char> bytes(bias.bytes());
+  bias.download(bytes.data());
+  float value = -std::numeric_limits<float>::infinity();
+  if (s.biasLowest)
+    value = element == Element::kHalf ? -65504.0f : -3.3895313e38f; // exact in bfloat16 and float
+  uint32_t bits = encode(element, value);
+  for (size_t batch = 0; batch < size_t(s.batches); ++batch) {
+    bool all = s.maskLastBatch && batch + 1 == size_t(s.batches);
+    for (size_t row = 0; row < rowsPerBatch; ++row)
+      for (int key = all ? 0 : s.keys - s.maskedKeys; key < s.keys; ++key)
+        std::memcpy(bytes.data() +
+                        ((batch * rowsPerBatch + row) * s.keys + key) * elementBytes(element),
+                    &bits, elementBytes(element));
+  }
+  bias.upload(bytes.data());
+}
+
+size_t biasRows(Bias bias, const AttentionShape &s) {
+  return bias == Bias::kFull ? size_t(s.heads) * s.queries : 1;
+}
+
+} // namespace
+
+void Checker::checkAttention(const AttentionVariant &variant, const AttentionShape &s) {
+  KernelText kernel = variant.kernel();
+  Element element = variant.element;
+  size_t rows = size_t(s.batches) * s.queries * s.heads;
+  size_t keyRows = size_t(s.batches) * s.keys * s.kvHeads;
+  size_t outputs = rows * variant.valueSize;
+  Buffer q = randomBuffer(element, rows * variant.headSize, 3);
+  Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
+  Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
+  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant.bias, s) * s.keys, 1);
+  if (variant.bias != Bias::kNone)
+    maskBias(bias, element, s, biasRows(variant.bias, s));
+  Buffer out = gpu_.buffer(outputs * elementBytes(element));
+  out.poison();
+  AttentionParameters parameters{q.data(),   k.data(),  v.data(),      bias.data(),
+                                 out.data(), s.batches, s.heads,       s.kvHeads,
+                                 s.queries,  s.keys,    s.causalOffset};
+  gpu_.run(launchOf(kernel, load(kernel, "kernel"), variant, parameters));
+
+  KernelText referenceKernel = variant.referenceKernel();
+  unsigned blocks = unsigned(std::min<size_t>(rows, 4096));
+  Buffer reference = gpu_.buffer(outputs * sizeof(double));
+  Buffer scores = gpu_.buffer(size_t(blocks) * s.keys * sizeof(double));
+  struct {
+    AttentionParameters problem;
+    CUdeviceptr out, scores;
+  } arguments{parameters, reference.data(), scores.data()};
+  Launch check;
+  check.function = load(referenceKernel, "kernel");
+  check.grid[0] = blocks;
+  check.threads = 128;
+  check.parameters = bytesOf(arguments);
+  check.offsets = {0, offsetof(decltype(arguments), out), offsetof(decltype(arguments), scores)};
+  gpu_.run(check);
+
+  std::vector<double> expected(outputs);
+  reference.download(expected.data());
+  Errors errors = compare(download(out, element), expected);
+  Result result{kernel.name, describe(s)};
+  result.error = errors.norm;
+  result.worst = errors.worst;
+  bool guards = q.guardsIntact() && k.guardsIntact() && v.guardsIntact() && bias.guardsIntact() &&
+                out.guardsIntact();
+  if (!guards)
+    result.remark = "wrote outside a buffer";
+  result.passed =
+      guards && errors.norm <= tolerance(element) && errors.worst <= 20 * tolerance(element);
+  add(result);
+}
+
+void Checker::checkAttentions() {
+  for (const AttentionCase &c : attentionChecks())
+    for (const AttentionShape &shape : c.shapes) {
+      bool isSmall = double(shape.batches) * shape.heads * shape.queries * shape.keys < 2e5;
+      if (selected(c.variant.kernel()) && (isSmall || !options_.small))
+        checkAttention(c.variant, shape);
+    }
+}
+
+void Checker::timeAttention(const AttentionVariant &variant, const AttentionShape &s) {
+  constexpr int kLaunches = 24;
+  KernelText kernel = variant.kernel();
+  Element element = variant.element;
+  size_t rows = size_t(s.batches) * s.queries * s.heads;
+  size_t keyRows = size_t(s.batches) * s.keys * s.kvHeads;
+  Buffer q = randomBuffer(element, rows * variant.headSize, 3);
+  Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
+  Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
+  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant.bias, s) * s.keys, 1);
+  Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
+  std::vector<Launch> launches(
+      kLaunches, launchOf(kernel, load(kernel, "kernel"), variant,
+                          {q.data(), k.data(), v.data(), bias.data(), out.data(), s.batches,
+                           s.heads, s.kvHeads, s.queries, s.keys, s.causalOffset}));
+  Result result{kernel.name, describe(s)};
+  result.timing = true;
+  result.plainTime = gpu_.timeChain(launches, false);
+  result.programmaticTime = gpu_.timeChain(launches, true);
+  double flops = 2.0 * double(rows) * s.keys * (variant.headSize + variant.valueSize) *
+                 (variant.causal ? 0.5 : 1.0);
+  result.teraflops = 1e-6 * flops / std::min(result.plainTime, result.programmaticTime);
+  add(result);
+}
+
+void Checker::timeAttentions() {
+  for (const AttentionCase &c : attentionTimings())
+    for (const AttentionShape &shape : c.shapes)
+      if (selected(c.variant.kernel()))
+        timeAttention(c.variant, shape);
+}
+
+} // namespace smelt::kernel_tests

@@ -1,0 +1,225 @@
+#include "tests/kernels/gpu.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace smelt::kernel_tests {
+
+// cuda.h maps some of these names to versions (cuMemAlloc_v2): declared and resolved as mapped.
+#define SMELT_DRIVER_CALLS(X)                                                                      \
+  X(cuInit)                                                                                        \
+  X(cuDeviceGet)                                                                                   \
+  X(cuDeviceGetName)                                                                               \
+  X(cuDeviceGetAttribute)                                                                          \
+  X(cuDevicePrimaryCtxRetain)                                                                      \
+  X(cuDevicePrimaryCtxRelease)                                                                     \
+  X(cuCtxSetCurrent)                                                                               \
+  X(cuGetErrorString)                                                                              \
+  X(cuStreamCreate)                                                                                \
+  X(cuStreamSynchronize)                                                                           \
+  X(cuStreamBeginCapture)                                                                          \
+  X(cuStreamEndCapture)                                                                            \
+  X(cuGraphInstantiateWithFlags)                                                                   \
+  X(cuGraphLaunch)                                                                                 \
+  X(cuGraphDestroy)                                                                                \
+  X(cuGraphExecDestroy)                                                                            \
+  X(cuEventCreate)                                                                                 \
+  X(cuEventRecord)                                                                                 \
+  X(cuEventSynchronize)                                                                            \
+  X(cuEventElapsedTime)                                                                            \
+  X(cuEventDestroy)                                                                                \
+  X(cuModuleLoadData)                                                                              \
+  X(cuModuleUnload)                                                                                \
+  X(cuModuleGetFunction)                                                                           \
+  X(cuFuncSetAttribute)                                                                            \
+  X(cuLaunchKernelEx)                                                                              \
+  X(cuMemAlloc)                                                                                    \
+  X(cuMemFree)                                                                                     \
+  X(cuMemcpyHtoD)                                                                                  \
+  X(cuMemcpyDtoH)                                                                                  \
+  X(cuMemsetD8)
+
+struct Driver {
+#define SMELT_DECLARE(name) decltype(&::name) name;
+  SMELT_DRIVER_CALLS(SMELT_DECLARE)
+#undef SMELT_DECLARE
+
+  void check(CUresult result, const char *what) const {
+    if (result == CUDA_SUCCESS)
+      return;
+    const char *text = nullptr;
+    cuGetErrorString(result, &text);
+    throw GpuError(std::string(what) + ": " + (text ? text : "unknown CUDA error"));
+  }
+};
+
+namespace {
+
+std::unique_ptr<Driver> openDriver() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    throw GpuError("there is no CUDA driver (libcuda.so.1)");
+  auto driver = std::make_unique<Driver>();
+#define SMELT_TEXT_(name) #name
+#define SMELT_TEXT(name) SMELT_TEXT_(name)
+#define SMELT_RESOLVE(name)                                                                        \
+  driver->name = reinterpret_cast<decltype(driver->name)>(dlsym(library, SMELT_TEXT(name)));       \
+  if (!driver->name)                                                                               \
+    throw GpuError("the CUDA driver has no " SMELT_TEXT(name));
+  SMELT_DRIVER_CALLS(SMELT_RESOLVE)
+#undef SMELT_RESOLVE
+  return driver;
+}
+
+constexpr unsigned char kGuardPattern = 0xa5;
+
+} // namespace
+
+// --- Buffer ---
+
+Buffer::Buffer(const Driver &driver, size_t bytes) : driver_(&driver), bytes_(bytes) {
+  driver.check(driver.cuMemAlloc(&base_, bytes + 2 * kGuardBytes), "allocating device memory");
+  driver.check(driver.cuMemsetD8(base_, kGuardPattern, bytes + 2 * kGuardBytes), "cuMemsetD8");
+}
+
+Buffer::~Buffer() {
+  if (base_)
+    driver_->cuMemFree(base_);
+}
+
+Buffer::Buffer(Buffer &&other) noexcept
+    : driver_(other.driver_), bytes_(other.bytes_), base_(std::exchange(other.base_, 0)) {}
+
+void Buffer::upload(const void *source) {
+  driver_->check(driver_->cuMemcpyHtoD(data(), source, bytes_), "copying to the device");
+}
+
+void Buffer::download(void *target) const {
+  driver_->check(driver_->cuMemcpyDtoH(target, data(), bytes_), "copying from the device");
+}
+
+void Buffer::poison() { driver_->check(driver_->cuMemsetD8(data(), 0xff, bytes_), "cuMemsetD8"); }
+
+bool Buffer::guardsIntact() const {
+  std::vector<unsigned char> guard(kGuardBytes);
+  for (CUdeviceptr start : {base_, data() + bytes_}) {
+    driver_->check(driver_->cuMemcpyDtoH(guard.data(), start, kGuardBytes), "reading a guard band");
+    if (std::any_of(guard.begin(), guard.end(), [](unsigned char c) { return c != kGuardPattern; }))
+      return false;
+  }
+  return true;
+}
+
+// --- Gpu ---
+
+Gpu::Gpu() : driver_(openDriver()) {
+  const Driver &d = *driver_;
+  d.check(d.cuInit(0), "cuInit");
+  d.check(d.cuDeviceGet(&device_, 0), "opening the first GPU");
+  d.check(d.cuDevicePrimaryCtxRetain(&context_, device_), "creating a context");
+  d.check(d.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  d.check(d.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  d.check(d.cuDeviceGetAttribute(&major_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_),
+          "cuDeviceGetAttribute");
+}
+
+Gpu::~Gpu() {
+  for (CUmodule module : modules_)
+    driver_->cuModuleUnload(module);
+  driver_->cuDevicePrimaryCtxRelease(device_);
+}
+
+std::string Gpu::name() const {
+  char name[256] = {};
+  driver_->check(driver_->cuDeviceGetName(name, sizeof(name) - 1, device_), "cuDeviceGetName");
+  return name;
+}
+
+CUfunction Gpu::load(const std::string &cubin, const std::string &kernel, int sharedBytes) {
+  CUmodule module = nullptr;
+  driver_->check(driver_->cuModuleLoadData(&module, cubin.data()), "loading a cubin");
+  modules_.push_back(module);
+  CUfunction function = nullptr;
+  driver_->check(driver_->cuModuleGetFunction(&function, module, kernel.c_str()),
+                 "finding a kernel");
+  if (sharedBytes > 0)
+    driver_->check(driver_->cuFuncSetAttribute(
+                       function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes),
+                   "asking for shared memory");
+  return function;
+}
+
+void Gpu::enqueue(const Launch &launch, bool programmatic) {
+  CUlaunchAttribute attributes[2] = {};
+  CUlaunchConfig config = {};
+  config.gridDimX = launch.grid[0];
+  config.gridDimY = launch.grid[1];
+  config.gridDimZ = launch.grid[2];
+  config.blockDimX = launch.threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = launch.sharedBytes;
+  config.hStream = stream_;
+  config.attrs = attributes;
+  if (launch.clusterY > 1) {
+    CUlaunchAttribute &attribute = attributes[config.numAttrs++];
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim = {1, launch.clusterY, 1};
+  }
+  if (programmatic) {
+    CUlaunchAttribute &attribute = attributes[config.numAttrs++];
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+  }
+  std::vector<void *> arguments;
+  for (size_t offset : launch.offsets)
+    arguments.push_back(const_cast<char *>(launch.parameters.data()) + offset);
+  driver_->check(driver_->cuLaunchKernelEx(&config, launch.function, arguments.data(), nullptr),
+                 "launching a kernel");
+}
+
+void Gpu::run(const Launch &launch) {
+  enqueue(launch, false);
+  driver_->check(driver_->cuStreamSynchronize(stream_), "running a kernel");
+}
+
+double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic) {
+  const Driver &d = *driver_;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  d.check(d.cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capturing");
+  for (const Launch &launch : launches)
+    enqueue(launch, programmatic);
+  d.check(d.cuStreamEndCapture(stream_, &graph), "capturing");
+  d.check(d.cuGraphInstantiateWithFlags(&executable, graph, 0), "instantiating a graph");
+  CUevent start = nullptr, stop = nullptr;
+  d.check(d.cuEventCreate(&start, CU_EVENT_DEFAULT), "cuEventCreate");
+  d.check(d.cuEventCreate(&stop, CU_EVENT_DEFAULT), "cuEventCreate");
+
+  auto replay = [&](int count) {
+    float milliseconds = 0;
+    d.check(d.cuEventRecord(start, stream_), "cuEventRecord");
+    for (int i = 0; i < count; ++i)
+      d.check(d.cuGraphLaunch(executable, stream_), "launching a graph");
+    d.check(d.cuEventRecord(stop, stream_), "cuEventRecord");
+    d.check(d.cuEventSynchronize(stop), "timing a graph");
+    d.check(d.cuEventElapsedTime(&milliseconds, start, stop), "cuEventElapsedTime");
+    return double(milliseconds) * 1e3 / count;
+  };
+  double estimate = (replay(2), replay(2)); // warm, then a first reading
+  int count = std::clamp(int(1500 / estimate), 1, 20);
+  std::vector<double> samples;
+  for (int i = 0; i < 9; ++i)
+    samples.push_back(replay(count));
+  std::nth_element(samples.begin(), samples.begin() + 4, samples.end());
+
+  d.cuEventDestroy(start);
+  d.cuEventDestroy(stop);
+  d.cuGraphExecDestroy(executable);
+  d.cuGraphDestroy(graph);
+  return samples[4] / double(launches.size());
+}
+
+} // namespace smelt::kernel_tests

@@ -1,0 +1,214 @@
+// Checks the kernel templates on a GPU against double-precision references, and times them.
+//
+// Every check draws fresh random operands, surrounds each buffer with guard bands, fills the output
+// with NaN beforehand, and compares the norm of the error and the worst element. Timings replay a
+// graph of dependent launches over rotating weights that exceed the L2 cache.
+#include "tests/kernels/gpu_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace smelt::kernel_tests {
+
+uint32_t encode(Element element, float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  switch (element) {
+  case Element::kHalf: {
+    _Float16 half = static_cast<_Float16>(value);
+    uint16_t result;
+    std::memcpy(&result, &half, 2);
+    return result;
+  }
+  case Element::kBfloat16: // test values are finite: round to nearest even, except infinities
+    return std::isinf(value) ? bits >> 16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  case Element::kFloat:
+    return bits;
+  }
+  return 0;
+}
+
+float decode(Element element, uint32_t bits) {
+  if (element == Element::kHalf) {
+    uint16_t low = static_cast<uint16_t>(bits);
+    _Float16 half;
+    std::memcpy(&half, &low, 2);
+    return static_cast<float>(half);
+  }
+  if (element == Element::kBfloat16)
+    bits <<= 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+Errors compare(const std::vector<double> &out, const std::vector<double> &reference) {
+  double difference = 0, square = 0, largest = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (std::isnan(out[i]) != std::isnan(reference[i]))
+      return {NAN, NAN};
+    if (std::isnan(out[i]))
+      continue;
+    double d = std::abs(out[i] - reference[i]);
+    difference += d * d;
+    square += reference[i] * reference[i];
+    largest = std::max(largest, d);
+  }
+  double rms = std::sqrt(square / double(out.size()));
+  return {std::sqrt(difference / square), largest / rms};
+}
+
+Checker::Checker(Gpu &gpu, CheckOptions options) : gpu_(gpu), options_(std::move(options)) {}
+
+bool Checker::selected(const KernelText &kernel) const {
+  return kernel.name.find(options_.filter) != std::string::npos &&
+         (kernel.clusterK == 1 || gpu_.hopper());
+}
+
+CUfunction Checker::load(const KernelText &kernel, const std::string &function) {
+  CUfunction &loaded = functions_[kernel.name + "/" + function];
+  if (loaded)
+    return loaded;
+  std::string cubin;
+  if (!options_.cubins.empty()) {
+    std::ifstream file(options_.cubins + "/" + kernel.name + ".cubin", std::ios::binary);
+    cubin.assign(std::istreambuf_iterator<char>(file), {});
+    if (cubin.empty())
+      throw GpuError("there is no cubin of " + kernel.name + " in " + options_.cubins);
+  } else {
+    if (!compiler_.available())
+      throw GpuError(compiler_.error());
+    Compiled compiled = compiler_.compile(kernel.text, gpu_.hopper() ? "sm_90a" : "sm_80",
+                                          {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
+    if (!compiled.succeeded)
+      throw GpuError(kernel.name + " did not compile:\n" + compiled.log);
+    cubin = compiled.cubin;
+  }
+  return loaded = gpu_.load(cubin, function, kernel.sharedBytes);
+}
+
+Buffer Checker::randomBuffer(Element element, size_t count, float scale) {
+  constexpr size_t kPeriod = 1000003; // prime, so that no row or tile of large buffers repeats
+  size_t width = elementBytes(element), drawn = std::min(count, kPeriod) * width;
+  std::vector<char> bytes(count * width);
+  for (size_t i = 0; i < drawn; i += width) {
+    float value = (float(random_() >> 8) * 0x1p-23f - 1.0f) * scale;
+    uint32_t bits = encode(element, value);
+    std::memcpy(bytes.data() + i, &bits, width);
+  }
+  for (size_t i = drawn; i < bytes.size(); i += drawn)
+    std::memcpy(bytes.data() + i, bytes.data(), std::min(drawn, bytes.size() - i));
+  Buffer buffer = gpu_.buffer(bytes.size());
+  buffer.upload(bytes.data());
+  return buffer;
+}
+
+std::vector<double> Checker::download(const Buffer &buffer, Element element) const {
+  std::vector<char> bytes(buffer.bytes());
+  buffer.download(bytes.data());
+  std::vector<double> values(bytes.size() / elementBytes(element));
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * elementBytes(element), elementBytes(element));
+    values[i] = decode(element, bits);
+  }
+  return values;
+}
+
+void Checker::add(Result result) {
+  if (result.timing)
+    std::printf("%8.2f us plain %8.2f us programmatic %8.1f TFLOP/s  %-24s %s\n", result.plainTime,
+                result.programmaticTime, result.teraflops, result.shape.c_str(),
+                result.kernel.c_str());
+  else if (!result.passed)
+    std::printf("FAILED error %.2e worst %.2e  %s  %s  %s\n", result.error, result.worst,
+                result.shape.c_str(), result.kernel.c_str(), result.remark.c_str());
+  std::fflush(stdout);
+  results_.push_back(std::move(result));
+}
+
+int Checker::finish() const {
+  int checks = 0, failed = 0;
+  double worstError = 0;
+  for (const Result &result : results_) {
+    checks += !result.timing;
+    failed += !result.passed;
+    worstError = std::max(worstError, result.error);
+  }
+  std::printf("%d checks, %d failed, largest error norm %.2e\n", checks, failed, worstError);
+  if (!options_.json.empty()) {
+    std::ofstream out(options_.json);
+    out << "{\"schema\": \"smelt.kernel_check/1\", \"device\": \"" << gpu_.name()
+        << "\", \"results\": [\n";
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Result &r = results_[i];
+      out << "{\"kernel\": \"" << r.kernel << "\", \"shape\": \"" << r.shape << "\", ";
+      if (r.timing)
+        out << "\"plain_us\": " << r.plainTime << ", \"programmatic_us\": " << r.programmaticTime
+            << ", \"teraflops\": " << r.teraflops;
+      else
+        out << "\"passed\": " << (r.passed ? "true" : "false") << ", \"error\": \"" << r.error
+            << "\", \"worst\": \"" << r.worst << "\"";
+      out << "}" << (i + 1 < results_.size() ? "," : "") << "\n";
+    }
+    out << "]}\n";
+  }
+  return failed;
+}
+
+} // namespace smelt::kernel_tests
+
+using namespace smelt::kernel_tests;
+
+int main(int argc, char **argv) {
+  CheckOptions options;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    bool more = i + 1 < argc;
+    if (argument == "--cubins" && more)
+      options.cubins = argv[++i];
+    else if (argument == "--filter" && more)
+      options.filter = argv[++i];
+    else if (argument == "--json" && more)
+      options.json = argv[++i];
+    else if (argument == "--no-timings")
+      options.timings = false;
+    else if (argument == "--timings-only")
+      options.checks = false;
+    else if (argument == "--small")
+      options.small = true;
+    else
+      return std::fprintf(stderr,
+                          "usage: %s [--cubins DIR] [--filter TEXT] [--json FILE] "
+                          "[--no-timings | --timings-only] [--small]\n",
+                          argv[0]),
+             2;
+  }
+  std::unique_ptr<Gpu> gpu;
+  try {
+    gpu = std::make_unique<Gpu>();
+  } catch (const GpuError &error) {
+    std::printf("SKIPPED: %s; no kernel was run\n", error.what());
+    return 77;
+  }
+  try {
+    std::printf("%s\n", gpu->name().c_str());
+    Checker checker(*gpu, options);
+    if (options.checks) {
+      checker.checkGemms();
+      checker.checkAttentions();
+    }
+    if (options.timings) {
+      checker.timeGemms();
+      checker.timeAttentions();
+    }
+    return checker.finish() == 0 ? 0 : 1;
+  } catch (const GpuError &error) {
+    std::printf("FAILED: %s\n", error.what());
+    return 1;
+  }
+}
