@@ -7,7 +7,7 @@ namespace smelt::codegen {
 
 namespace {
 
-constexpr unsigned kNone = ~0u;
+constexpr unsigned kNone = MemoryPlan::kPinned;
 
 class Planner {
 public:
@@ -39,7 +39,8 @@ private:
       if (writer[buffer] != kNone && writer[buffer] != index)
         order(writer[buffer], index);
     for (unsigned buffer : launches[index].writes)
-      plan.slots[buffer] = takeSlot(buffer, index);
+      if (bytes[buffer])
+        plan.slots[buffer] = takeSlot(buffer, index);
     reduce(index);
   }
 

@@ -13,14 +13,16 @@
 
 namespace smelt::codegen {
 
-/// The arena buffers that one launch reads and writes. A buffer is written by exactly one launch.
+/// The buffers that one launch (or one group of launches that exclude each other) reads and writes.
+/// A buffer is written by exactly one launch.
 struct LaunchAccess {
   llvm::SmallVector<unsigned> reads;
   llvm::SmallVector<unsigned> writes;
 };
 
 struct MemoryPlan {
-  /// Slot of each buffer.
+  /// Slot of each buffer; kPinned for those that do not live in the arena.
+  static constexpr unsigned kPinned = ~0u;
   std::vector<unsigned> slots;
   unsigned slotCount = 0;
   /// For each launch, the earlier launches that must complete first; transitively reduced,
@@ -28,8 +30,9 @@ struct MemoryPlan {
   std::vector<std::vector<unsigned>> dependsOn;
 };
 
-/// `bufferBytes[b]` is the size of buffer b. Launches are in an order in which they may run one by
-/// one.
+/// `bufferBytes[b]` is the size of buffer b; empty for a buffer outside the arena (a result of the
+/// model), which is ordered but shares memory with none. Launches are in an order in which they may
+/// run one by one.
 MemoryPlan planMemory(llvm::ArrayRef<LaunchAccess> launches, llvm::ArrayRef<Dim> bufferBytes);
 
 } // namespace smelt::codegen

@@ -85,6 +85,15 @@ TEST_F(PlanMemory, SizesThatCannotBeComparedDoNotShare) {
   EXPECT_EQ(planMemory(launches, sizes).slotCount, 3u);
 }
 
+TEST_F(PlanMemory, PinnedBuffersAreOrderedButShareNoSlot) {
+  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{1}, {2}}};
+  std::vector<Dim> sizes{bytes(64), Dim(), bytes(64)};
+  MemoryPlan plan = planMemory(launches, sizes);
+  EXPECT_EQ(plan.slots[1], MemoryPlan::kPinned);
+  EXPECT_EQ(plan.slotCount, 1u);
+  EXPECT_EQ(plan.dependsOn[2], std::vector<unsigned>{1});
+}
+
 TEST_F(PlanMemory, RandomGraphsAreSound) {
   std::mt19937 random(20261121);
   for (int round = 0; round < 200; ++round) {

@@ -1,0 +1,225 @@
+#include "codegen/compile.h"
+
+#include "codegen/cuda_text.h"
+#include "codegen/program_builder.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr char kSmeltVersion[] = "0.1.0";
+
+plan::ElementType elementType(Type type) {
+  if (type.isF32())
+    return plan::ElementType::f32;
+  if (type.isF16())
+    return plan::ElementType::f16;
+  if (type.isBF16())
+    return plan::ElementType::bf16;
+  if (type.isF64())
+    return plan::ElementType::f64;
+  if (type.isInteger(64))
+    return plan::ElementType::i64;
+  if (type.isInteger(32))
+    return plan::ElementType::i32;
+  if (type.isInteger(16))
+    return plan::ElementType::i16;
+  if (type.isInteger(1))
+    return plan::ElementType::boolean;
+  return type.isUnsignedInteger(8) ? plan::ElementType::u8 : plan::ElementType::i8;
+}
+
+std::unique_ptr<plan::TensorT> describe(TensorType type, Attribute name, DimTable &dims) {
+  auto tensor = std::make_unique<plan::TensorT>();
+  if (auto text = dyn_cast_or_null<StringAttr>(name))
+    tensor->name = text.getValue().str();
+  tensor->element_type = elementType(type.getElementType());
+  for (Dim dim : type.getShape())
+    tensor->dims.push_back(dims.index(dim));
+  return tensor;
+}
+
+void describeInterface(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
+  for (BlockArgument argument : function.getArguments())
+    metadata.inputs.push_back(describe(
+        tensorType(argument), function.getArgAttr(argument.getArgNumber(), "smelt.name"), dims));
+  for (auto [index, value] :
+       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+    metadata.outputs.push_back(
+        describe(tensorType(value), function.getResultAttr(index, "smelt.name"), dims));
+}
+
+StringRef text(DictionaryAttr record, StringRef key) {
+  auto value = record.getAs<StringAttr>(key);
+  return value ? value.getValue() : StringRef();
+}
+
+void addGuard(plan::MetadataT &metadata, DimTable &dims, Dim left, plan::Relation relation,
+              Dim right, std::string message) {
+  auto guard = std::make_unique<plan::GuardT>();
+  guard->left = dims.index(left);
+  guard->relation = relation;
+  guard->right = dims.index(right);
+  guard->message = std::move(message);
+  metadata.guards.push_back(std::move(guard));
+}
+
+void copyGuards(ModuleOp module, plan::MetadataT &metadata, DimTable &dims) {
+  if (auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards"))
+    for (auto guard : guards.getAsRange<DictionaryAttr>())
+      addGuard(metadata, dims, Dim(guard.getAs<DimAttr>("left")),
+               text(guard, "relation") == "equal" ? plan::Relation::equal
+                                                  : plan::Relation::less_equal,
+               Dim(guard.getAs<DimAttr>("right")), text(guard, "message").str());
+}
+
+/// Kernels count elements in 32 bits: shapes beyond that are refused when they are set.
+void guardElementCounts(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
+  llvm::SetVector<Attribute> counts;
+  function.walk([&](Operation *op) {
+    for (Value value : op->getResults())
+      if (auto type = dyn_cast<TensorType>(value.getType()); type && !type.isStatic())
+        counts.insert(type.getNumElements().getAttribute());
+  });
+  for (Attribute attribute : counts) {
+    Dim count(cast<DimAttr>(attribute));
+    addGuard(metadata, dims, count, plan::Relation::less_equal,
+             Dim::constant(count.getContext(), DimPrinter::kMaxElements),
+             "a tensor of " + count.toString() + " elements is more than a kernel can address");
+  }
+}
+
+void copyRemarks(ModuleOp module, plan::MetadataT &metadata) {
+  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
+  if (!remarks)
+    return;
+  for (auto record : remarks.getAsRange<DictionaryAttr>()) {
+    auto remark = std::make_unique<plan::RemarkT>();
+    remark->onnx_node = text(record, "node").str();
+    remark->fusion = text(record, "fusion").str();
+    remark->predicate = text(record, "predicate").str();
+    remark->message = text(record, "message").str();
+    auto taken = record.getAs<BoolAttr>("taken");
+    remark->taken = taken && taken.getValue();
+    metadata.remarks.push_back(std::move(remark));
+  }
+}
+
+/// Every symbol must be the size of some input's axis, or no caller could give it a value.
+Status checkSymbols(func::FuncOp function, const plan::MetadataT &metadata) {
+  llvm::StringSet<> defined;
+  for (BlockArgument argument : function.getArguments())
+    for (Dim dim : tensorType(argument).getShape())
+      if (auto symbol = dim.asSymbol())
+        defined.insert(*symbol);
+  for (const std::string &symbol : metadata.symbols)
+    if (!defined.contains(symbol))
+      return Status(StatusCode::kInvalidModel,
+                    "size '" + symbol + "' is the size of no input's axis, so it has no value");
+  return Status();
+}
+
+/// What one architecture adds to a plan.
+struct CompiledProgram {
+  std::vector<KernelText> kernels; // distinct, in the order of the program's modules
+  std::vector<CompiledKernel> compiled;
+};
+
+Result<CompiledProgram> compileProgram(func::FuncOp function, const std::string &architecture,
+                                       const Nvrtc &nvrtc, const CubinCache &cache,
+                                       const CompileOptions &options, DimTable &dims,
+                                       PlanWeights &weights, plan::MetadataT &metadata) {
+  FailureOr<Target> target = Target::named(architecture);
+  if (failed(target))
+    return Status(StatusCode::kUsage,
+                  "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
+  ProgramBuilder builder(function, *target, dims, weights);
+  if (failed(builder.select(options.tf32)))
+    return Status(StatusCode::kInvalidModel,
+                  "no kernel for some fusions; see the messages before this one");
+  std::vector<size_t> firstUse;
+  metadata.programs.push_back(builder.build(firstUse));
+  SmallVector<KernelText> texts = builder.texts();
+  CompiledProgram program;
+  for (size_t index : firstUse)
+    program.kernels.push_back(texts[index]);
+  auto compiled = compileKernels(
+      nvrtc, cache, program.kernels, architecture, options.threads,
+      options.progress ? llvm::function_ref<void(size_t, size_t)>(options.progress) : nullptr);
+  if (!compiled)
+    return Status(StatusCode::kInternal, llvm::toString(compiled.takeError()));
+  program.compiled = std::move(*compiled);
+  return program;
+}
+
+} // namespace
+
+Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::string &architecture,
+                                                bool tf32) {
+  FailureOr<Target> target = Target::named(architecture);
+  if (failed(target))
+    return Status(StatusCode::kUsage,
+                  "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
+  auto function = fused.lookupSymbol<func::FuncOp>("main");
+  std::vector<KernelText> kernels;
+  llvm::StringSet<> seen;
+  for (auto fusion : function.getOps<FusionOp>()) {
+    FailureOr<std::vector<GeneratedKernel>> generated = selectKernels(fusion, *target, tf32);
+    if (failed(generated))
+      return Status(StatusCode::kInvalidModel,
+                    "no kernel for some fusions; see the messages before this one");
+    for (GeneratedKernel &kernel : *generated)
+      if (seen.insert(kernel.text.text).second)
+        kernels.push_back(std::move(kernel.text));
+  }
+  return kernels;
+}
+
+Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                     const std::string &path) {
+  auto function = fused.lookupSymbol<func::FuncOp>("main");
+  if (!function)
+    return Status(StatusCode::kInternal, "the module has no @main");
+  auto nvrtc = Nvrtc::open(options.nvrtcPath);
+  if (!nvrtc)
+    return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
+  PlanContents contents;
+  plan::MetadataT &metadata = contents.metadata;
+  metadata.smelt_version = kSmeltVersion;
+  metadata.model_name = options.modelName;
+  metadata.compile_options = options.tf32 ? "tf32" : "";
+  DimTable dims(metadata);
+  describeInterface(function, metadata, dims);
+  copyGuards(fused, metadata, dims);
+  guardElementCounts(function, metadata, dims);
+  copyRemarks(fused, metadata);
+  PlanWeights planWeights(weights);
+  CubinCache cache(options.cacheDirectory);
+  std::vector<CompiledProgram> programs;
+  for (const std::string &architecture : options.architectures) {
+    SMELT_ASSIGN_OR_RETURN(CompiledProgram program,
+                           compileProgram(function, architecture, **nvrtc, cache, options, dims,
+                                          planWeights, metadata));
+    programs.push_back(std::move(program));
+  }
+  cache.prune();
+  SMELT_RETURN_IF_ERROR(checkSymbols(function, metadata));
+  for (const CompiledProgram &program : programs)
+    for (auto [kernel, compiled] : llvm::zip(program.kernels, program.compiled)) {
+      contents.cubins.push_back(std::as_bytes(std::span(compiled.cubin)));
+      contents.sources.push_back(kernel.text);
+    }
+  FailureOr<std::vector<WeightBytes>> bytes = planWeights.collect(metadata);
+  if (failed(bytes))
+    return Status(StatusCode::kInvalidModel,
+                  "a weight is missing; see the messages before this one");
+  contents.weights = std::move(*bytes);
+  return writePlan(path, contents);
+}
+
+} // namespace smelt::codegen

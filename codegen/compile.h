@@ -1,0 +1,39 @@
+// From a fused module to a plan file: kernel selection, NVRTC, arena, weights.
+#pragma once
+
+#include "codegen/nvrtc.h"
+#include "ir/weights.h"
+#include "runtime/status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace smelt::codegen {
+
+struct CompileOptions {
+  std::vector<std::string> architectures = {"sm_90a"};
+  std::string cacheDirectory; ///< of cubins; empty: no cache
+  std::string nvrtcPath;      ///< empty: search
+  unsigned threads = 1;
+  bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
+  std::string modelName;
+  /// Called with kernels compiled so far and in all.
+  std::function<void(size_t done, size_t total)> progress;
+};
+
+/// The CUDA text of every distinct kernel for one architecture, with its fusion's name: what
+/// `--emit cuda` prints.
+Result<std::vector<KernelText>> generateKernels(mlir::ModuleOp fused,
+                                                const std::string &architecture, bool tf32);
+
+/// Compiles a module in the fused form to the plan at `path`, atomically. Fails with kInvalidModel
+/// where a fusion has no kernel or a weight is missing (diagnostics say which), kEnvironment
+/// without NVRTC, kInternal where NVRTC refuses a kernel, kResources where the file cannot be
+/// written, kUsage for an unknown architecture.
+Status compileToPlan(mlir::ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                     const std::string &path);
+
+} // namespace smelt::codegen

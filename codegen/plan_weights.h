@@ -1,0 +1,32 @@
+// The weights of a plan: the constant tensors that kernels read from memory.
+#pragma once
+
+#include "codegen/write_plan.h"
+#include "ir/dialect.h"
+#include "ir/weights.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace smelt::codegen {
+
+/// Numbers the constant tensors that are inputs of fusions. A weight of the model is taken as it
+/// lies in its file; a weight expression (a concatenation, a transposition, ...) is evaluated by
+/// the interpreter while the plan is written.
+class PlanWeights {
+public:
+  explicit PlanWeights(WeightStore &store) : store(store) {}
+
+  /// Index of the weight that holds `value`, a constant, a weight or a weight expression.
+  uint32_t index(mlir::Value value);
+
+  /// One entry a weight, in order. The module and the store must outlive them.
+  mlir::FailureOr<std::vector<WeightBytes>> collect(plan::MetadataT &metadata);
+
+private:
+  mlir::FailureOr<WeightBytes> bytesOf(mlir::Value value);
+
+  WeightStore &store;
+  llvm::MapVector<mlir::Value, uint32_t> weights;
+};
+
+} // namespace smelt::codegen
