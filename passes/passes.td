@@ -50,6 +50,32 @@ def SimplifyCanonical : Smelt_ModulePass<"simplify-canonical"> {
 }
 
 //===----------------------------------------------------------------------===//
+// raise: clusters of primitives become the op that they spell, once the interpreter agrees
+//===----------------------------------------------------------------------===//
+
+def RaiseActivation : Smelt_ModulePass<"raise-activation"> {
+  let summary = "GELU, SiLU, sigmoid, softplus and ReLU from their formulas";
+  let description = [{
+    ```
+    x * 0.5 * (1 + erf(x * 0.7071))                           =>  smelt.gelu %x
+    x * smelt.sigmoid(x)                                      =>  smelt.silu %x
+    ```
+  }];
+}
+def RaiseNorm : Smelt_ModulePass<"raise-norm"> {
+  let summary = "RMSNorm and LayerNorm from means, squares and roots";
+  let description = [{
+    ```
+    d = x - mean(x); d * rsqrt(mean(d * d) + e) * s + b       =>  smelt.layer_norm %x scale %s bias %b
+    x * rsqrt(mean(x * x) + e) * s                            =>  smelt.rms_norm %x scale %s
+    ```
+  }];
+}
+def RaiseSoftmax : Smelt_ModulePass<"raise-softmax"> {
+  let summary = "exp(x - max(x)) / sum(exp(x - max(x))) => softmax(x)";
+}
+
+//===----------------------------------------------------------------------===//
 // fuse: graph ops become smelt.fusion
 //===----------------------------------------------------------------------===//
 

@@ -36,6 +36,14 @@ void addSimplify(OpPassManager &manager, WeightStore *weights) {
   manager.addPass(passes::createSimplifyCanonical());     // the views and constants that it made
 }
 
+/// Afterwards: norms, activations, softmax and attention are one op each.
+void addRaise(OpPassManager &manager) {
+  manager.addPass(passes::createRaiseActivation());
+  manager.addPass(passes::createRaiseNorm());
+  manager.addPass(passes::createRaiseSoftmax());
+  manager.addPass(passes::createSimplifyCanonical()); // the views that raises made
+}
+
 /// Afterwards: every tensor op but weight expressions lies in a fusion.
 void addFuse(OpPassManager &module) {
   OpPassManager &manager = module.nest<func::FuncOp>();
@@ -59,6 +67,8 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   };
   addSimplify(manager, options.weights);
   endPhase("simplify");
+  addRaise(manager);
+  endPhase("raise");
   addFuse(manager);
   endPhase("fuse");
   addLower(manager);
@@ -69,6 +79,7 @@ void registerSmeltPasses() {
   passes::registerSmeltPasses();
   PassPipelineRegistration<>("smelt-simplify", "The simplify phase",
                              [](OpPassManager &manager) { addSimplify(manager, nullptr); });
+  PassPipelineRegistration<>("smelt-raise", "The raise phase", addRaise);
   PassPipelineRegistration<>("smelt-fuse", "The fuse phase", addFuse);
 }
 
