@@ -3,6 +3,7 @@
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
 
+#include <algorithm>
 #include <set>
 
 namespace smelt {
@@ -244,13 +245,11 @@ Result<Architecture> parseArchitecture(const std::string &name) {
     architecture.specific = true;
     rest.remove_suffix(1);
   }
-  bool isNumber = rest.size() >= 2 && rest.size() <= 4;
-  for (char digit : rest) {
-    isNumber = isNumber && digit >= '0' && digit <= '9';
-    architecture.number = architecture.number * 10 + (digit - '0');
-  }
-  if (!isNumber)
+  auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  if (rest.size() < 2 || rest.size() > 4 || !std::all_of(rest.begin(), rest.end(), isDigit))
     return invalid("'", name, "' is not an architecture such as sm_90a");
+  for (char digit : rest)
+    architecture.number = architecture.number * 10 + (digit - '0');
   return architecture;
 }
 

@@ -1,0 +1,132 @@
+// One run of an engine's model at a time: shapes, bindings, workspace and graphs.
+#pragma once
+
+#include "runtime/engine.h"
+#include "runtime/graph.h"
+
+#include <atomic>
+#include <list>
+
+namespace smelt::runtime {
+
+enum class Location { kDevice, kHost };
+
+/// Memory of the caller that holds a model's input or takes an output, row-major and contiguous.
+/// Device memory must be aligned to kBindingAlignment.
+struct Binding {
+  plan::ElementType elementType = plan::ElementType::f32;
+  Location location = Location::kDevice;
+  void *data = nullptr;
+  uint64_t bytes = 0; ///< at least those of the tensor
+};
+
+inline constexpr uint64_t kBindingAlignment = 16;
+
+struct ContextOptions {
+  /// Graphs of how many shapes to keep.
+  size_t cachedShapes = 16;
+};
+
+/// Cheap; make one for each concurrent run. Not for several threads at once, which is noticed and
+/// refused. At most one run may be in flight: order runs on one stream, or wait for the former.
+///
+/// Set shapes, bind tensors, prepare() once for the shapes, then enqueue() any number of times.
+/// Bound memory may change between runs without preparing again, as long as host memory is not
+/// bound where device memory was.
+class Context {
+public:
+  static Result<std::unique_ptr<Context>> create(SharedEngine engine,
+                                                 const ContextOptions &options);
+  ~Context();
+  Context(const Context &) = delete;
+
+  const Engine &engine() const { return *sharedEngine; }
+
+  /// Inputs whose shape is fixed in the model need no call.
+  Status setInputShape(const std::string &name, const Shape &shape);
+  Status bindInput(const std::string &name, const Binding &binding);
+  Status bindOutput(const std::string &name, const Binding &binding);
+
+  /// Needs the shapes of all inputs, nothing else.
+  Result<Shape> outputShape(const std::string &name);
+
+  /// Bytes that the current shapes and bindings take: intermediate values, and copies of tensors
+  /// bound to host memory.
+  Result<uint64_t> workspaceBytes();
+
+  /// Device memory of the caller to use instead of the context's own, aligned to
+  /// plan::kWeightBytes; null gives it back. prepare() must follow.
+  Status setWorkspace(void *data, uint64_t bytes);
+
+  /// Makes the current shapes ready to run: allocates and builds what is missing. May synchronise
+  /// with the device. Nothing happens when everything is ready.
+  Status prepare();
+
+  /// Runs the model on the stream: copies from host memory, one graph launch, copies to host
+  /// memory. Allocates no device memory and waits for nothing. Host memory that is not page-locked
+  /// may make the driver wait on its own.
+  ///
+  /// A capturing stream gets the run as a child graph. The captured run uses this context's
+  /// workspace, so the context must outlive it and not prepare larger shapes meanwhile.
+  Status enqueue(CUstream stream);
+
+  /// prepare(), enqueue(), and waits until the outputs are there.
+  Status run(CUstream stream);
+
+  /// The graph that the next enqueue launches, and the addresses it uses; for measurements, after
+  /// prepare().
+  struct Ready {
+    ModelGraph *graph;
+    std::span<const uint64_t> addresses;
+  };
+  Result<Ready> ready();
+
+private:
+  /// One input or output.
+  struct Slot {
+    Shape shape; ///< inputs only
+    bool hasShape = false;
+    bool isUsed = false; ///< some kernel reads or writes it
+    bool isBound = false;
+    Binding binding;
+    std::optional<uint64_t> staging; ///< where in the workspace host memory is copied to or from
+  };
+  class Turn;
+
+  Context(SharedEngine engine, const ContextOptions &options);
+  void presetStaticShapes();
+  Status bind(std::vector<Slot> &slots, const std::vector<std::unique_ptr<plan::TensorT>> &tensors,
+              const char *role, const std::string &name, const Binding &binding);
+  Status solve();
+  ModelGraph *cachedGraph();
+  Result<const Schedule *> currentSchedule();
+  Result<uint64_t> layOutWorkspace(bool commit);
+  Status provideWorkspace(uint64_t bytes);
+  Status selectGraph();
+  Status prepareTurn();
+  Status enqueueTurn(CUstream stream);
+  Status checkBindings() const;
+  Status checkSlot(const plan::TensorT &tensor, const char *role, const Slot &slot,
+                   uint64_t bytes) const;
+  void fillAddresses(const Schedule &schedule);
+  uint64_t addressOf(const Slot &slot) const;
+  uint64_t workspaceAddress() const;
+  Status copyInputs(CUstream stream);
+  Status copyOutputs(CUstream stream);
+  Status launch(CUstream stream);
+
+  SharedEngine sharedEngine;
+  ContextOptions options;
+  std::vector<Slot> inputs, outputs;
+  std::optional<ShapeValues> values; ///< of the current shapes, once solved
+  std::optional<Schedule> pending;   ///< of the current shapes, until its graph is built
+  std::list<std::unique_ptr<ModelGraph>> graphs; ///< the most recently used first
+  bool isPrepared = false;                       ///< graphs.front() is of the current shapes
+  bool hasEnqueued = false;                      ///< the device may still use the workspace
+  DeviceMemory ownWorkspace;
+  uint64_t callerWorkspace = 0, callerWorkspaceBytes = 0;
+  std::vector<uint64_t> addresses; ///< of Program.buffers
+  std::atomic_flag busy;
+};
+
+} // namespace smelt::runtime

@@ -1,0 +1,101 @@
+// A device, its context and its memory, released with the objects that hold them.
+#pragma once
+
+#include "runtime/driver.h"
+
+#include <cstdint>
+
+namespace smelt::runtime {
+
+/// The primary context of one device, which frameworks in the same process share.
+class Device {
+public:
+  /// Fails with kEnvironment when there is no such device.
+  static Result<std::shared_ptr<const Device>> open(Driver driver, int ordinal);
+  ~Device();
+  Device(const Device &) = delete;
+
+  const DriverApi &api() const { return *driver; }
+  CUcontext context() const { return primary; }
+  const std::string &name() const { return deviceName; }
+  /// Ten times the major compute capability, plus the minor one: 90 on Hopper.
+  int computeCapability() const { return capability; }
+  /// The most shared memory that one block may opt in to.
+  int maxSharedBytes() const { return sharedBytes; }
+
+private:
+  Device(Driver driver, CUdevice handle) : driver(std::move(driver)), handle(handle) {}
+  Status query();
+
+  Driver driver;
+  CUdevice handle;
+  CUcontext primary = nullptr;
+  std::string deviceName;
+  int capability = 0;
+  int sharedBytes = 0;
+};
+
+using SharedDevice = std::shared_ptr<const Device>;
+
+/// Makes a device's context current in this thread, and the former one again at the end.
+class CurrentContext {
+public:
+  static Result<CurrentContext> enter(const Device &device);
+  CurrentContext(CurrentContext &&other) noexcept : pushedOn(std::exchange(other.pushedOn, {})) {}
+  CurrentContext &operator=(CurrentContext &&) = delete;
+  ~CurrentContext();
+
+private:
+  explicit CurrentContext(const DriverApi *pushedOn) : pushedOn(pushedOn) {}
+
+  const DriverApi *pushedOn; ///< null: the context was current already
+};
+
+/// Lets this thread allocate and synchronise although some thread captures a stream.
+class RelaxedCapture {
+public:
+  explicit RelaxedCapture(const DriverApi &api);
+  ~RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture &) = delete;
+
+private:
+  const DriverApi &api;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool isExchanged;
+};
+
+/// Where device memory comes from. Without functions: the driver.
+struct DeviceAllocator {
+  /// The address of `bytes` bytes, aligned to plan::kWeightBytes; 0 when there is no memory.
+  std::function<CUdeviceptr(uint64_t bytes)> allocate;
+  std::function<void(CUdeviceptr address, uint64_t bytes)> release;
+};
+
+/// Device memory that is released with the object, and must not be in use then.
+class DeviceMemory {
+public:
+  /// `purpose` stands in the message of a failure, e.g. "the weights". 0 bytes take no memory.
+  static Result<DeviceMemory> allocate(SharedDevice device, const DeviceAllocator &allocator,
+                                       uint64_t bytes, const char *purpose);
+
+  DeviceMemory() = default;
+  DeviceMemory(DeviceMemory &&other) noexcept { swap(other); }
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceMemory();
+
+  CUdeviceptr address() const { return start; }
+  uint64_t bytes() const { return size; }
+
+private:
+  void swap(DeviceMemory &other) noexcept;
+
+  SharedDevice device;
+  DeviceAllocator allocator;
+  CUdeviceptr start = 0;
+  uint64_t size = 0;
+};
+
+} // namespace smelt::runtime

@@ -1,0 +1,193 @@
+#include "runtime/engine.h"
+
+#include "runtime/checked_math.h"
+#include "runtime/text.h"
+#include "runtime/verify_metadata.h"
+
+#include <algorithm>
+
+namespace smelt::runtime {
+
+/// How well code for an architecture suits a device: 0 not at all, else higher is better. Portable
+/// code runs on its own and every later minor version of the same generation.
+static int suitability(const Architecture &architecture, int computeCapability) {
+  if (architecture.number == computeCapability)
+    return architecture.specific ? 10'000 : 5'000;
+  bool isSameGeneration = architecture.number / 10 == computeCapability / 10;
+  bool runs = !architecture.specific && isSameGeneration && architecture.number < computeCapability;
+  return runs ? architecture.number : 0;
+}
+
+const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability) {
+  const plan::ProgramT *best = nullptr;
+  int bestSuitability = 0;
+  for (const auto &program : metadata.programs) {
+    Result<Architecture> architecture = parseArchitecture(program->arch);
+    int suits = architecture.isOk() ? suitability(*architecture, computeCapability) : 0;
+    if (suits > bestSuitability) {
+      best = program.get();
+      bestSuitability = suits;
+    }
+  }
+  return best;
+}
+
+static Status noProgram(const plan::MetadataT &metadata, const Device &device) {
+  std::string held;
+  for (const auto &program : metadata.programs)
+    held += (held.empty() ? "" : ", ") + program->arch;
+  return Status(StatusCode::kEnvironment,
+                joinText("the plan holds code for ", held, ", which does not run on ",
+                         device.name(), " (sm_", device.computeCapability(),
+                         "); compile the model with --arch sm_", device.computeCapability()));
+}
+
+Result<SharedEngine> Engine::create(const Plan &plan, Driver driver, const EngineOptions &options) {
+  SMELT_ASSIGN_OR_RETURN(SharedDevice device, Device::open(std::move(driver), options.device));
+  std::shared_ptr<Engine> engine(new Engine(plan, std::move(device), options));
+  SMELT_RETURN_IF_ERROR(engine->load(plan));
+  return SharedEngine(std::move(engine));
+}
+
+Engine::Engine(const Plan &plan, SharedDevice device, const EngineOptions &options)
+    : planMetadata(plan.sharedMetadata()), openDevice(std::move(device)),
+      memoryAllocator(options.allocator) {}
+
+Engine::~Engine() {
+  if (modules.empty())
+    return;
+  Result<CurrentContext> current = CurrentContext::enter(*openDevice);
+  for (CUmodule module : modules)
+    api().cuModuleUnload(module);
+}
+
+Status Engine::load(const Plan &plan) {
+  chosenProgram = chooseProgram(metadata(), openDevice->computeCapability());
+  if (chosenProgram == nullptr)
+    return noProgram(metadata(), *openDevice);
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*openDevice));
+  RelaxedCapture relaxed(api());
+  SMELT_RETURN_IF_ERROR(loadModules(plan));
+  SMELT_RETURN_IF_ERROR(loadKernels());
+  SMELT_RETURN_IF_ERROR(configureKernels());
+  return uploadWeights(plan);
+}
+
+Status Engine::loadModules(const Plan &plan) {
+  modules.reserve(program().modules.size());
+  for (const auto &module : program().modules) {
+    CUmodule loaded = nullptr;
+    SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("loading the code of '", module->name, "'"),
+                               cuModuleLoadData, &loaded, plan.cubin(*module).data());
+    modules.push_back(loaded);
+  }
+  return {};
+}
+
+Status Engine::loadKernels() {
+  for (const auto &kernel : program().kernels) {
+    CUfunction function = nullptr;
+    SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("looking for the kernel ", kernel->entry),
+                               cuModuleGetFunction, &function, modules[kernel->module_index],
+                               kernel->entry.c_str());
+    functions.push_back(function);
+  }
+  return {};
+}
+
+/// What the launches of one kernel ask of it.
+struct KernelDemand {
+  uint32_t sharedBytes = 0;
+  uint32_t clusterBlocks = 0;
+};
+
+static std::vector<KernelDemand> demandsOf(const plan::ProgramT &program) {
+  std::vector<KernelDemand> demands(program.kernels.size());
+  for (const auto &launch : program.launches) {
+    KernelDemand &demand = demands[launch->kernel];
+    demand.sharedBytes = std::max(demand.sharedBytes, launch->shared_bytes);
+    const plan::Extent3 &cluster = launch->cluster;
+    demand.clusterBlocks = std::max(demand.clusterBlocks, cluster.x() * cluster.y() * cluster.z());
+  }
+  return demands;
+}
+
+Status Engine::configureKernels() {
+  constexpr uint32_t kPlainSharedBytes = 48 * 1024;
+  constexpr uint32_t kPortableClusterBlocks = 8;
+  for (const auto &launch : program().launches)
+    SMELT_RETURN_IF_ERROR(checkParameters(*launch));
+  std::vector<KernelDemand> demands = demandsOf(program());
+  for (size_t i = 0; i < demands.size(); ++i) {
+    const std::string &entry = program().kernels[i]->entry;
+    if (demands[i].sharedBytes > static_cast<uint32_t>(openDevice->maxSharedBytes()))
+      return Status(StatusCode::kEnvironment,
+                    joinText("the kernel ", entry, " needs ", demands[i].sharedBytes,
+                             " bytes of shared memory, ", openDevice->name(), " has ",
+                             openDevice->maxSharedBytes(), " for a block"));
+    if (demands[i].sharedBytes > kPlainSharedBytes)
+      SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("granting shared memory to ", entry),
+                                 cuFuncSetAttribute, functions[i],
+                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                 static_cast<int>(demands[i].sharedBytes));
+    if (demands[i].clusterBlocks > kPortableClusterBlocks)
+      SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("granting large clusters to ", entry),
+                                 cuFuncSetAttribute, functions[i],
+                                 CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  }
+  return {};
+}
+
+/// The driver copies as many parameter bytes as the kernel declares, so the plan's arguments must
+/// agree with the cubin one by one.
+Status Engine::checkParameters(const plan::LaunchT &launch) const {
+  CUfunction function = functions[launch.kernel];
+  const std::string &entry = program().kernels[launch.kernel]->entry;
+  size_t offset = 0, size = 0;
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    size_t expected = launch.arguments[i].kind() == plan::ArgumentKind::size32 ? 4 : 8;
+    CUresult result = api().cuFuncGetParamInfo(function, i, &offset, &size);
+    if (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && size != expected))
+      return Status(StatusCode::kPlan,
+                    joinText("the kernel ", entry, " does not take argument ", i, " of ", expected,
+                             " bytes, which the plan passes it; compile the model again"));
+    if (result != CUDA_SUCCESS)
+      return cudaFailure(api(), result, "cuFuncGetParamInfo", "checking parameters of " + entry);
+  }
+  if (api().cuFuncGetParamInfo(function, launch.arguments.size(), &offset, &size) == CUDA_SUCCESS)
+    return Status(StatusCode::kPlan,
+                  joinText("the kernel ", entry, " takes more than the ", launch.arguments.size(),
+                           " arguments that the plan passes it; compile the model again"));
+  return {};
+}
+
+Status Engine::uploadWeights(const Plan &plan) {
+  weightAddresses.assign(metadata().weights.size(), 0);
+  std::vector<bool> isUsed(metadata().weights.size());
+  for (const auto &buffer : program().buffers)
+    if (buffer->kind == plan::BufferKind::weight)
+      isUsed[buffer->index] = true;
+  // Sizes are bounded by the file, so these sums cannot overflow.
+  std::vector<uint64_t> offsets(isUsed.size());
+  uint64_t total = 0;
+  for (size_t i = 0; i < isUsed.size(); ++i) {
+    offsets[i] = total;
+    if (isUsed[i])
+      total += *checkedAlign(metadata().weights[i]->data.size(), plan::kWeightBytes);
+  }
+  SMELT_ASSIGN_OR_RETURN(
+      weights, DeviceMemory::allocate(openDevice, memoryAllocator, total, "the model's weights"));
+  for (size_t i = 0; i < isUsed.size(); ++i) {
+    std::span<const std::byte> bytes = plan.bytes(*metadata().weights[i]);
+    if (!isUsed[i])
+      continue;
+    weightAddresses[i] = weights.address() + offsets[i];
+    if (!bytes.empty())
+      SMELT_RETURN_IF_CUDA_ERROR(
+          api(), joinText("uploading the weight '", metadata().weights[i]->name, "'"), cuMemcpyHtoD,
+          weightAddresses[i], bytes.data(), bytes.size());
+  }
+  return {};
+}
+
+} // namespace smelt::runtime

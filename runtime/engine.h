@@ -1,0 +1,62 @@
+// A plan loaded onto one device: modules, kernels and weights. Immutable, so that any number of
+// threads and contexts may use one.
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/read_plan.h"
+
+#include <vector>
+
+namespace smelt::runtime {
+
+struct EngineOptions {
+  int device = 0; ///< CUDA ordinal
+  /// For weights, and for the contexts' workspaces; must be callable from any thread.
+  DeviceAllocator allocator;
+};
+
+class Engine {
+public:
+  /// Loads the plan's program for the device, uploads its weights. The plan is not needed
+  /// afterwards. Fails with kEnvironment when the plan holds no code for the device.
+  static Result<std::shared_ptr<const Engine>> create(const Plan &plan, Driver driver,
+                                                      const EngineOptions &options);
+  ~Engine();
+  Engine(const Engine &) = delete;
+
+  const plan::MetadataT &metadata() const { return *planMetadata; }
+  const plan::ProgramT &program() const { return *chosenProgram; }
+  const SharedDevice &device() const { return openDevice; }
+  const DriverApi &api() const { return openDevice->api(); }
+  const DeviceAllocator &allocator() const { return memoryAllocator; }
+  CUfunction function(uint32_t kernel) const { return functions[kernel]; }
+  /// The address of one of the metadata's weights; 0 when the program does not use it.
+  CUdeviceptr weightAddress(uint32_t weight) const { return weightAddresses[weight]; }
+  uint64_t weightBytes() const { return weights.bytes(); }
+
+private:
+  Engine(const Plan &plan, SharedDevice device, const EngineOptions &options);
+  Status load(const Plan &plan);
+  Status loadModules(const Plan &plan);
+  Status loadKernels();
+  Status configureKernels();
+  Status checkParameters(const plan::LaunchT &launch) const;
+  Status uploadWeights(const Plan &plan);
+
+  std::shared_ptr<const plan::MetadataT> planMetadata;
+  SharedDevice openDevice;
+  DeviceAllocator memoryAllocator;
+  const plan::ProgramT *chosenProgram = nullptr;
+  std::vector<CUmodule> modules;
+  std::vector<CUfunction> functions;
+  DeviceMemory weights;
+  std::vector<CUdeviceptr> weightAddresses;
+};
+
+using SharedEngine = std::shared_ptr<const Engine>;
+
+/// The program that runs best on a device of this compute capability: code for exactly this
+/// architecture before portable code of the same generation. Null when there is none.
+const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability);
+
+} // namespace smelt::runtime

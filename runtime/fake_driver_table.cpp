@@ -1,0 +1,348 @@
+// The entries of the fake driver's table, by theme.
+
+#include "runtime/fake_driver.h"
+
+#include <algorithm>
+
+namespace smelt::runtime {
+
+namespace {
+
+/// Handles of the fake are the addresses of its objects.
+template <typename Handle, typename Object>
+CUresult keep(std::map<Handle, std::unique_ptr<Object>> &objects, std::unique_ptr<Object> object,
+              Handle *handle) {
+  *handle = reinterpret_cast<Handle>(object.get());
+  objects.emplace(*handle, std::move(object));
+  return CUDA_SUCCESS;
+}
+
+template <typename Handle, typename Object>
+CUresult drop(std::map<Handle, std::unique_ptr<Object>> &objects, Handle handle) {
+  return objects.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+} // namespace
+
+template <typename Body> auto FakeDriver::traced(const char *function, Body body, Context context) {
+  return [this, function, body, context](auto... arguments) -> CUresult {
+    std::lock_guard lock(mutex);
+    if (CUresult result = enter(function); result != CUDA_SUCCESS)
+      return result;
+    if (context == Context::kNeeded && contextStacks[std::this_thread::get_id()].empty())
+      return CUDA_ERROR_INVALID_CONTEXT;
+    return body(arguments...);
+  };
+}
+
+template <typename Body> auto FakeDriver::releasing(const char *function, Body body) {
+  return [this, function, body](auto... arguments) -> CUresult {
+    std::lock_guard lock(mutex);
+    CUresult released = body(arguments...);
+    CUresult injected = enter(function);
+    return injected != CUDA_SUCCESS ? injected : released;
+  };
+}
+
+Driver FakeDriver::driver() {
+  auto api = std::make_shared<DriverApi>();
+  fillDevices(*api);
+  fillMemory(*api);
+  fillModules(*api);
+  fillStreams(*api);
+  fillEvents(*api);
+  fillGraphs(*api);
+  fillGraphNodes(*api);
+  return api;
+}
+
+void FakeDriver::fillDevices(DriverApi &api) {
+  auto free = Context::kNotNeeded;
+  api.cuInit = traced("cuInit", [](unsigned) { return CUDA_SUCCESS; }, free);
+  api.cuDriverGetVersion = traced(
+      "cuDriverGetVersion", [](int *version) { return *version = 13000, CUDA_SUCCESS; }, free);
+  api.cuDeviceGetCount =
+      traced("cuDeviceGetCount", [](int *count) { return *count = 1, CUDA_SUCCESS; }, free);
+  api.cuDeviceGet = traced(
+      "cuDeviceGet",
+      [](CUdevice *handle, int ordinal) {
+        *handle = ordinal;
+        return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+      },
+      free);
+  api.cuDeviceGetName = traced(
+      "cuDeviceGetName",
+      [](char *name, int length, CUdevice) {
+        std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
+        return CUDA_SUCCESS;
+      },
+      free);
+  api.cuDeviceGetAttribute = traced(
+      "cuDeviceGetAttribute",
+      [this](int *value, CUdevice_attribute attribute, CUdevice) {
+        switch (attribute) {
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+          return *value = device.computeCapability / 10, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+          return *value = device.computeCapability % 10, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+          return *value = 227 * 1024, CUDA_SUCCESS;
+        default:
+          return CUDA_ERROR_INVALID_VALUE;
+        }
+      },
+      free);
+  api.cuDevicePrimaryCtxRetain = traced(
+      "cuDevicePrimaryCtxRetain",
+      [this](CUcontext *context, CUdevice) {
+        *context = reinterpret_cast<CUcontext>(&primaryContext);
+        return ++retained, CUDA_SUCCESS;
+      },
+      free);
+  api.cuDevicePrimaryCtxRelease =
+      releasing("cuDevicePrimaryCtxRelease", [this](CUdevice) { return --retained, CUDA_SUCCESS; });
+  api.cuCtxGetCurrent = traced(
+      "cuCtxGetCurrent",
+      [this](CUcontext *context) {
+        const auto &stack = contextStacks[std::this_thread::get_id()];
+        return *context = stack.empty() ? nullptr : stack.back(), CUDA_SUCCESS;
+      },
+      free);
+  api.cuCtxPushCurrent = traced(
+      "cuCtxPushCurrent",
+      [this](CUcontext context) {
+        return contextStacks[std::this_thread::get_id()].push_back(context), CUDA_SUCCESS;
+      },
+      free);
+  api.cuCtxPopCurrent = releasing("cuCtxPopCurrent", [this](CUcontext *context) {
+    auto &stack = contextStacks[std::this_thread::get_id()];
+    if (stack.empty())
+      return CUDA_ERROR_INVALID_CONTEXT;
+    *context = stack.back();
+    return stack.pop_back(), CUDA_SUCCESS;
+  });
+  api.cuCtxSynchronize =
+      traced("cuCtxSynchronize", [this] { return joinHostFunctions(), CUDA_SUCCESS; });
+  api.cuThreadExchangeStreamCaptureMode = traced(
+      "cuThreadExchangeStreamCaptureMode",
+      [](CUstreamCaptureMode *mode) {
+        *mode = *mode == CU_STREAM_CAPTURE_MODE_RELAXED ? CU_STREAM_CAPTURE_MODE_GLOBAL
+                                                        : CU_STREAM_CAPTURE_MODE_RELAXED;
+        return CUDA_SUCCESS;
+      },
+      free);
+  // What is only asked after a failure is neither recorded nor made to fail.
+  api.cuGetErrorName = [](CUresult result, const char **name) {
+    *name = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+    return CUDA_SUCCESS;
+  };
+  api.cuGetErrorString = [](CUresult result, const char **text) {
+    *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "fake failure";
+    return CUDA_SUCCESS;
+  };
+}
+
+void FakeDriver::fillMemory(DriverApi &api) {
+  api.cuMemAlloc = traced("cuMemAlloc", [this](CUdeviceptr *address, size_t bytes) {
+    return allocate(address, bytes);
+  });
+  api.cuMemFree =
+      releasing("cuMemFree", [this](CUdeviceptr address) { return this->free(address); });
+  api.cuMemGetInfo = traced("cuMemGetInfo", [this](size_t *available, size_t *total) {
+    *available = device.memoryBytes - allocatedBytes;
+    *total = device.memoryBytes;
+    return CUDA_SUCCESS;
+  });
+  auto toDevice = [this](CUdeviceptr target, const void *source, size_t bytes, CUstream stream) {
+    if (!isMemory(target, bytes))
+      return CUDA_ERROR_INVALID_VALUE;
+    return copy(reinterpret_cast<void *>(target), source, bytes, stream);
+  };
+  api.cuMemcpyHtoD =
+      traced("cuMemcpyHtoD", [toDevice](CUdeviceptr target, const void *source, size_t bytes) {
+        return toDevice(target, source, bytes, nullptr);
+      });
+  api.cuMemcpyHtoDAsync = traced("cuMemcpyHtoDAsync", toDevice);
+  api.cuMemcpyDtoHAsync = traced(
+      "cuMemcpyDtoHAsync", [this](void *target, CUdeviceptr source, size_t bytes, CUstream stream) {
+        if (!isMemory(source, bytes))
+          return CUDA_ERROR_INVALID_VALUE;
+        return copy(target, reinterpret_cast<const void *>(source), bytes, stream);
+      });
+}
+
+void FakeDriver::fillModules(DriverApi &api) {
+  api.cuModuleLoadData = traced("cuModuleLoadData", [this](CUmodule *module, const void *image) {
+    return image ? keep(modules, std::make_unique<Module>(), module) : CUDA_ERROR_INVALID_VALUE;
+  });
+  api.cuModuleUnload =
+      releasing("cuModuleUnload", [this](CUmodule module) { return drop(modules, module); });
+  api.cuModuleGetFunction = traced(
+      "cuModuleGetFunction", [this](CUfunction *function, CUmodule module, const char *entry) {
+        auto found = modules.find(module);
+        if (found == modules.end() || !kernels.contains(entry))
+          return CUDA_ERROR_NOT_FOUND;
+        auto &held = found->second->functions[entry];
+        if (!held)
+          held = std::make_unique<Function>(Function{entry});
+        *function = reinterpret_cast<CUfunction>(held.get());
+        return CUDA_SUCCESS;
+      });
+  api.cuFuncSetAttribute = traced(
+      "cuFuncSetAttribute", [](CUfunction function, CUfunction_attribute attribute, int value) {
+        if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+          reinterpret_cast<Function *>(function)->maxSharedBytes = value;
+        return CUDA_SUCCESS;
+      });
+  api.cuFuncGetParamInfo = traced("cuFuncGetParamInfo", [this](CUfunction function, size_t index,
+                                                               size_t *offset, size_t *size) {
+    const std::string &entry = reinterpret_cast<Function *>(function)->entry;
+    const auto &bytes = kernels.at(entry).parameterBytes;
+    if (index >= bytes.size())
+      return CUDA_ERROR_INVALID_VALUE;
+    *offset = 0;
+    *size = bytes[index];
+    return CUDA_SUCCESS;
+  });
+  api.cuLaunchKernelEx =
+      traced("cuLaunchKernelEx",
+             [this](const CUlaunchConfig *config, CUfunction function, void **parameters, void **) {
+               FakeKernelCall call;
+               call.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
+               call.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+               call.sharedBytes = config->sharedMemBytes;
+               CUresult result = fillCall(call, function, parameters);
+               if (result == CUDA_SUCCESS)
+                 runKernel(call);
+               return result;
+             });
+}
+
+void FakeDriver::fillStreams(DriverApi &api) {
+  api.cuStreamCreate = traced("cuStreamCreate", [this](CUstream *stream, unsigned) {
+    return keep(streams, std::make_unique<Stream>(), stream);
+  });
+  api.cuStreamDestroy =
+      releasing("cuStreamDestroy", [this](CUstream stream) { return drop(streams, stream); });
+  api.cuStreamSynchronize =
+      traced("cuStreamSynchronize", [this](CUstream) { return joinHostFunctions(), CUDA_SUCCESS; });
+  api.cuLaunchHostFunc =
+      traced("cuLaunchHostFunc", [this](CUstream, CUhostFn function, void *data) {
+        return hostFunctions.emplace_back(function, data), CUDA_SUCCESS;
+      });
+  api.cuStreamGetCaptureInfo = traced(
+      "cuStreamGetCaptureInfo",
+      [this](CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *, CUgraph *graph,
+             const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count) {
+        Stream *stream = streamOf(handle);
+        bool isCapturing = stream != nullptr && stream->capture != nullptr;
+        *status = isCapturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+        if (!isCapturing)
+          return CUDA_SUCCESS;
+        *graph = reinterpret_cast<CUgraph>(stream->capture.get());
+        *dependencies = stream->captureDependencies.data();
+        *edges = nullptr;
+        *count = stream->captureDependencies.size();
+        return CUDA_SUCCESS;
+      });
+  api.cuStreamUpdateCaptureDependencies =
+      traced("cuStreamUpdateCaptureDependencies", [this](CUstream handle, CUgraphNode *dependencies,
+                                                         const CUgraphEdgeData *, size_t count,
+                                                         unsigned flags) {
+        Stream *stream = streamOf(handle);
+        if (stream == nullptr || !stream->capture || flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+          return CUDA_ERROR_ILLEGAL_STATE;
+        stream->captureDependencies.assign(dependencies, dependencies + count);
+        return CUDA_SUCCESS;
+      });
+}
+
+void FakeDriver::fillEvents(DriverApi &api) {
+  api.cuEventCreate = traced("cuEventCreate", [this](CUevent *event, unsigned) {
+    return keep(events, std::make_unique<Event>(), event);
+  });
+  api.cuEventDestroy =
+      releasing("cuEventDestroy", [this](CUevent event) { return drop(events, event); });
+  api.cuEventRecord = traced("cuEventRecord", [this](CUevent event, CUstream) {
+    events.at(event)->recorded = std::chrono::steady_clock::now();
+    return CUDA_SUCCESS;
+  });
+  api.cuEventSynchronize =
+      traced("cuEventSynchronize", [this](CUevent) { return joinHostFunctions(), CUDA_SUCCESS; });
+  api.cuEventElapsedTime =
+      traced("cuEventElapsedTime", [this](float *milliseconds, CUevent start, CUevent end) {
+        std::chrono::duration<float, std::milli> elapsed =
+            events.at(end)->recorded - events.at(start)->recorded;
+        return *milliseconds = elapsed.count(), CUDA_SUCCESS;
+      });
+}
+
+void FakeDriver::fillGraphs(DriverApi &api) {
+  api.cuGraphCreate = traced("cuGraphCreate", [this](CUgraph *graph, unsigned) {
+    return keep(graphs, std::make_unique<FakeGraph>(), graph);
+  });
+  api.cuGraphDestroy =
+      releasing("cuGraphDestroy", [this](CUgraph graph) { return drop(graphs, graph); });
+  api.cuGraphInstantiateWithFlags = traced(
+      "cuGraphInstantiateWithFlags", [this](CUgraphExec *exec, CUgraph graph, unsigned long long) {
+        return instantiate(exec, *graphs.at(graph));
+      });
+  api.cuGraphExecDestroy =
+      releasing("cuGraphExecDestroy", [this](CUgraphExec exec) { return drop(execs, exec); });
+  api.cuGraphLaunch = traced("cuGraphLaunch", [this](CUgraphExec exec, CUstream handle) {
+    Stream *stream = streamOf(handle);
+    if (stream != nullptr && stream->capture)
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return launch(*execs.at(exec)->graph), CUDA_SUCCESS;
+  });
+}
+
+void FakeDriver::fillGraphNodes(DriverApi &api) {
+  api.cuGraphAddNode =
+      traced("cuGraphAddNode",
+             [this](CUgraphNode *added, CUgraph graph, const CUgraphNode *from,
+                    const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *parameters) {
+               auto node = std::make_unique<FakeNode>();
+               node->type = parameters->type;
+               if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+                 CUDA_KERNEL_NODE_PARAMS kernel;
+                 std::memcpy(&kernel, &parameters->kernel, sizeof(kernel));
+                 if (CUresult result = fillCall(node->kernel, kernel); result != CUDA_SUCCESS)
+                   return result;
+               } else if (node->type != CU_GRAPH_NODE_TYPE_EMPTY) {
+                 return CUDA_ERROR_NOT_SUPPORTED;
+               }
+               return addNode(*graphs.at(graph), std::move(node), from, edges, count, added);
+             });
+  api.cuGraphAddChildGraphNode = traced(
+      "cuGraphAddChildGraphNode", [this](CUgraphNode *added, CUgraph graph, const CUgraphNode *from,
+                                         size_t count, CUgraph child) {
+        auto node = std::make_unique<FakeNode>();
+        node->type = CU_GRAPH_NODE_TYPE_GRAPH;
+        node->child = graphs.at(child)->clone();
+        // The graph may be one that a stream is capturing, which the map does not hold.
+        return addNode(*reinterpret_cast<FakeGraph *>(graph), std::move(node), from, nullptr, count,
+                       added);
+      });
+  api.cuGraphKernelNodeSetAttribute =
+      traced("cuGraphKernelNodeSetAttribute", [](CUgraphNode node, CUkernelNodeAttrID attribute,
+                                                 const CUkernelNodeAttrValue *value) {
+        if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+          reinterpret_cast<FakeNode *>(node)->kernel.cluster = {
+              value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+        return CUDA_SUCCESS;
+      });
+  api.cuGraphKernelNodeSetParams =
+      traced("cuGraphKernelNodeSetParams",
+             [this](CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters) {
+               return fillCall(reinterpret_cast<FakeNode *>(node)->kernel, *parameters);
+             });
+  api.cuGraphExecKernelNodeSetParams =
+      traced("cuGraphExecKernelNodeSetParams", [this](CUgraphExec exec, CUgraphNode source,
+                                                      const CUDA_KERNEL_NODE_PARAMS *parameters) {
+        FakeNode *node = execNodeOf(exec, source);
+        return node ? fillCall(node->kernel, *parameters) : CUDA_ERROR_INVALID_VALUE;
+      });
+}
+
+} // namespace smelt::runtime

@@ -1,0 +1,140 @@
+#include "runtime/engine.h"
+
+#include "tests/runtime/fake_model.h"
+
+#include <cstring>
+
+namespace smelt::runtime {
+namespace {
+
+using test::FakeModel;
+using test::isOk;
+using test::isRefused;
+
+TEST(Engine, UploadsUsedWeightsOnceAndLoadsModulesOnce) {
+  FakeModel model;
+  Result<SharedEngine> engine = model.createEngine();
+  ASSERT_TRUE(isOk(engine));
+  EXPECT_EQ(model.fake.countOf("cuModuleLoadData"), 1u);
+  EXPECT_EQ(model.fake.countOf("cuMemcpyHtoD"), 1u);
+  EXPECT_EQ((*engine)->weightBytes(), plan::kWeightBytes);
+  float gain = 0;
+  std::memcpy(&gain, reinterpret_cast<const void *>((*engine)->weightAddress(0)), sizeof(gain));
+  EXPECT_EQ(gain, 3.0f);
+  EXPECT_EQ((*engine)->weightAddress(1), 0u);
+}
+
+TEST(Engine, ReleasesEverything) {
+  FakeModel model;
+  ASSERT_TRUE(isOk(model.createEngine()));
+  EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+}
+
+TEST(Engine, ChoosesTheBestProgram) {
+  test::TestPlan plan;
+  const plan::MetadataT &metadata = plan.contents.metadata;
+  EXPECT_EQ(chooseProgram(metadata, 90)->arch, "sm_90a");
+  EXPECT_EQ(chooseProgram(metadata, 80)->arch, "sm_80");
+  EXPECT_EQ(chooseProgram(metadata, 89)->arch, "sm_80");
+  EXPECT_EQ(chooseProgram(metadata, 75), nullptr);
+  EXPECT_EQ(chooseProgram(metadata, 100), nullptr);
+}
+
+TEST(Engine, SaysWhichCodeThePlanLacks) {
+  FakeModel model({.computeCapability = 100});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kEnvironment,
+                        "the plan holds code for sm_90a, sm_80, which does not run on Fake GPU "
+                        "(sm_100); compile the model with --arch sm_100"));
+}
+
+TEST(Engine, RefusesADeviceThatIsNotThere) {
+  FakeModel model;
+  EXPECT_TRUE(isRefused(model.createEngine({.device = 3, .allocator = {}}).status(),
+                        StatusCode::kEnvironment, "there is no CUDA device 3; the driver sees 1"));
+}
+
+TEST(Engine, RefusesKernelsThatTakeOtherParameters) {
+  FakeModel model;
+  model.fake.addKernel("add", {{8, 8, 8, 8}, {}});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
+                        "the kernel add does not take argument 3 of 4 bytes"));
+  model.fake.addKernel("add", {{8, 8, 8}, {}});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
+                        "the kernel add does not take argument 3"));
+  model.fake.addKernel("add", {{8, 8, 8, 4, 4}, {}});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
+                        "the kernel add takes more than the 4 arguments"));
+}
+
+/// An engine of the test plan changed by `change`, and the fake it runs on.
+Status statusAfter(void (*change)(plan::LaunchT &), FakeModel &model) {
+  test::TestPlan plan;
+  change(*plan.program(0).launches[0]);
+  model.file = test::planBytes(plan.contents);
+  return model.createEngine().status();
+}
+
+TEST(Engine, OptsInToLargeSharedMemoryOnce) {
+  FakeModel model;
+  ASSERT_TRUE(isOk(statusAfter([](auto &launch) { launch.shared_bytes = 100 << 10; }, model)));
+  EXPECT_EQ(model.fake.countOf("cuFuncSetAttribute"), 1u);
+  FakeModel tooMuch;
+  EXPECT_TRUE(isRefused(statusAfter([](auto &launch) { launch.shared_bytes = 300 << 10; }, tooMuch),
+                        StatusCode::kEnvironment,
+                        "the kernel add needs 307200 bytes of shared memory"));
+}
+
+TEST(Engine, AllowsClustersBeyondThePortableSize) {
+  FakeModel model;
+  ASSERT_TRUE(
+      isOk(statusAfter([](auto &launch) { launch.cluster = plan::Extent3(16, 1, 1); }, model)));
+  EXPECT_EQ(model.fake.countOf("cuFuncSetAttribute"), 1u);
+}
+
+TEST(Engine, SaysHowMuchMemoryIsMissing) {
+  FakeModel model({.memoryBytes = 100});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kResources,
+                        "out of device memory: the model's weights take 1 MiB: 0 of 0 MiB are "
+                        "free; free some, or use smaller shapes"));
+  EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+}
+
+TEST(Engine, TakesMemoryFromTheCallersAllocator) {
+  FakeModel model;
+  Driver driver = model.fake.driver();
+  uint64_t held = 0;
+  EngineOptions options;
+  options.allocator.allocate = [&](uint64_t bytes) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(driver->cuMemAlloc(&address, bytes), CUDA_SUCCESS);
+    held += bytes;
+    return address;
+  };
+  options.allocator.release = [&](CUdeviceptr address, uint64_t bytes) {
+    EXPECT_EQ(driver->cuMemFree(address), CUDA_SUCCESS);
+    held -= bytes;
+  };
+  {
+    Result<SharedEngine> engine = model.createEngine(options);
+    ASSERT_TRUE(isOk(engine));
+    EXPECT_EQ(held, plan::kWeightBytes);
+  }
+  EXPECT_EQ(held, 0u);
+}
+
+TEST(Engine, ChecksTheCallersAllocator) {
+  FakeModel model;
+  EngineOptions options;
+  int released = 0;
+  options.allocator.release = [&](CUdeviceptr, uint64_t) { ++released; };
+  options.allocator.allocate = [](uint64_t) -> CUdeviceptr { return 0; };
+  EXPECT_TRUE(isRefused(model.createEngine(options).status(), StatusCode::kResources,
+                        "out of device memory"));
+  options.allocator.allocate = [](uint64_t) -> CUdeviceptr { return 16; };
+  EXPECT_TRUE(isRefused(model.createEngine(options).status(), StatusCode::kUsage,
+                        "not aligned to 256 bytes"));
+  EXPECT_EQ(released, 1);
+}
+
+} // namespace
+} // namespace smelt::runtime
