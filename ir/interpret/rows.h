@@ -43,8 +43,7 @@ inline void moments(const double *row, int64_t count, double &mean, double &vari
 
 inline void normalizeRow(const float *input, const float *scale, const float *bias, double mean,
                          double inverse, float *output, int64_t count) {
-  simdKernels().normalizeRow(input, scale, bias, static_cast<float>(mean),
-                             static_cast<float>(inverse), output, count);
+  simdKernels().normalizeRow(input, scale, bias, mean, static_cast<float>(inverse), output, count);
 }
 
 inline void normalizeRow(const double *input, const double *scale, const double *bias, double mean,

@@ -32,8 +32,9 @@ struct SimdKernels {
   void (*softmaxRow)(float *row, int64_t count);
   /// Mean and variance of one row, accumulated in double.
   void (*moments)(const float *row, int64_t count, double &mean, double &variance);
-  /// output = (input - mean) * inverse * scale + bias; scale and bias may be null.
-  void (*normalizeRow)(const float *input, const float *scale, const float *bias, float mean,
+  /// output = (input - mean) * inverse * scale + bias; scale and bias may be null. The mean is
+  /// double so that rows far from zero keep their digits.
+  void (*normalizeRow)(const float *input, const float *scale, const float *bias, double mean,
                        float inverse, float *output, int64_t count);
   void (*halfToFloat)(const uint16_t *input, float *output, int64_t count);
 };

@@ -91,17 +91,19 @@ void moments(const float *row, int64_t count, double &mean, double &variance) {
   variance = reduceLanes<double>(count, 0.0, squaredDistance, kSum) / static_cast<double>(count);
 }
 
-void normalizeRow(const float *input, const float *scale, const float *bias, float mean,
+void normalizeRow(const float *input, const float *scale, const float *bias, double mean,
                   float inverse, float *output, int64_t count) {
+  // Two floats hold the mean: subtracting one after the other rounds only once.
+  auto high = static_cast<float>(mean), low = static_cast<float>(mean - static_cast<double>(high));
   if (scale && bias)
     for (int64_t i = 0; i < count; ++i)
-      output[i] = (input[i] - mean) * inverse * scale[i] + bias[i];
+      output[i] = ((input[i] - high) - low) * inverse * scale[i] + bias[i];
   else if (scale)
     for (int64_t i = 0; i < count; ++i)
-      output[i] = (input[i] - mean) * inverse * scale[i];
+      output[i] = ((input[i] - high) - low) * inverse * scale[i];
   else
     for (int64_t i = 0; i < count; ++i)
-      output[i] = (input[i] - mean) * inverse + (bias ? bias[i] : 0.0f);
+      output[i] = ((input[i] - high) - low) * inverse + (bias ? bias[i] : 0.0f);
 }
 
 void convertHalf(const uint16_t *input, float *output, int64_t count) {
