@@ -1,5 +1,6 @@
 #include "runtime/context.h"
 
+#include "tests/runtime/diamond_plan.h"
 #include "tests/runtime/fake_model.h"
 
 #include <thread>
@@ -168,6 +169,24 @@ TEST(Context, UsesPlainEdgesBeforeSm90) {
   EXPECT_EQ(data.out, data.expected);
   EXPECT_EQ(model.fake.lastInstantiated()->nodes[1]->dependencies[0].data.type,
             CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+}
+
+TEST(Context, OverlapsADiamond) {
+  FakeModel model;
+  test::DiamondPlan plan;
+  model.file = test::planBytes(plan.contents);
+  Result<SharedEngine> engine = model.createEngine();
+  ASSERT_TRUE(isOk(engine));
+  Result<std::unique_ptr<Context>> context = Context::create(*engine, {});
+  ASSERT_TRUE(isOk(context));
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(**context, data)));
+  ASSERT_TRUE(isOk((*context)->run(nullptr)));
+  EXPECT_EQ(data.out, data.expectedTwice());
+  const auto &last = model.fake.lastInstantiated()->nodes[3]->dependencies;
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_EQ(last[0].data.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+  EXPECT_EQ(last[1].data.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
 }
 
 TEST(Context, PassesClustersToTheGraph) {

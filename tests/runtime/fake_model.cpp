@@ -47,6 +47,13 @@ AddScaleData::AddScaleData(runtime::Shape shape, uint32_t seed) : shape(std::mov
   out.resize(count);
 }
 
+std::vector<float> AddScaleData::expectedTwice() const {
+  std::vector<float> twice = expected;
+  for (float &value : twice)
+    value += value;
+  return twice;
+}
+
 runtime::Binding hostBinding(std::vector<float> &values) {
   return {plan::ElementType::f32, runtime::Location::kHost, values.data(),
           values.size() * sizeof(float)};

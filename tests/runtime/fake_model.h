@@ -25,6 +25,9 @@ void addKernels(runtime::FakeDriver &fake);
 struct AddScaleData {
   explicit AddScaleData(runtime::Shape shape, uint32_t seed = 1);
 
+  /// What the diamond plan makes of x and y.
+  std::vector<float> expectedTwice() const;
+
   runtime::Shape shape;
   std::vector<float> x, y, out, expected;
 };

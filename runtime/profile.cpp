@@ -1,0 +1,213 @@
+#include "runtime/profile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+namespace smelt::runtime {
+
+namespace {
+
+constexpr size_t kMinSamples = 5;
+constexpr size_t kBurstLaunches = 64;     // samples of single launches taken between two waits
+constexpr size_t kLaunchesPerGate = 100;  // what a stream surely queues without blocking its caller
+constexpr double kMinMilliseconds = 1e-3; // below the resolution of events
+
+class Event {
+public:
+  static Result<Event> create(const DriverApi &api) {
+    CUevent handle = nullptr;
+    SMELT_RETURN_IF_CUDA_ERROR(api, "creating a timer", cuEventCreate, &handle, CU_EVENT_DEFAULT);
+    return Event(api, handle);
+  }
+  Event(Event &&other) noexcept : api(other.api), handle(std::exchange(other.handle, nullptr)) {}
+  Event &operator=(Event &&) = delete;
+  ~Event() {
+    if (handle != nullptr)
+      api.cuEventDestroy(handle);
+  }
+
+  Status record(CUstream stream) const {
+    SMELT_RETURN_IF_CUDA_ERROR(api, "starting a timer", cuEventRecord, handle, stream);
+    return {};
+  }
+  Status wait() const {
+    SMELT_RETURN_IF_CUDA_ERROR(api, "waiting for a timed run", cuEventSynchronize, handle);
+    return {};
+  }
+  Result<double> millisecondsUntil(const Event &end) const {
+    float milliseconds = 0;
+    SMELT_RETURN_IF_CUDA_ERROR(api, "reading a timer", cuEventElapsedTime, &milliseconds, handle,
+                               end.handle);
+    return double(milliseconds);
+  }
+
+private:
+  Event(const DriverApi &api, CUevent handle) : api(api), handle(handle) {}
+
+  const DriverApi &api;
+  CUevent handle;
+};
+
+Result<std::vector<Event>> createEvents(const DriverApi &api, size_t count) {
+  std::vector<Event> events;
+  events.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    SMELT_ASSIGN_OR_RETURN(Event event, Event::create(api));
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+/// Holds a stream back until everything to be timed is queued, so that the device never waits for
+/// the host in between.
+class Gate {
+public:
+  Gate(const DriverApi &api, CUstream stream) : api(api), stream(stream) {}
+  ~Gate() {
+    open();
+    if (isQueued)
+      api.cuStreamSynchronize(stream);
+  }
+  Gate(const Gate &) = delete;
+
+  Status queue() {
+    SMELT_RETURN_IF_CUDA_ERROR(api, "holding the stream back", cuLaunchHostFunc, stream,
+                               &Gate::pass, this);
+    isQueued = true;
+    return {};
+  }
+  void open() {
+    isOpen = true;
+    isOpen.notify_all();
+  }
+
+private:
+  static void CUDA_CB pass(void *gate) { static_cast<Gate *>(gate)->isOpen.wait(false); }
+
+  const DriverApi &api;
+  CUstream stream;
+  std::atomic<bool> isOpen = false;
+  bool isQueued = false;
+};
+
+/// Milliseconds of each of `samples` samples of `launches` launches each, back to back.
+Result<std::vector<double>> timeBurst(Context &context, CUstream stream,
+                                      const std::vector<Event> &events, size_t samples,
+                                      size_t launches) {
+  SMELT_RETURN_IF_ERROR(events[0].record(stream));
+  for (size_t sample = 0; sample < samples; ++sample) {
+    for (size_t i = 0; i < launches; ++i)
+      SMELT_RETURN_IF_ERROR(context.enqueue(stream));
+    SMELT_RETURN_IF_ERROR(events[sample + 1].record(stream));
+  }
+  SMELT_RETURN_IF_ERROR(events[samples].wait());
+  std::vector<double> times;
+  for (size_t sample = 0; sample < samples; ++sample) {
+    SMELT_ASSIGN_OR_RETURN(double total, events[sample].millisecondsUntil(events[sample + 1]));
+    times.push_back(total / static_cast<double>(launches));
+  }
+  return times;
+}
+
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+/// Runs launches for a while and tells how long one takes.
+Result<double> warmUp(Context &context, CUstream stream, const std::vector<Event> &events,
+                      double seconds) {
+  Stopwatch watch;
+  double latest = 0;
+  for (size_t i = 0; i < kMinSamples || watch.seconds() < seconds; ++i) {
+    SMELT_ASSIGN_OR_RETURN(std::vector<double> times, timeBurst(context, stream, events, 1, 1));
+    latest = times[0];
+  }
+  return std::max(latest, kMinMilliseconds);
+}
+
+/// Times launches [first, end) of the program once each; appends to `times` of each and to `empty`,
+/// the times of nothing.
+Status timeLaunches(const DriverApi &api, const Context::Ready &ready, CUstream stream,
+                    const std::vector<Event> &events, size_t first, size_t end,
+                    std::vector<std::vector<double>> &times, std::vector<double> &empty) {
+  Gate gate(api, stream);
+  SMELT_RETURN_IF_ERROR(gate.queue());
+  size_t next = 0;
+  SMELT_RETURN_IF_ERROR(events[next++].record(stream));
+  SMELT_RETURN_IF_ERROR(events[next++].record(stream));
+  for (size_t i = first; i < end; ++i) {
+    SMELT_RETURN_IF_ERROR(events[next++].record(stream));
+    SMELT_RETURN_IF_ERROR(ready.graph->launchOne(i, ready.addresses, stream));
+    SMELT_RETURN_IF_ERROR(events[next++].record(stream));
+  }
+  gate.open();
+  SMELT_RETURN_IF_ERROR(events[next - 1].wait());
+  SMELT_ASSIGN_OR_RETURN(double nothing, events[0].millisecondsUntil(events[1]));
+  empty.push_back(nothing * 1e3);
+  for (size_t i = first; i < end; ++i) {
+    size_t start = 2 + 2 * (i - first);
+    SMELT_ASSIGN_OR_RETURN(double taken, events[start].millisecondsUntil(events[start + 1]));
+    times[i].push_back(taken * 1e3);
+  }
+  return {};
+}
+
+} // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Result<std::vector<double>> timeGraph(Context &context, CUstream stream,
+                                      const TimingOptions &options) {
+  const Engine &engine = context.engine();
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
+  bool isSingle = options.sampleMilliseconds <= 0;
+  size_t burst = isSingle ? kBurstLaunches : 1;
+  SMELT_ASSIGN_OR_RETURN(std::vector<Event> events, createEvents(engine.api(), burst + 1));
+  SMELT_ASSIGN_OR_RETURN(double estimate, warmUp(context, stream, events, options.warmupSeconds));
+  size_t launches =
+      isSingle ? 1
+               : std::max<size_t>(1, static_cast<size_t>(options.sampleMilliseconds / estimate));
+  std::vector<double> samples;
+  for (Stopwatch watch; samples.size() < kMinSamples || watch.seconds() < options.seconds;) {
+    SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
+                           timeBurst(context, stream, events, burst, launches));
+    samples.insert(samples.end(), times.begin(), times.end());
+  }
+  return samples;
+}
+
+Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions) {
+  const Engine &engine = context.engine();
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
+  SMELT_ASSIGN_OR_RETURN(Context::Ready ready, context.ready());
+  const std::vector<ScheduledLaunch> &launches = ready.graph->schedule().launches;
+  SMELT_ASSIGN_OR_RETURN(std::vector<Event> events,
+                         createEvents(engine.api(), 2 + 2 * kLaunchesPerGate));
+  std::vector<std::vector<double>> times(launches.size());
+  std::vector<double> empty;
+  for (size_t repetition = 0; repetition < repetitions; ++repetition)
+    for (size_t first = 0; first < launches.size(); first += kLaunchesPerGate)
+      SMELT_RETURN_IF_ERROR(timeLaunches(engine.api(), ready, stream, events, first,
+                                         std::min(first + kLaunchesPerGate, launches.size()), times,
+                                         empty));
+  double nothing = median(empty);
+  std::vector<double> medians;
+  for (size_t i = 0; i < launches.size(); ++i)
+    medians.push_back(launches[i].isEmpty ? 0 : std::max(0.0, median(times[i]) - nothing));
+  return medians;
+}
+
+} // namespace smelt::runtime

@@ -1,0 +1,30 @@
+// How long a prepared context takes: as a whole, and kernel by kernel. Times are the device's,
+// taken by events, and hold no transfers when device memory is bound.
+#pragma once
+
+#include "runtime/context.h"
+
+namespace smelt::runtime {
+
+struct TimingOptions {
+  double warmupSeconds = 0.2;
+  double seconds = 3.0;
+  /// A sample is the mean of as many back-to-back launches as fill this time; with 0, every launch
+  /// is a sample by itself and carries the cost of an event, about a microsecond.
+  double sampleMilliseconds = 20.0;
+};
+
+/// Milliseconds for one graph launch, sample by sample, at least five. The context must be ready to
+/// enqueue; the stream must not be the default one.
+Result<std::vector<double>> timeGraph(Context &context, CUstream stream,
+                                      const TimingOptions &options);
+
+/// Microseconds for each launch of the program when launched by itself, in the program's order: the
+/// median over the repetitions of the time between two events around it, less the time between two
+/// events around nothing. Launches without work take 0.
+Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions);
+
+/// The middle value; the mean of the two middle ones for an even count. 0 for none.
+double median(std::vector<double> values);
+
+} // namespace smelt::runtime

@@ -1,0 +1,215 @@
+// The runtime on a real driver: a plan of four small kernels in PTX, which the driver compiles.
+// Skipped where there is no driver. The binary needs nothing but the C library and can be carried
+// to a machine with a GPU.
+
+#include "runtime/profile.h"
+#include "runtime/text.h"
+#include "tests/runtime/diamond_plan.h"
+#include "tests/runtime/fake_model.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+
+namespace smelt::runtime {
+namespace {
+
+using test::AddScaleData;
+using test::DiamondPlan;
+using test::isOk;
+
+class GpuSmokeTest : public testing::Test {
+protected:
+  void SetUp() override {
+    Result<Driver> opened = openDriver();
+    if (!opened.isOk())
+      GTEST_SKIP() << opened.status().message();
+    driver = *opened;
+    DiamondPlan plan;
+    load(plan);
+  }
+
+  void load(DiamondPlan &plan) {
+    std::vector<std::byte> file = test::planBytes(plan.contents);
+    Result<Plan> read = readPlan(file, "diamond.plan");
+    ASSERT_TRUE(isOk(read));
+    Result<SharedEngine> created = Engine::create(*read, driver, {});
+    if (created.status().code() == StatusCode::kEnvironment)
+      GTEST_SKIP() << created.status().message();
+    ASSERT_TRUE(isOk(created));
+    engine = *created;
+    Result<std::unique_ptr<Context>> made = Context::create(engine, {});
+    ASSERT_TRUE(isOk(made));
+    context = std::move(*made);
+  }
+
+  void runFromHost(AddScaleData &data) {
+    ASSERT_TRUE(isOk(test::FakeModel::bindHost(*context, data)));
+    ASSERT_TRUE(isOk(context->run(nullptr)));
+    EXPECT_EQ(data.out, data.expectedTwice()) << shapeText(data.shape);
+  }
+
+  Driver driver;
+  SharedEngine engine;
+  std::unique_ptr<Context> context;
+};
+
+TEST_F(GpuSmokeTest, RunsManyShapesFromHostMemory) {
+  for (int round = 0; round < 3; ++round)
+    for (Shape shape : {Shape{1, 128}, Shape{3, 77}, Shape{64, 512}, Shape{1, 1}, Shape{0, 5}}) {
+      AddScaleData data(shape, static_cast<uint32_t>(round));
+      runFromHost(data);
+    }
+}
+
+/// A stream and device copies of a model's tensors.
+class DeviceData {
+public:
+  DeviceData(const Engine &engine, const AddScaleData &data) : engine(engine), data(data) {
+    uint64_t bytes = data.x.size() * sizeof(float);
+    for (DeviceMemory *memory : {&x, &y, &out}) {
+      auto allocated = DeviceMemory::allocate(engine.device(), {}, bytes, "test data");
+      EXPECT_TRUE(isOk(allocated));
+      *memory = std::move(*allocated);
+    }
+    EXPECT_EQ(engine.api().cuMemcpyHtoD(x.address(), data.x.data(), bytes), CUDA_SUCCESS);
+    EXPECT_EQ(engine.api().cuMemcpyHtoD(y.address(), data.y.data(), bytes), CUDA_SUCCESS);
+  }
+
+  Status bindTo(Context &context) const {
+    SMELT_RETURN_IF_ERROR(context.setInputShape("x", data.shape));
+    SMELT_RETURN_IF_ERROR(context.setInputShape("y", data.shape));
+    SMELT_RETURN_IF_ERROR(context.bindInput("x", binding(x)));
+    SMELT_RETURN_IF_ERROR(context.bindInput("y", binding(y)));
+    return context.bindOutput("out", binding(out));
+  }
+
+  std::vector<float> readOut(CUstream stream) const {
+    std::vector<float> values(data.x.size());
+    EXPECT_EQ(engine.api().cuMemcpyDtoHAsync(values.data(), out.address(), out.bytes(), stream),
+              CUDA_SUCCESS);
+    EXPECT_EQ(engine.api().cuStreamSynchronize(stream), CUDA_SUCCESS);
+    return values;
+  }
+
+private:
+  static Binding binding(const DeviceMemory &memory) {
+    return {plan::ElementType::f32, Location::kDevice, reinterpret_cast<void *>(memory.address()),
+            memory.bytes()};
+  }
+
+  const Engine &engine;
+  const AddScaleData &data;
+  DeviceMemory x, y, out;
+};
+
+class GpuStreamTest : public GpuSmokeTest {
+protected:
+  void SetUp() override {
+    GpuSmokeTest::SetUp();
+    if (context == nullptr)
+      return;
+    Result<CurrentContext> entered = CurrentContext::enter(*engine->device());
+    ASSERT_TRUE(isOk(entered));
+    current.emplace(std::move(*entered));
+    ASSERT_EQ(driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    context.reset();
+    if (stream != nullptr)
+      driver->cuStreamDestroy(stream);
+  }
+
+  std::optional<CurrentContext> current;
+  CUstream stream = nullptr;
+};
+
+TEST_F(GpuStreamTest, RunsOnTheCallersStreamAndFollowsMovedBuffers) {
+  AddScaleData first({8, 512}, 1), second({8, 512}, 2);
+  DeviceData firstOnDevice(*engine, first), secondOnDevice(*engine, second);
+  ASSERT_TRUE(isOk(firstOnDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(isOk(firstOnDevice.bindTo(*context)));
+    ASSERT_TRUE(isOk(context->enqueue(stream)));
+    ASSERT_TRUE(isOk(secondOnDevice.bindTo(*context)));
+    ASSERT_TRUE(isOk(context->enqueue(stream)));
+  }
+  EXPECT_EQ(firstOnDevice.readOut(stream), first.expectedTwice());
+  EXPECT_EQ(secondOnDevice.readOut(stream), second.expectedTwice());
+}
+
+TEST_F(GpuStreamTest, JoinsTheCallersCapture) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  auto begin =
+      reinterpret_cast<PFN_cuStreamBeginCapture_v10010>(dlsym(library, "cuStreamBeginCapture_v2"));
+  auto end = reinterpret_cast<PFN_cuStreamEndCapture_v10000>(dlsym(library, "cuStreamEndCapture"));
+  ASSERT_NE(begin, nullptr);
+  ASSERT_NE(end, nullptr);
+  AddScaleData first({3, 77}, 1), second({3, 77}, 2);
+  DeviceData firstOnDevice(*engine, first), secondOnDevice(*engine, second);
+  ASSERT_TRUE(isOk(firstOnDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_EQ(begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  ASSERT_TRUE(isOk(secondOnDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  CUgraph captured = nullptr;
+  ASSERT_EQ(end(stream, &captured), CUDA_SUCCESS);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(driver->cuGraphInstantiateWithFlags(&executable, captured, 0), CUDA_SUCCESS);
+  ASSERT_EQ(driver->cuGraphLaunch(executable, stream), CUDA_SUCCESS);
+  EXPECT_EQ(firstOnDevice.readOut(stream), first.expectedTwice());
+  EXPECT_EQ(secondOnDevice.readOut(stream), second.expectedTwice());
+  EXPECT_EQ(driver->cuGraphExecDestroy(executable), CUDA_SUCCESS);
+  EXPECT_EQ(driver->cuGraphDestroy(captured), CUDA_SUCCESS);
+}
+
+TEST_F(GpuStreamTest, LaunchesClustersAndLargeSharedMemory) {
+  if (engine->device()->computeCapability() < 90)
+    GTEST_SKIP() << "clusters need sm_90";
+  DiamondPlan plan;
+  for (auto &launch : plan.program(0).launches) {
+    launch->cluster = plan::Extent3(2, 1, 1);
+    launch->shared_bytes = 100 << 10;
+  }
+  load(plan);
+  AddScaleData data({2, 512});
+  runFromHost(data);
+}
+
+TEST_F(GpuStreamTest, MayBeDestroyedWhileItRuns) {
+  AddScaleData data({64, 512});
+  DeviceData onDevice(*engine, data);
+  ASSERT_TRUE(isOk(onDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(isOk(context->enqueue(stream)));
+  context.reset();
+  EXPECT_EQ(onDevice.readOut(stream), data.expectedTwice());
+}
+
+TEST_F(GpuStreamTest, MeasuresItself) {
+  AddScaleData data({64, 512});
+  DeviceData onDevice(*engine, data);
+  ASSERT_TRUE(isOk(onDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  Result<std::vector<double>> graph =
+      timeGraph(*context, stream, {.warmupSeconds = 0.1, .seconds = 0.3, .sampleMilliseconds = 20});
+  ASSERT_TRUE(isOk(graph));
+  Result<std::vector<double>> kernels = timeKernels(*context, stream, 20);
+  ASSERT_TRUE(isOk(kernels));
+  std::printf("graph of 4 kernels on %s: %.2f us; kernels alone:", engine->device()->name().c_str(),
+              median(*graph) * 1e3);
+  for (double microseconds : *kernels) {
+    std::printf(" %.2f us", microseconds);
+    EXPECT_LT(microseconds, 1000.0);
+  }
+  std::printf("\n");
+  EXPECT_GT(median(*graph), 1e-4);
+  EXPECT_LT(median(*graph), 1.0);
+  EXPECT_EQ(onDevice.readOut(stream), data.expectedTwice());
+}
+
+} // namespace
+} // namespace smelt::runtime
