@@ -10,10 +10,12 @@ namespace smelt::frontend {
 namespace {
 
 constexpr llvm::StringLiteral kNames[] = {
-    "undefined",    "float",          "uint8",      "int8",           "uint16",   "int16",    "int32",
-    "int64",        "string",         "bool",       "float16",        "double",   "uint32",   "uint64",
-    "complex64",    "complex128",     "bfloat16",   "float8e4m3fn",   "float8e4m3fnuz", "float8e5m2",
-    "float8e5m2fnuz", "uint4",        "int4",       "float4e2m1",     "float8e8m0", "uint2",  "int2"};
+    "undefined",      "float",    "uint8",        "int8",           "uint16",
+    "int16",          "int32",    "int64",        "string",         "bool",
+    "float16",        "double",   "uint32",       "uint64",         "complex64",
+    "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+    "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+    "uint2",          "int2"};
 
 } // namespace
 
@@ -59,6 +61,8 @@ std::string typeName(Type elementType) {
   return "unknown";
 }
 
-unsigned elementBytes(Type elementType) { return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8); }
+unsigned elementBytes(Type elementType) {
+  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+}
 
 } // namespace smelt::frontend

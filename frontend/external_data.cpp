@@ -1,13 +1,14 @@
-// Containment is the kernel's business where it can be: openat2 resolves the path below the model's folder and
-// refuses every symbolic link, so that nothing can be exchanged between a check and the opening. Kernels without
-// openat2 (before 5.6, or a filter that blocks it) get the same walk, one component at a time.
+// Containment is the kernel's business where it can be: openat2 resolves the path below the model's
+// folder and refuses every symbolic link, so that nothing can be exchanged between a check and the
+// opening. Kernels without openat2 (before 5.6, or a filter that blocks it) get the same walk, one
+// component at a time.
 #include "frontend/external_data.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "mlir/IR/Diagnostics.h"
 
 #include <cerrno>
 #include <cstring>
@@ -23,7 +24,8 @@ namespace smelt::frontend {
 
 namespace {
 
-/// Opens `file` below `directory`, component by component, without following links. -1 and errno on failure.
+/// Opens `file` below `directory`, component by component, without following links. -1 and errno on
+/// failure.
 int openWalking(int directory, StringRef file) {
   int current = fcntl(directory, F_DUPFD_CLOEXEC, 0);
   SmallVector<StringRef> components;
@@ -57,7 +59,8 @@ bool isBelow(StringRef path, StringRef root) {
   return path.consume_front(root) && (path.empty() || path.front() == '/');
 }
 
-/// The target of a link in the layout <root>/snapshots/<revision>/file -> <root>/blobs/<hash>; empty elsewhere.
+/// The target of a link in the layout <root>/snapshots/<revision>/file -> <root>/blobs/<hash>;
+/// empty elsewhere.
 std::string cacheBlob(StringRef directory, StringRef file) {
   SmallString<256> folder, target, path(directory);
   llvm::sys::path::append(path, file);
@@ -80,13 +83,15 @@ LogicalResult checkPath(Location location, StringRef file) {
                                << "' by an absolute path; it must lie in the model's folder";
   for (StringRef component : llvm::split(file, '/'))
     if (component == "..")
-      return emitError(location) << "names the external file '" << file << "', which leaves the model's folder by '..'";
+      return emitError(location) << "names the external file '" << file
+                                 << "', which leaves the model's folder by '..'";
   return success();
 }
 
 } // namespace
 
-FailureOr<std::shared_ptr<llvm::MemoryBuffer>> ExternalFiles::open(Location location, StringRef file) {
+FailureOr<std::shared_ptr<llvm::MemoryBuffer>> ExternalFiles::open(Location location,
+                                                                   StringRef file) {
   auto known = opened.find(file);
   if (known != opened.end())
     return known->second;
@@ -98,40 +103,47 @@ FailureOr<std::shared_ptr<llvm::MemoryBuffer>> ExternalFiles::open(Location loca
   return mapped;
 }
 
-FailureOr<std::shared_ptr<llvm::MemoryBuffer>> ExternalFiles::map(Location location, StringRef file) {
+FailureOr<std::shared_ptr<llvm::MemoryBuffer>> ExternalFiles::map(Location location,
+                                                                  StringRef file) {
   int folder = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0)
-    return emitError(location) << "cannot open the model's folder '" << directory << "': " << std::strerror(errno);
+    return emitError(location) << "cannot open the model's folder '" << directory
+                               << "': " << std::strerror(errno);
   int descriptor = openBeneath(folder, file);
   int error = errno;
   close(folder);
   if (descriptor < 0 && error == ELOOP) {
     std::string blob = cacheBlob(directory, file);
     if (blob.empty())
-      return emitError(location) << "the external file '" << file
-                                 << "' is a symbolic link or lies behind one; it must lie in the model's folder itself";
+      return emitError(location)
+             << "the external file '" << file
+             << "' is a symbolic link or lies behind one; it must lie in the model's folder itself";
     descriptor = ::open(blob.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     error = errno;
   }
   if (descriptor < 0 && (error == ENOENT || error == ENOTDIR))
     return std::shared_ptr<llvm::MemoryBuffer>();
   if (descriptor < 0)
-    return emitError(location) << "cannot open the external file '" << file << "': " << std::strerror(error);
+    return emitError(location) << "cannot open the external file '" << file
+                               << "': " << std::strerror(error);
   llvm::scope_exit closeFile([&] { close(descriptor); });
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
     return emitError(location) << "the external file '" << file << "' is no regular file";
-  auto buffer = llvm::MemoryBuffer::getOpenFile(descriptor, file, status.st_size, /*RequiresNullTerminator=*/false);
+  auto buffer = llvm::MemoryBuffer::getOpenFile(descriptor, file, status.st_size,
+                                                /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return emitError(location) << "cannot map the external file '" << file << "': " << buffer.getError().message();
+    return emitError(location) << "cannot map the external file '" << file
+                               << "': " << buffer.getError().message();
   return std::shared_ptr<llvm::MemoryBuffer>(std::move(*buffer));
 }
 
 LogicalResult checkRange(Location location, const ExternalRange &range, uint64_t fileBytes) {
   if (range.offset <= fileBytes && range.length <= fileBytes - range.offset)
     return success();
-  return emitError(location) << "needs " << range.length << " bytes at offset " << range.offset << " of the external file '"
-                             << range.file << "', which has only " << fileBytes;
+  return emitError(location) << "needs " << range.length << " bytes at offset " << range.offset
+                             << " of the external file '" << range.file << "', which has only "
+                             << fileBytes;
 }
 
 } // namespace smelt::frontend

@@ -1,4 +1,5 @@
-// Files that hold weights beside the model: opened only where they lie inside the model's folder, mapped, never copied.
+// Files that hold weights beside the model: opened only where they lie inside the model's folder,
+// mapped, never copied.
 #pragma once
 
 #include "mlir/IR/Location.h"
@@ -19,23 +20,27 @@ struct ExternalRange {
 
 class ExternalFiles {
 public:
-  /// `directory`: the model's folder. A file of another name than `..`-free paths below it is refused.
+  /// `directory`: the model's folder. A file of another name than `..`-free paths below it is
+  /// refused.
   explicit ExternalFiles(std::string directory) : directory(std::move(directory)) {}
 
-  /// The mapped file, or null where it does not exist. Fails, with a report at `location`, where the path is empty,
-  /// absolute, leaves the folder (by `..` or a symbolic link), or names no regular file.
-  /// A symbolic link is followed in one case, the layout of Hugging Face's cache: from `<root>/snapshots/...` to a
-  /// file in `<root>/blobs`.
-  mlir::FailureOr<std::shared_ptr<llvm::MemoryBuffer>> open(mlir::Location location, llvm::StringRef file);
+  /// The mapped file, or null where it does not exist. Fails, with a report at `location`, where
+  /// the path is empty, absolute, leaves the folder (by `..` or a symbolic link), or names no
+  /// regular file. A symbolic link is followed in one case, the layout of Hugging Face's cache:
+  /// from `<root>/snapshots/...` to a file in `<root>/blobs`.
+  mlir::FailureOr<std::shared_ptr<llvm::MemoryBuffer>> open(mlir::Location location,
+                                                            llvm::StringRef file);
 
 private:
-  mlir::FailureOr<std::shared_ptr<llvm::MemoryBuffer>> map(mlir::Location location, llvm::StringRef file);
+  mlir::FailureOr<std::shared_ptr<llvm::MemoryBuffer>> map(mlir::Location location,
+                                                           llvm::StringRef file);
 
   std::string directory;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> opened;
 };
 
 /// Checks that [offset, offset + length) lies inside `fileBytes`; reports at `location`.
-mlir::LogicalResult checkRange(mlir::Location location, const ExternalRange &range, uint64_t fileBytes);
+mlir::LogicalResult checkRange(mlir::Location location, const ExternalRange &range,
+                               uint64_t fileBytes);
 
 } // namespace smelt::frontend

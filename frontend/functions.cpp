@@ -1,11 +1,11 @@
-// A call is expanded with an explicit stack, so that neither deep nor cyclic functions reach the machine's own.
-// Inside a call, the function's formal names stand for the caller's values; every other name gets the call's name as
-// a prefix, which keeps it unique.
+// A call is expanded with an explicit stack, so that neither deep nor cyclic functions reach the
+// machine's own. Inside a call, the function's formal names stand for the caller's values; every
+// other name gets the call's name as a prefix, which keeps it unique.
 #include "frontend/functions.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 
@@ -32,9 +32,11 @@ struct Frame {
 
 class Inliner {
 public:
-  Inliner(Location location, onnx_wire::Model &model, Graph &graph) : location(location), graph(graph) {
+  Inliner(Location location, onnx_wire::Model &model, Graph &graph)
+      : location(location), graph(graph) {
     for (onnx_wire::Function &function : *model.mutable_functions())
-      functions[{normalDomain(function.domain()).str(), function.name(), function.overload()}] = &function;
+      functions[{normalDomain(function.domain()).str(), function.name(), function.overload()}] =
+          &function;
   }
 
   LogicalResult run(onnx_wire::Model &model, const OpsetMap &opsets) {
@@ -50,13 +52,16 @@ public:
 
 private:
   LogicalResult visit(onnx_wire::Node &node) {
-    // Every expanded node counts, calls included, so that functions that call each other cannot grow without bound.
+    // Every expanded node counts, calls included, so that functions that call each other cannot
+    // grow without bound.
     if (++visited > kMaxNodes)
-      return emitError(location) << "has more than " << kMaxNodes << " nodes after inlining its functions";
+      return emitError(location) << "has more than " << kMaxNodes
+                                 << " nodes after inlining its functions";
     onnx_wire::Node *resolved = &node;
     if (stack.back().function)
       resolved = &rename(node);
-    auto function = functions.find({normalDomain(node.domain()).str(), node.op_type(), node.overload()});
+    auto function =
+        functions.find({normalDomain(node.domain()).str(), node.op_type(), node.overload()});
     if (function != functions.end())
       return enter(*resolved, *function->second);
     append(*resolved);
@@ -67,11 +72,13 @@ private:
     std::string domain = normalDomain(node.domain()).str();
     auto version = stack.back().opsets.find(domain);
     std::string name = nodeName(node);
-    graph.nodes.push_back({&node, std::move(name), domain, version == stack.back().opsets.end() ? 0 : version->second});
+    graph.nodes.push_back({&node, std::move(name), domain,
+                           version == stack.back().opsets.end() ? 0 : version->second});
   }
 
   std::string nodeName(const onnx_wire::Node &node) const {
-    return node.name().empty() ? node.op_type() + "_" + std::to_string(graph.nodes.size()) : node.name();
+    return node.name().empty() ? node.op_type() + "_" + std::to_string(graph.nodes.size())
+                               : node.name();
   }
 
   LogicalResult enter(onnx_wire::Node &call, onnx_wire::Function &function) {
@@ -80,9 +87,10 @@ private:
       if (frame.function == &function)
         return emitError(where) << "the local function '" << function.name() << "' calls itself";
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
-      return emitError(where) << "calls the local function '" << function.name() << "' with " << call.input_size()
-                              << " inputs and " << call.output_size() << " outputs; it has " << function.input_size()
-                              << " and " << function.output_size();
+      return emitError(where) << "calls the local function '" << function.name() << "' with "
+                              << call.input_size() << " inputs and " << call.output_size()
+                              << " outputs; it has " << function.input_size() << " and "
+                              << function.output_size();
     FailureOr<OpsetMap> opsets = readOpsets(where, function.opset_import());
     if (failed(opsets))
       return failure();
@@ -96,7 +104,8 @@ private:
   void bindNames(Frame &frame) {
     const onnx_wire::Function &function = *frame.function;
     for (int index = 0; index < function.input_size(); ++index)
-      frame.renamed[function.input(index)] = index < frame.call.input_size() ? frame.call.input(index) : "";
+      frame.renamed[function.input(index)] =
+          index < frame.call.input_size() ? frame.call.input(index) : "";
     for (int index = 0; index < function.output_size(); ++index) {
       std::string actual = index < frame.call.output_size() ? frame.call.output(index) : "";
       if (actual.empty())
@@ -125,7 +134,9 @@ private:
       copy.set_name(frame.prefix + node.name());
     auto resolve = [&](const std::string &name) {
       auto formal = frame.renamed.find(name);
-      return formal != frame.renamed.end() ? formal->second : name.empty() ? name : frame.prefix + name;
+      return formal != frame.renamed.end() ? formal->second
+             : name.empty()                ? name
+                                           : frame.prefix + name;
     };
     for (std::string &input : *copy.mutable_input())
       input = resolve(input);
@@ -140,8 +151,10 @@ private:
     return copy;
   }
 
-  /// The attribute itself, or what `ref_attr_name` refers to: the call's attribute, else the function's default.
-  static const onnx_wire::Attribute *resolveAttribute(const onnx_wire::Attribute &attribute, const Frame &frame) {
+  /// The attribute itself, or what `ref_attr_name` refers to: the call's attribute, else the
+  /// function's default.
+  static const onnx_wire::Attribute *resolveAttribute(const onnx_wire::Attribute &attribute,
+                                                      const Frame &frame) {
     if (attribute.ref_attr_name().empty())
       return &attribute;
     for (const onnx_wire::Attribute &given : frame.call.attribute())
@@ -162,7 +175,8 @@ private:
 
 } // namespace
 
-LogicalResult inlineFunctions(Location location, onnx_wire::Model &model, const OpsetMap &opsets, Graph &graph) {
+LogicalResult inlineFunctions(Location location, onnx_wire::Model &model, const OpsetMap &opsets,
+                              Graph &graph) {
   return Inliner(location, model, graph).run(model, opsets);
 }
 

@@ -5,10 +5,10 @@
 
 namespace smelt::frontend {
 
-/// Fills `graph.nodes` with the nodes of the model's graph, in file order, calls of local functions replaced by
-/// their bodies. Reports and fails for recursion, for calls with too many arguments, and where the result
-/// has more than kMaxNodes nodes.
-mlir::LogicalResult inlineFunctions(mlir::Location location, onnx_wire::Model &model, const OpsetMap &opsets,
-                                    Graph &graph);
+/// Fills `graph.nodes` with the nodes of the model's graph, in file order, calls of local functions
+/// replaced by their bodies. Reports and fails for recursion, for calls with too many arguments,
+/// and where the result has more than kMaxNodes nodes.
+mlir::LogicalResult inlineFunctions(mlir::Location location, onnx_wire::Model &model,
+                                    const OpsetMap &opsets, Graph &graph);
 
 } // namespace smelt::frontend

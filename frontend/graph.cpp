@@ -1,9 +1,9 @@
 #include "frontend/graph.h"
 
 #include "frontend/functions.h"
-#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <queue>
 
@@ -39,15 +39,18 @@ FailureOr<llvm::StringSet<>> definedOutside(Location location, const onnx_wire::
 
 LogicalResult recordProducers(Location location, Graph &graph, const llvm::StringSet<> &outside) {
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
-    if (node.proto->input_size() > kMaxInputsPerNode || node.proto->output_size() > kMaxInputsPerNode)
-      return emitError(at(location, node.name)) << "has more than " << kMaxInputsPerNode << " inputs or outputs";
+    if (node.proto->input_size() > kMaxInputsPerNode ||
+        node.proto->output_size() > kMaxInputsPerNode)
+      return emitError(at(location, node.name))
+             << "has more than " << kMaxInputsPerNode << " inputs or outputs";
     for (const std::string &output : node.proto->output()) {
       if (output.empty())
         continue;
       auto [known, isNew] = graph.producers.try_emplace(output, index);
       if (isNew && !outside.contains(output))
         continue;
-      InFlightDiagnostic error = emitError(at(location, node.name)) << "defines '" << output << "', which is already ";
+      InFlightDiagnostic error = emitError(at(location, node.name))
+                                 << "defines '" << output << "', which is already ";
       if (isNew)
         return error << "a graph input or initializer";
       return error << "defined by node '" << graph.nodes[known->second].name << "'";
@@ -56,7 +59,8 @@ LogicalResult recordProducers(Location location, Graph &graph, const llvm::Strin
   return success();
 }
 
-LogicalResult checkInputsAreDefined(Location location, const Graph &graph, const llvm::StringSet<> &outside) {
+LogicalResult checkInputsAreDefined(Location location, const Graph &graph,
+                                    const llvm::StringSet<> &outside) {
   for (const Node &node : graph.nodes)
     for (const std::string &input : node.proto->input())
       if (!input.empty() && !outside.contains(input) && !graph.producers.contains(input))
@@ -64,7 +68,8 @@ LogicalResult checkInputsAreDefined(Location location, const Graph &graph, const
                << "reads '" << input << "', which no node, input or initializer defines";
   for (const onnx_wire::ValueInfo &output : graph.proto->output())
     if (!outside.contains(output.name()) && !graph.producers.contains(output.name()))
-      return emitError(location) << "the graph output '" << output.name() << "' is defined by no node";
+      return emitError(location) << "the graph output '" << output.name()
+                                 << "' is defined by no node";
   return success();
 }
 
@@ -87,12 +92,14 @@ LogicalResult reportCycle(Location location, const Graph &graph, ArrayRef<size_t
       }
     }
   }
-  InFlightDiagnostic error = emitError(at(location, graph.nodes[current].name)) << "depends on itself: ";
+  InFlightDiagnostic error = emitError(at(location, graph.nodes[current].name))
+                             << "depends on itself: ";
   size_t start = llvm::find(path, current) - path.begin();
   constexpr size_t kShown = 8;
   for (size_t index = start; index < path.size() && index < start + kShown; ++index)
     error << "'" << graph.nodes[path[index]].name << "' needs ";
-  return error << (path.size() - start > kShown ? "... needs '" : "'") << graph.nodes[current].name << "'";
+  return error << (path.size() - start > kShown ? "... needs '" : "'") << graph.nodes[current].name
+               << "'";
 }
 
 /// Orders the nodes so that each follows its producers; ties keep the file's order.
@@ -136,17 +143,19 @@ LogicalResult sortTopologically(Location location, Graph &graph) {
 
 StringRef normalDomain(StringRef domain) { return domain == "ai.onnx" ? StringRef() : domain; }
 
-FailureOr<OpsetMap> readOpsets(Location location,
-                               const google::protobuf::RepeatedPtrField<onnx_wire::OperatorSet> &imports) {
+FailureOr<OpsetMap>
+readOpsets(Location location,
+           const google::protobuf::RepeatedPtrField<onnx_wire::OperatorSet> &imports) {
   OpsetMap opsets;
   for (const onnx_wire::OperatorSet &import : imports) {
     StringRef domain = normalDomain(import.domain());
     if (import.version() < 1)
-      return emitError(location) << "imports version " << import.version() << " of domain '" << domain << "'";
+      return emitError(location) << "imports version " << import.version() << " of domain '"
+                                 << domain << "'";
     auto [known, isNew] = opsets.try_emplace(domain, import.version());
     if (!isNew && known->second != import.version())
-      return emitError(location) << "imports domain '" << domain << "' twice, at versions " << known->second << " and "
-                                 << import.version();
+      return emitError(location) << "imports domain '" << domain << "' twice, at versions "
+                                 << known->second << " and " << import.version();
   }
   return opsets;
 }
@@ -159,7 +168,8 @@ FailureOr<Graph> buildGraph(Location location, onnx_wire::Model &model) {
     return failure();
   FailureOr<llvm::StringSet<>> outside = definedOutside(location, *graph.proto);
   if (failed(outside) || failed(recordProducers(location, graph, *outside)) ||
-      failed(checkInputsAreDefined(location, graph, *outside)) || failed(sortTopologically(location, graph)))
+      failed(checkInputsAreDefined(location, graph, *outside)) ||
+      failed(sortTopologically(location, graph)))
     return failure();
   return graph;
 }

@@ -1,5 +1,5 @@
-// An ONNX graph in the form that the importer walks: local functions inlined, every name checked, nodes in
-// topological order, each with the opset that gives it its meaning.
+// An ONNX graph in the form that the importer walks: local functions inlined, every name checked,
+// nodes in topological order, each with the opset that gives it its meaning.
 #pragma once
 
 #include "frontend/onnx.pb.h"
@@ -12,7 +12,8 @@
 
 namespace smelt::frontend {
 
-/// Limits that hold before anything is built: far above real models, low enough to bound time and memory.
+/// Limits that hold before anything is built: far above real models, low enough to bound time and
+/// memory.
 constexpr size_t kMaxNodes = 500'000;
 constexpr int kMaxInputsPerNode = 20'000;
 
@@ -25,23 +26,25 @@ struct Node {
 
 struct Graph {
   onnx_wire::Graph *proto;
-  std::vector<Node> nodes;               // in topological order
-  std::deque<onnx_wire::Node> inlined;   // bodies of local functions, renamed
-  llvm::StringMap<size_t> producers;     // value name -> index of the node that computes it
+  std::vector<Node> nodes;             // in topological order
+  std::deque<onnx_wire::Node> inlined; // bodies of local functions, renamed
+  llvm::StringMap<size_t> producers;   // value name -> index of the node that computes it
 };
 
 using OpsetMap = llvm::StringMap<int64_t>;
 
-/// The versions that a model or function imports, by domain ("ai.onnx" is ""). Reports versions below 1 and
-/// a domain that is imported twice with different versions.
-mlir::FailureOr<OpsetMap> readOpsets(mlir::Location location,
-                                     const google::protobuf::RepeatedPtrField<onnx_wire::OperatorSet> &imports);
+/// The versions that a model or function imports, by domain ("ai.onnx" is ""). Reports versions
+/// below 1 and a domain that is imported twice with different versions.
+mlir::FailureOr<OpsetMap>
+readOpsets(mlir::Location location,
+           const google::protobuf::RepeatedPtrField<onnx_wire::OperatorSet> &imports);
 
 /// "" for "ai.onnx".
 llvm::StringRef normalDomain(llvm::StringRef domain);
 
-/// Builds the walkable graph of `model`. Reports, at the node concerned, and fails for: names defined twice, values
-/// that nothing defines, cycles, recursive functions, counts above the limits.
+/// Builds the walkable graph of `model`. Reports, at the node concerned, and fails for: names
+/// defined twice, values that nothing defines, cycles, recursive functions, counts above the
+/// limits.
 mlir::FailureOr<Graph> buildGraph(mlir::Location location, onnx_wire::Model &model);
 
 } // namespace smelt::frontend

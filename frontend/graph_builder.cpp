@@ -28,10 +28,14 @@ GraphBuilder::Scope::~Scope() {
   build.builder.setInsertionPointToEnd(block);
 }
 
-GraphBuilder::Scope GraphBuilder::at(StringRef name) { return Scope(*this, name, builder.getInsertionBlock()); }
+GraphBuilder::Scope GraphBuilder::at(StringRef name) {
+  return Scope(*this, name, builder.getInsertionBlock());
+}
 GraphBuilder::Scope GraphBuilder::atStart(StringRef name) { return Scope(*this, name, sources); }
 
-NamedAttribute GraphBuilder::attribute(StringRef name, Attribute value) { return builder.getNamedAttr(name, value); }
+NamedAttribute GraphBuilder::attribute(StringRef name, Attribute value) {
+  return builder.getNamedAttr(name, value);
+}
 NamedAttribute GraphBuilder::attribute(StringRef name, int64_t value) {
   return attribute(name, builder.getI64IntegerAttr(value));
 }
@@ -57,13 +61,15 @@ LogicalResult GraphBuilder::alignBroadcast(Operation *op) {
 FailureOr<TensorType> GraphBuilder::inferType(Operation *op) {
   auto inference = cast<InferTypeOpInterface>(op);
   SmallVector<Type> types;
-  if (failed(inference.inferReturnTypes(getContext(), location, op->getOperands(), op->getDiscardableAttrDictionary(),
+  if (failed(inference.inferReturnTypes(getContext(), location, op->getOperands(),
+                                        op->getDiscardableAttrDictionary(),
                                         op->getPropertiesStorage(), op->getRegions(), types)))
     return failure();
   return cast<TensorType>(types.front());
 }
 
-Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands, ArrayRef<NamedAttribute> attributes) {
+Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands,
+                          ArrayRef<NamedAttribute> attributes) {
   if (llvm::any_of(operands, [](Value operand) { return !operand; }))
     return {};
   // Until it is inferred, the result has a type that every verifier would refuse.
@@ -92,13 +98,16 @@ Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands, 
 }
 
 LogicalResult GraphBuilder::checkSize(TensorType type) {
-  auto refuse = [&](StringRef what) { return emitError(location) << "tensor " << toString(type.getShape()) << ' ' << what; };
+  auto refuse = [&](StringRef what) {
+    return emitError(location) << "tensor " << toString(type.getShape()) << ' ' << what;
+  };
   int64_t elements = 1;
   size_t symbolic = 0;
   for (Dim dim : type.getShape()) {
     SmallVector<Dim::Term> terms = dim.getTerms();
     if (terms.size() > kMaxDimTerms)
-      return emitError(location) << "a dimension is the sum of more than " << kMaxDimTerms << " terms";
+      return emitError(location) << "a dimension is the sum of more than " << kMaxDimTerms
+                                 << " terms";
     int64_t largest = 1;
     for (const Dim::Term &term : terms) {
       symbolic += term.atoms.size();
@@ -153,8 +162,9 @@ Value GraphBuilder::slice(Value input, int64_t axis, Dim start, Dim length, int6
   SmallVector<Attribute> starts(shape.size(), size(0).getAttribute());
   SmallVector<int64_t> steps(shape.size(), 1);
   starts[axis] = start.getAttribute(), steps[axis] = step, shape[axis] = length;
-  return createAs<SliceOp>(tensorType(input).withShape(shape), input,
-                           {attribute("starts", builder.getArrayAttr(starts)), attribute("steps", steps)});
+  return createAs<SliceOp>(
+      tensorType(input).withShape(shape), input,
+      {attribute("starts", builder.getArrayAttr(starts)), attribute("steps", steps)});
 }
 
 Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
@@ -162,7 +172,8 @@ Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
 }
 
 Value GraphBuilder::reduce(ReductionKind kind, Value input, ArrayRef<int64_t> axes) {
-  return create<ReduceOp>(input, {attribute("kind", ReductionKindAttr::get(getContext(), kind)), attribute("axes", axes)});
+  return create<ReduceOp>(input, {attribute("kind", ReductionKindAttr::get(getContext(), kind)),
+                                  attribute("axes", axes)});
 }
 
 Value GraphBuilder::constant(DenseElementsAttr value) {
@@ -172,8 +183,10 @@ Value GraphBuilder::constant(DenseElementsAttr value) {
 Value GraphBuilder::scalar(double value, Type elementType) {
   auto type = RankedTensorType::get({}, elementType);
   if (auto floatType = dyn_cast<FloatType>(elementType))
-    return constant(DenseElementsAttr::get(type, builder.getFloatAttr(floatType, value).getValue()));
-  llvm::APInt bits(elementType.getIntOrFloatBitWidth(), static_cast<int64_t>(value), /*isSigned=*/true,
+    return constant(
+        DenseElementsAttr::get(type, builder.getFloatAttr(floatType, value).getValue()));
+  llvm::APInt bits(elementType.getIntOrFloatBitWidth(), static_cast<int64_t>(value),
+                   /*isSigned=*/true,
                    /*implicitTrunc=*/true);
   return constant(DenseElementsAttr::get(type, bits));
 }
@@ -181,20 +194,24 @@ Value GraphBuilder::scalar(double value, Type elementType) {
 Value GraphBuilder::integers(ArrayRef<int64_t> values, Type elementType) {
   auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, elementType);
   unsigned width = elementType.getIntOrFloatBitWidth();
-  SmallVector<llvm::APInt> elements = llvm::map_to_vector(
-      values, [&](int64_t value) { return llvm::APInt(width, value, /*isSigned=*/true, /*implicitTrunc=*/true); });
+  SmallVector<llvm::APInt> elements = llvm::map_to_vector(values, [&](int64_t value) {
+    return llvm::APInt(width, value, /*isSigned=*/true, /*implicitTrunc=*/true);
+  });
   return constant(DenseElementsAttr::get(type, elements));
 }
 
 Value GraphBuilder::dims(ArrayRef<Dim> values, Type elementType) {
   if (llvm::all_of(values, [](Dim dim) { return dim.asConstant().has_value(); }))
-    return integers(llvm::map_to_vector(values, [](Dim dim) { return *dim.asConstant(); }), elementType);
+    return integers(llvm::map_to_vector(values, [](Dim dim) { return *dim.asConstant(); }),
+                    elementType);
   SmallVector<Attribute> attributes =
       llvm::map_to_vector(values, [](Dim dim) -> Attribute { return dim.getAttribute(); });
   auto type = TensorType::get({size(values.size())}, elementType);
   return createAs<DimsOp>(type, {}, attribute("dims", builder.getArrayAttr(attributes)));
 }
 
-Value GraphBuilder::dim(Dim value, Type elementType) { return reshape(dims(value, elementType), {}); }
+Value GraphBuilder::dim(Dim value, Type elementType) {
+  return reshape(dims(value, elementType), {});
+}
 
 } // namespace smelt::frontend

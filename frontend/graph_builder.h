@@ -1,8 +1,9 @@
 // Creates IR ops for the handlers: checked, never aborting.
 //
-// Null stands for "failed, and already reported": every function returns null where an operand is null, so that
-// handlers compose calls and look at the end result only. Sizes that meet in an elementwise op are made to agree in
-// ShapeFacts first; result types are inferred, checked against the limits below, and verified.
+// Null stands for "failed, and already reported": every function returns null where an operand is
+// null, so that handlers compose calls and look at the end result only. Sizes that meet in an
+// elementwise op are made to agree in ShapeFacts first; result types are inferred, checked against
+// the limits below, and verified.
 #pragma once
 
 #include "frontend/shape_facts.h"
@@ -11,8 +12,8 @@
 
 namespace smelt::frontend {
 
-/// A tensor may have at most this many elements and symbolic dimensions: beyond it, sizes could overflow or their
-/// products grow without bound.
+/// A tensor may have at most this many elements and symbolic dimensions: beyond it, sizes could
+/// overflow or their products grow without bound.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 constexpr size_t kMaxSymbolicDims = 12;
 constexpr size_t kMaxDimTerms = 32;
@@ -52,15 +53,18 @@ public:
 
   /// An op with one result, whose type is inferred.
   template <typename Op>
-  mlir::Value create(mlir::ValueRange operands, llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+  mlir::Value create(mlir::ValueRange operands,
+                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
     return build(Op::getOperationName(), {}, operands, attributes);
   }
   template <typename Op>
-  mlir::Value createAs(TensorType type, mlir::ValueRange operands, llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+  mlir::Value createAs(TensorType type, mlir::ValueRange operands,
+                       llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
     return build(Op::getOperationName(), type, operands, attributes);
   }
   /// An elementwise op whose result has the type of its operand.
-  template <typename Op> mlir::Value unary(mlir::Value input, llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+  template <typename Op>
+  mlir::Value unary(mlir::Value input, llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
     return input ? createAs<Op>(tensorType(input), input, attributes) : mlir::Value();
   }
 

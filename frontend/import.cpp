@@ -1,5 +1,5 @@
-// The order of an import: read, flatten and sort the graph, refuse what is unsupported, declare the inputs, import
-// node by node, drop what nothing reads (resolved shape arithmetic), verify.
+// The order of an import: read, flatten and sort the graph, refuse what is unsupported, declare the
+// inputs, import node by node, drop what nothing reads (resolved shape arithmetic), verify.
 #include "frontend/import.h"
 
 #include "frontend/graph.h"
@@ -7,8 +7,8 @@
 #include "frontend/model_file.h"
 #include "frontend/node_table.h"
 #include "frontend/tensor_reader.h"
-#include "llvm/Support/Path.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -31,7 +31,8 @@ LogicalResult checkSupported(Location location, const Graph &graph) {
     unsupported[op].push_back(&node);
   }
   for (const auto &[op, nodes] : unsupported) {
-    InFlightDiagnostic error = emitError(location) << "op " << op << " (opset " << nodes[0]->opset << ") is not supported: ";
+    InFlightDiagnostic error = emitError(location) << "op " << op << " (opset " << nodes[0]->opset
+                                                   << ") is not supported: ";
     constexpr size_t kShown = 3;
     for (size_t index = 0; index < std::min(nodes.size(), kShown); ++index)
       error << (index ? ", '" : "needed by '") << nodes[index]->name << "'";
@@ -45,16 +46,18 @@ LogicalResult checkOpsets(Location location, const Graph &graph) {
   for (const Node &node : graph.nodes)
     if (node.domain.empty() && (node.opset < kMinOpset || node.opset > kMaxOpset))
       return node.opset == 0
-                 ? emitError(location) << "imports no version of the ONNX opset, which node '" << node.name << "' needs"
-                 : emitError(location) << "needs ONNX opset " << node.opset << "; opsets " << kMinOpset << " to "
-                                       << kMaxOpset << " are supported";
+                 ? emitError(location) << "imports no version of the ONNX opset, which node '"
+                                       << node.name << "' needs"
+                 : emitError(location) << "needs ONNX opset " << node.opset << "; opsets "
+                                       << kMinOpset << " to " << kMaxOpset << " are supported";
   return success();
 }
 
 class Importer {
 public:
   Importer(Location location, StringRef directory, const ImportOptions &options)
-      : location(location), options(options), weights(std::make_unique<WeightStore>(directory.str())),
+      : location(location), options(options),
+        weights(std::make_unique<WeightStore>(directory.str())),
         tensors(directory.str(), *weights, options.drawMissingWeights) {
     if (options.drawMissingWeights)
       weights->drawMissing(options.seed);
@@ -62,9 +65,11 @@ public:
 
   FailureOr<ImportedModel> run(onnx_wire::Model &model) {
     FailureOr<Graph> graph = buildGraph(location, model);
-    if (failed(graph) || failed(checkOpsets(location, *graph)) || failed(checkSupported(location, *graph)))
+    if (failed(graph) || failed(checkOpsets(location, *graph)) ||
+        failed(checkSupported(location, *graph)))
       return failure();
-    FailureOr<std::vector<GraphInput>> inputs = readInputs(location, *graph->proto, options.inputShapes);
+    FailureOr<std::vector<GraphInput>> inputs =
+        readInputs(location, *graph->proto, options.inputShapes);
     if (failed(inputs))
       return failure();
     OwningOpRef<ModuleOp> module = ModuleOp::create(location);
@@ -77,8 +82,10 @@ public:
 private:
   func::FuncOp declareMain(ModuleOp module, ArrayRef<GraphInput> inputs) {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    SmallVector<Type> types = llvm::map_to_vector(inputs, [](const GraphInput &input) -> Type { return input.type; });
-    auto function = func::FuncOp::create(builder, location, "main", builder.getFunctionType(types, {}));
+    SmallVector<Type> types =
+        llvm::map_to_vector(inputs, [](const GraphInput &input) -> Type { return input.type; });
+    auto function =
+        func::FuncOp::create(builder, location, "main", builder.getFunctionType(types, {}));
     Block *entry = function.addEntryBlock();
     for (auto [index, input] : llvm::enumerate(inputs)) {
       function.setArgAttr(index, "smelt.name", builder.getStringAttr(input.name));
@@ -87,7 +94,8 @@ private:
     return function;
   }
 
-  LogicalResult importGraph(const Graph &graph, func::FuncOp function, ArrayRef<GraphInput> inputs) {
+  LogicalResult importGraph(const Graph &graph, func::FuncOp function,
+                            ArrayRef<GraphInput> inputs) {
     ShapeFacts facts(function);
     for (const GraphInput &input : inputs)
       for (Dim dim : input.type.getShape())
@@ -124,7 +132,8 @@ private:
     return values[name] = value;
   }
 
-  /// A failure has been reported. A node that reads the result of a failed node is skipped in silence.
+  /// A failure has been reported. A node that reads the result of a failed node is skipped in
+  /// silence.
   LogicalResult importNode(const Graph &graph, const Node &node, GraphBuilder &build) {
     for (const std::string &name : node.proto->input())
       if (!name.empty() && !lookUp(name, build))
@@ -143,7 +152,8 @@ private:
     const NodeRule *rule = findRule(node.domain, node.proto->op_type(), node.opset);
     for (size_t index = 0; index < rule->requiredInputs; ++index)
       if (!reader.input(index))
-        return reader.error() << "needs at least " << rule->requiredInputs << " inputs; input " << index << " is missing";
+        return reader.error() << "needs at least " << rule->requiredInputs << " inputs; input "
+                              << index << " is missing";
     if (failed(rule->handler(reader)) || reader.hasFailed())
       return failure();
     for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
@@ -154,7 +164,8 @@ private:
 
   void nameResults(const Graph &graph, func::FuncOp function, ArrayRef<Value> results) {
     Builder builder(function.getContext());
-    function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(), ValueRange(results).getTypes()));
+    function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(),
+                                                     ValueRange(results).getTypes()));
     for (auto [index, output] : llvm::enumerate(graph.proto->output()))
       function.setResultAttr(index, "smelt.name", builder.getStringAttr(output.name()));
   }
@@ -174,7 +185,8 @@ private:
   size_t failures = 0;
 };
 
-FailureOr<ImportedModel> importParsed(Location location, FailureOr<std::unique_ptr<onnx_wire::Model>> model,
+FailureOr<ImportedModel> importParsed(Location location,
+                                      FailureOr<std::unique_ptr<onnx_wire::Model>> model,
                                       StringRef directory, const ImportOptions &options) {
   if (failed(model))
     return failure();
@@ -185,15 +197,17 @@ void loadDialects(MLIRContext &context) { context.loadDialect<SmeltDialect, func
 
 } // namespace
 
-FailureOr<ImportedModel> importModel(MLIRContext &context, StringRef path, const ImportOptions &options) {
+FailureOr<ImportedModel> importModel(MLIRContext &context, StringRef path,
+                                     const ImportOptions &options) {
   loadDialects(context);
   Location location = NameLoc::get(StringAttr::get(&context, path));
   StringRef directory = llvm::sys::path::parent_path(path);
-  return importParsed(location, readModelFile(location, path), directory.empty() ? "." : directory, options);
+  return importParsed(location, readModelFile(location, path), directory.empty() ? "." : directory,
+                      options);
 }
 
-FailureOr<ImportedModel> importModel(MLIRContext &context, ArrayRef<char> bytes, StringRef directory,
-                                     const ImportOptions &options) {
+FailureOr<ImportedModel> importModel(MLIRContext &context, ArrayRef<char> bytes,
+                                     StringRef directory, const ImportOptions &options) {
   loadDialects(context);
   Location location = NameLoc::get(StringAttr::get(&context, "model"));
   return importParsed(location, parseModel(location, bytes), directory, options);

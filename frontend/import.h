@@ -15,7 +15,8 @@ namespace smelt {
 struct ImportOptions {
   /// Shapes to compile for, by input name; -1 keeps a dimension as the model declares it.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputShapes;
-  /// For structure-only models: weights whose external file is missing are drawn at random, by `seed` and name.
+  /// For structure-only models: weights whose external file is missing are drawn at random, by
+  /// `seed` and name.
   bool drawMissingWeights = false;
   uint64_t seed = 0;
 };
@@ -25,11 +26,13 @@ struct ImportedModel {
   std::unique_ptr<WeightStore> weights;
 };
 
-/// Imports the ONNX file at `path`: opsets 7 to 26, normalised to one set of ops; local functions inlined; names, types
-/// and data checked; shapes symbolic and shape arithmetic resolved. Initializers are constants, also those that
-/// the model lists as inputs (where a caller could override them). Every problem is reported through the
-/// context's diagnostic handler, located at the node that has it; all unsupported nodes at once.
-mlir::FailureOr<ImportedModel> importModel(mlir::MLIRContext &context, llvm::StringRef path, const ImportOptions &options);
+/// Imports the ONNX file at `path`: opsets 7 to 26, normalised to one set of ops; local functions
+/// inlined; names, types and data checked; shapes symbolic and shape arithmetic resolved.
+/// Initializers are constants, also those that the model lists as inputs (where a caller could
+/// override them). Every problem is reported through the context's diagnostic handler, located at
+/// the node that has it; all unsupported nodes at once.
+mlir::FailureOr<ImportedModel> importModel(mlir::MLIRContext &context, llvm::StringRef path,
+                                           const ImportOptions &options);
 
 /// The same for a model in memory; external files are looked for in `directory`.
 mlir::FailureOr<ImportedModel> importModel(mlir::MLIRContext &context, llvm::ArrayRef<char> bytes,

@@ -1,8 +1,8 @@
 #include "frontend/model_file.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "mlir/IR/Diagnostics.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
@@ -12,7 +12,8 @@ namespace smelt::frontend {
 
 namespace {
 
-/// Messages nest about three deep per subgraph: this allows 33 nested subgraphs, and bounds the parser's stack.
+/// Messages nest about three deep per subgraph: this allows 33 nested subgraphs, and bounds the
+/// parser's stack.
 constexpr int kMaxNesting = 100;
 
 LogicalResult checkFile(Location location, StringRef path) {
@@ -22,8 +23,9 @@ LogicalResult checkFile(Location location, StringRef path) {
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return emitError(location) << "'" << path << "' is not a file";
   if (status.getSize() > kMaxModelBytes)
-    return emitError(location) << "'" << path << "' has " << status.getSize() << " bytes; an ONNX file holds at most "
-                               << kMaxModelBytes << ", larger models keep their weights in external files";
+    return emitError(location) << "'" << path << "' has " << status.getSize()
+                               << " bytes; an ONNX file holds at most " << kMaxModelBytes
+                               << ", larger models keep their weights in external files";
   return success();
 }
 
@@ -33,13 +35,15 @@ FailureOr<std::unique_ptr<onnx_wire::Model>> parseModel(Location location, Array
   if (bytes.empty())
     return emitError(location) << "the file is empty, not an ONNX model";
   if (bytes.size() > kMaxModelBytes)
-    return emitError(location) << "the model has " << bytes.size() << " bytes, at most " << kMaxModelBytes << " can be read";
+    return emitError(location) << "the model has " << bytes.size() << " bytes, at most "
+                               << kMaxModelBytes << " can be read";
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxNesting);
   auto model = std::make_unique<onnx_wire::Model>();
   if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return emitError(location) << "not an ONNX model, or a truncated one: its protobuf cannot be parsed";
+    return emitError(location)
+           << "not an ONNX model, or a truncated one: its protobuf cannot be parsed";
   if (!model->has_graph())
     return emitError(location) << "not an ONNX model: it holds no graph";
   return model;
@@ -48,7 +52,8 @@ FailureOr<std::unique_ptr<onnx_wire::Model>> parseModel(Location location, Array
 FailureOr<std::unique_ptr<onnx_wire::Model>> readModelFile(Location location, StringRef path) {
   if (failed(checkFile(location, path)))
     return failure();
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto buffer =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return emitError(location) << "cannot read '" << path << "': " << buffer.getError().message();
   return parseModel(location, (*buffer)->getBuffer());

@@ -8,9 +8,10 @@ using namespace mlir;
 
 namespace smelt::frontend {
 
-NodeReader::NodeReader(const Graph &graph, const Node &node, const ValueMap &values, TensorReader &tensors,
-                       GraphBuilder &build)
-    : build(build), graph(graph), node(node), values(values), tensors(tensors), produced(node.proto->output_size()) {}
+NodeReader::NodeReader(const Graph &graph, const Node &node, const ValueMap &values,
+                       TensorReader &tensors, GraphBuilder &build)
+    : build(build), graph(graph), node(node), values(values), tensors(tensors),
+      produced(node.proto->output_size()) {}
 
 InFlightDiagnostic NodeReader::error() {
   failed = true;
@@ -24,13 +25,14 @@ Value NodeReader::input(size_t index) const {
 }
 
 SmallVector<Value> NodeReader::inputs() const {
-  return llvm::map_to_vector(llvm::seq<size_t>(0, inputCount()), [&](size_t index) { return input(index); });
+  return llvm::map_to_vector(llvm::seq<size_t>(0, inputCount()),
+                             [&](size_t index) { return input(index); });
 }
 
 std::string NodeReader::describe(size_t index) const {
   TensorType type = tensorType(input(index));
-  return "'" + node.proto->input(static_cast<int>(index)) + "' (" + typeName(type.getElementType()) + " " +
-         toString(type.getShape()) + ")";
+  return "'" + node.proto->input(static_cast<int>(index)) + "' (" +
+         typeName(type.getElementType()) + " " + toString(type.getShape()) + ")";
 }
 
 //===----------------------------------------------------------------------===//
@@ -47,10 +49,11 @@ const onnx_wire::Attribute *NodeReader::find(StringRef name) const {
 const onnx_wire::Attribute *NodeReader::find(StringRef name, onnx_wire::Attribute::Kind kind) {
   const onnx_wire::Attribute *attribute = find(name);
   // IR versions before 2 left the kind undefined.
-  if (!attribute || attribute->type() == kind || attribute->type() == onnx_wire::Attribute::UNDEFINED)
+  if (!attribute || attribute->type() == kind ||
+      attribute->type() == onnx_wire::Attribute::UNDEFINED)
     return attribute;
-  error() << "its attribute '" << name << "' is of the wrong kind, " << static_cast<int>(attribute->type())
-          << " instead of " << static_cast<int>(kind);
+  error() << "its attribute '" << name << "' is of the wrong kind, "
+          << static_cast<int>(attribute->type()) << " instead of " << static_cast<int>(kind);
   return nullptr;
 }
 
@@ -108,7 +111,8 @@ FailureOr<SmallVector<Dim>> NodeReader::dims(size_t index, StringRef what) {
   auto known = knownDims(input(index));
   if (known)
     return *known;
-  return error() << what << ", " << describe(index) << ", depends on the data of an input, not only on sizes; only "
+  return error() << what << ", " << describe(index)
+                 << ", depends on the data of an input, not only on sizes; only "
                  << "what follows from the sizes of the inputs is supported";
 }
 
@@ -156,7 +160,8 @@ FailureOr<std::optional<SmallVector<int64_t>>> NodeReader::axes(size_t index) {
 // Types and results
 //===----------------------------------------------------------------------===//
 
-/// Walks from `value` back to where tensors of `elementType` first appear: "the float first appears as ...".
+/// Walks from `value` back to where tensors of `elementType` first appear: "the float first appears
+/// as ...".
 std::string NodeReader::originOf(StringRef value, Type elementType) const {
   std::string type = typeName(elementType);
   while (true) {
@@ -180,23 +185,28 @@ std::string NodeReader::originOf(StringRef value, Type elementType) const {
     }
     std::string from;
     if (other)
-      from = ", which makes it from '" + *other + "' (" + typeName(tensorType(values.lookup(*other)).getElementType()) + ")";
-    return "the " + type + " first appears as '" + value.str() + "', the result of node '" + maker.name + "' (" +
-           maker.proto->op_type() + ")" + from;
+      from = ", which makes it from '" + *other + "' (" +
+             typeName(tensorType(values.lookup(*other)).getElementType()) + ")";
+    return "the " + type + " first appears as '" + value.str() + "', the result of node '" +
+           maker.name + "' (" + maker.proto->op_type() + ")" + from;
   }
 }
 
 LogicalResult NodeReader::requireSameType(ArrayRef<size_t> indices) {
-  auto given = llvm::to_vector(llvm::make_filter_range(indices, [&](size_t index) { return input(index) != nullptr; }));
+  auto given = llvm::to_vector(
+      llvm::make_filter_range(indices, [&](size_t index) { return input(index) != nullptr; }));
   for (size_t index : llvm::drop_begin(given)) {
-    Type first = tensorType(input(given[0])).getElementType(), second = tensorType(input(index)).getElementType();
+    Type first = tensorType(input(given[0])).getElementType(),
+         second = tensorType(input(index)).getElementType();
     if (first == second)
       continue;
     // The wider one is the intruder in half-precision exports.
     bool firstIsWider = first.getIntOrFloatBitWidth() > second.getIntOrFloatBitWidth();
     size_t odd = firstIsWider ? given[0] : index;
-    return error() << "its inputs must have one type, but " << describe(given[0]) << " and " << describe(index)
-                   << " differ; " << originOf(node.proto->input(static_cast<int>(odd)), firstIsWider ? first : second);
+    return error() << "its inputs must have one type, but " << describe(given[0]) << " and "
+                   << describe(index) << " differ; "
+                   << originOf(node.proto->input(static_cast<int>(odd)),
+                               firstIsWider ? first : second);
   }
   return success();
 }
@@ -205,7 +215,8 @@ LogicalResult NodeReader::requireSameType() {
   return requireSameType(llvm::to_vector(llvm::seq<size_t>(0, inputCount())));
 }
 
-/// Integers that are sizes or constants are computed here once, so that chains of shape arithmetic never grow.
+/// Integers that are sizes or constants are computed here once, so that chains of shape arithmetic
+/// never grow.
 Value NodeReader::simplifyKnown(Value value) {
   TensorType type = tensorType(value);
   Operation *op = value.getDefiningOp();

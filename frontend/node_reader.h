@@ -1,5 +1,6 @@
-// What a handler sees of one ONNX node: its inputs, its attributes with defaults, and where results go.
-// Every miss is reported at the node: a handler never checks for absent or mistyped attributes itself.
+// What a handler sees of one ONNX node: its inputs, its attributes with defaults, and where results
+// go. Every miss is reported at the node: a handler never checks for absent or mistyped attributes
+// itself.
 #pragma once
 
 #include "frontend/graph.h"
@@ -13,7 +14,8 @@ using ValueMap = llvm::StringMap<mlir::Value>;
 
 class NodeReader {
 public:
-  NodeReader(const Graph &graph, const Node &node, const ValueMap &values, TensorReader &tensors, GraphBuilder &build);
+  NodeReader(const Graph &graph, const Node &node, const ValueMap &values, TensorReader &tensors,
+             GraphBuilder &build);
 
   GraphBuilder &build;
 
@@ -42,21 +44,26 @@ public:
   /// The tensor attribute as a value; null where there is none.
   mlir::Value tensor(llvm::StringRef name);
 
-  /// The elements of an integer input as sizes. `what` names them where they depend on data: "the target shape".
+  /// The elements of an integer input as sizes. `what` names them where they depend on data: "the
+  /// target shape".
   mlir::FailureOr<llvm::SmallVector<Dim>> dims(size_t index, llvm::StringRef what);
   mlir::FailureOr<llvm::SmallVector<int64_t>> constants(size_t index, llvm::StringRef what);
   /// `axis`, counted from the end where negative, as an axis of a tensor of `rank` dimensions.
   mlir::FailureOr<int64_t> normalAxis(int64_t axis, int64_t rank);
   /// The same for a list without duplicates; sorted.
-  mlir::FailureOr<llvm::SmallVector<int64_t>> normalAxes(llvm::ArrayRef<int64_t> axes, int64_t rank);
-  /// The list that opsets gave as attribute `axes` at first and as input `index` later; none where it is absent.
+  mlir::FailureOr<llvm::SmallVector<int64_t>> normalAxes(llvm::ArrayRef<int64_t> axes,
+                                                         int64_t rank);
+  /// The list that opsets gave as attribute `axes` at first and as input `index` later; none where
+  /// it is absent.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> axes(size_t index);
 
-  /// Reports, with the origin of the odd one out, and fails where two of the inputs differ in element type.
+  /// Reports, with the origin of the odd one out, and fails where two of the inputs differ in
+  /// element type.
   mlir::LogicalResult requireSameType(llvm::ArrayRef<size_t> indices);
   mlir::LogicalResult requireSameType();
 
-  /// Records a result; fails for null. Sizes and other known integers become constants and smelt.dims.
+  /// Records a result; fails for null. Sizes and other known integers become constants and
+  /// smelt.dims.
   mlir::LogicalResult output(mlir::Value value, size_t index = 0);
   const llvm::SmallVector<mlir::Value> &results() const { return produced; }
 

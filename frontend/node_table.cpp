@@ -13,8 +13,8 @@ using RuleMap = llvm::StringMap<SmallVector<const NodeRule *, 2>>;
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
-       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(), indexingRules(),
-        logicRules(), normRules(), reductionRules(), shapeRules(), sliceRules()})
+       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
+        indexingRules(), logicRules(), normRules(), reductionRules(), shapeRules(), sliceRules()})
     for (const NodeRule &rule : family)
       rules[rule.op].push_back(&rule);
   return rules;

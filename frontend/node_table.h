@@ -9,12 +9,13 @@ namespace smelt::frontend {
 constexpr int64_t kMinOpset = 7;
 constexpr int64_t kMaxOpset = 26;
 
-/// Creates the IR of one node and hands its results to NodeReader::output. A failure has been reported.
+/// Creates the IR of one node and hands its results to NodeReader::output. A failure has been
+/// reported.
 using NodeHandler = mlir::LogicalResult (*)(NodeReader &);
 
 struct NodeRule {
   llvm::StringLiteral op;
-  int64_t since;        // the first opset that this row holds for
+  int64_t since;         // the first opset that this row holds for
   size_t requiredInputs; // so many leading inputs must be given
   NodeHandler handler;
 };

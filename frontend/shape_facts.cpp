@@ -27,11 +27,14 @@ Dim ShapeFacts::canonical(Dim dim) const {
 }
 
 TensorType ShapeFacts::canonical(TensorType type) const {
-  SmallVector<Dim> shape = llvm::map_to_vector(type.getShape(), [&](Dim dim) { return canonical(dim); });
+  SmallVector<Dim> shape =
+      llvm::map_to_vector(type.getShape(), [&](Dim dim) { return canonical(dim); });
   return type.withShape(shape);
 }
 
-size_t ShapeFacts::order(StringRef symbol) const { return llvm::find(symbols, symbol) - symbols.begin(); }
+size_t ShapeFacts::order(StringRef symbol) const {
+  return llvm::find(symbols, symbol) - symbols.begin();
+}
 
 LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, StringRef why) {
   left = canonical(left), right = canonical(right);
@@ -39,15 +42,18 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
     return success();
   auto difference = (left - right).asConstant();
   if (difference)
-    return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": " << why;
+    return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
+                               << why;
   auto a = left.asSymbol(), b = right.asSymbol();
   if (a && b)
     return order(*a) < order(*b) ? replace(*b, left) : replace(*a, right), success();
-  // A symbol may stand for a constant, never for an expression: an input's size must bind each symbol.
+  // A symbol may stand for a constant, never for an expression: an input's size must bind each
+  // symbol.
   if ((a && right.asConstant()) || (b && left.asConstant())) {
     Dim value = a ? right : left;
     if (*value.asConstant() < 1)
-      return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": " << why;
+      return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
+                                 << why;
     return replace(a ? *a : *b, value), success();
   }
   addGuard(left, "equal", right, why);
@@ -59,12 +65,14 @@ LogicalResult ShapeFacts::requireAtMost(Location location, Dim left, Dim right, 
   if (left.isKnownLessEqual(right))
     return success();
   if ((right - left).asConstant() || (left - right - 1).isKnownNonNegative())
-    return emitError(location) << "needs " << left.toString() << " <= " << right.toString() << ": " << why;
+    return emitError(location) << "needs " << left.toString() << " <= " << right.toString() << ": "
+                               << why;
   addGuard(left, "less_equal", right, why);
   return success();
 }
 
-LogicalResult ShapeFacts::requireBroadcast(Location location, ArrayRef<Dim> left, ArrayRef<Dim> right) {
+LogicalResult ShapeFacts::requireBroadcast(Location location, ArrayRef<Dim> left,
+                                           ArrayRef<Dim> right) {
   size_t common = std::min(left.size(), right.size());
   for (auto [a, b] : llvm::zip(left.take_back(common), right.take_back(common))) {
     Dim first = canonical(a), second = canonical(b);
@@ -92,7 +100,8 @@ void ShapeFacts::replace(StringRef symbol, Dim by) {
     Attribute replaced = mentions(dim, name) ? dim.replace(lookup).getAttribute() : attribute;
     return std::make_pair(replaced, WalkResult::skip());
   });
-  replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+  replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
 }
 
 void ShapeFacts::addGuard(Dim left, StringRef relation, Dim right, StringRef message) {

@@ -1,8 +1,9 @@
 // What the importer assumes about symbolic sizes.
 //
-// ONNX lets two differently named sizes meet: in a sum, a contraction, a reshape. Where they must be equal, and one is
-// a plain symbol, the symbol is replaced throughout the module by the other side, the inputs' types included: then
-// binding an input already checks it. What cannot be said so becomes a guard on the module, checked for each shape.
+// ONNX lets two differently named sizes meet: in a sum, a contraction, a reshape. Where they must
+// be equal, and one is a plain symbol, the symbol is replaced throughout the module by the other
+// side, the inputs' types included: then binding an input already checks it. What cannot be said so
+// becomes a guard on the module, checked for each shape.
 #pragma once
 
 #include "ir/dialect.h"
@@ -13,18 +14,24 @@ namespace smelt::frontend {
 
 class ShapeFacts {
 public:
-  explicit ShapeFacts(mlir::func::FuncOp function) : context(function.getContext()), function(function) {}
+  explicit ShapeFacts(mlir::func::FuncOp function)
+      : context(function.getContext()), function(function) {}
 
   /// Declares an input's symbol. Of two equal symbols, the one that was declared first stays.
   void declare(llvm::StringRef symbol) { symbols.push_back(symbol.str()); }
 
   /// `left` and `right` are sizes that must be equal; `why` completes "needs <left> = <right>: ".
-  /// Reports and fails where they cannot be. Replaces symbols in the whole function: read types again afterwards.
-  mlir::LogicalResult requireEqual(mlir::Location location, Dim left, Dim right, llvm::StringRef why);
+  /// Reports and fails where they cannot be. Replaces symbols in the whole function: read types
+  /// again afterwards.
+  mlir::LogicalResult requireEqual(mlir::Location location, Dim left, Dim right,
+                                   llvm::StringRef why);
   /// The same for left <= right.
-  mlir::LogicalResult requireAtMost(mlir::Location location, Dim left, Dim right, llvm::StringRef why);
-  /// Sizes that meet by broadcasting: equal, or one of them the constant 1. Contradictions are left to inference.
-  mlir::LogicalResult requireBroadcast(mlir::Location location, llvm::ArrayRef<Dim> left, llvm::ArrayRef<Dim> right);
+  mlir::LogicalResult requireAtMost(mlir::Location location, Dim left, Dim right,
+                                    llvm::StringRef why);
+  /// Sizes that meet by broadcasting: equal, or one of them the constant 1. Contradictions are left
+  /// to inference.
+  mlir::LogicalResult requireBroadcast(mlir::Location location, llvm::ArrayRef<Dim> left,
+                                       llvm::ArrayRef<Dim> right);
 
   mlir::MLIRContext *getContext() const { return context; }
 

@@ -60,26 +60,51 @@ DenseElementsAttr makeElements(TensorType type, ArrayRef<char> bytes) {
 }
 
 std::string hashText(ArrayRef<char> bytes) {
-  auto hash = llvm::xxh3_128bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
-  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) + llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+  auto hash =
+      llvm::xxh3_128bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) +
+         llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
 }
 
 uint64_t byteCount(TensorType type) {
-  return static_cast<uint64_t>(*type.getNumElements().asConstant()) * elementBytes(type.getElementType());
+  return static_cast<uint64_t>(*type.getNumElements().asConstant()) *
+         elementBytes(type.getElementType());
 }
 
-/// The constant for small and uniform tensors, null for the others.
+template <typename Integer> bool isIota(ArrayRef<char> bytes) {
+  for (size_t index = 0; index < bytes.size() / sizeof(Integer); ++index) {
+    Integer value;
+    std::memcpy(&value, bytes.data() + index * sizeof(Integer), sizeof(Integer));
+    if (value != static_cast<Integer>(index))
+      return false;
+  }
+  return true;
+}
+
+/// Whether the elements are 0, 1, 2, ..., as in the position tables that exporters store.
+bool isIota(TensorType type, ArrayRef<char> bytes) {
+  Type element = type.getElementType();
+  return element.isInteger(64) ? isIota<int64_t>(bytes)
+                               : element.isInteger(32) && isIota<int32_t>(bytes);
+}
+
+/// What needs no weight: small and uniform tensors, counting ones. Null for the others.
 Value makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
   unsigned width = elementBytes(type.getElementType());
   if (allEqual(bytes, width))
     return build.constant(makeElements(type, bytes.take_front(width)));
-  if (bytes.size() > kMaxConstantBytes)
+  if (bytes.size() <= kMaxConstantBytes)
+    return build.constant(makeElements(type, bytes));
+  if (!isIota(type, bytes))
     return {};
-  return build.constant(makeElements(type, bytes));
+  return build.reshape(
+      build.createAs<IotaOp>(TensorType::get(type.getNumElements(), type.getElementType()), {}),
+      type.getShape());
 }
 
 /// Reads `offset` and `length`; a missing length means the tensor's own size.
-FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &tensor, uint64_t bytes) {
+FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &tensor,
+                                    uint64_t bytes) {
   ExternalRange range;
   range.length = bytes;
   for (const onnx_wire::StringEntry &entry : tensor.external_data()) {
@@ -89,10 +114,12 @@ FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &
     if (!isOffset && entry.key() != "length")
       continue;
     if (StringRef(entry.value()).getAsInteger(10, isOffset ? range.offset : range.length))
-      return emitError(location) << "has the external " << entry.key() << " '" << entry.value() << "', which is no number";
+      return emitError(location) << "has the external " << entry.key() << " '" << entry.value()
+                                 << "', which is no number";
   }
   if (range.length != bytes)
-    return emitError(location) << "needs " << bytes << " bytes, but its external data has " << range.length;
+    return emitError(location) << "needs " << bytes << " bytes, but its external data has "
+                               << range.length;
   return range;
 }
 
@@ -101,9 +128,11 @@ FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &
 FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &tensor) {
   Type element = elementType(location.getContext(), tensor.data_type());
   if (!element)
-    return emitError(location) << "tensors of type " << dataTypeName(tensor.data_type()) << " are not supported";
+    return emitError(location) << "tensors of type " << dataTypeName(tensor.data_type())
+                               << " are not supported";
   if (tensor.dims_size() > kMaxRank)
-    return emitError(location) << "has " << tensor.dims_size() << " dimensions, at most " << kMaxRank << " are supported";
+    return emitError(location) << "has " << tensor.dims_size() << " dimensions, at most "
+                               << kMaxRank << " are supported";
   SmallVector<Dim> shape;
   int64_t bytes = elementBytes(element);
   for (int64_t size : tensor.dims()) {
@@ -123,10 +152,12 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
     return {};
   if (tensor.data_location() == onnx_wire::Tensor::EXTERNAL)
     return readExternal(build, name, tensor, *type);
-  std::string bytes = tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
+  std::string bytes =
+      tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
   if (bytes.size() != byteCount(*type)) {
-    emitError(build.getLocation()) << "tensor " << toString(type->getShape()) << " of " << dataTypeName(tensor.data_type())
-                                   << " needs " << byteCount(*type) << " bytes, but its data has " << bytes.size();
+    emitError(build.getLocation())
+        << "tensor " << toString(type->getShape()) << " of " << dataTypeName(tensor.data_type())
+        << " needs " << byteCount(*type) << " bytes, but its data has " << bytes.size();
     return {};
   }
   if (Value constant = makeConstant(build, *type, bytes))
@@ -138,7 +169,8 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
   return weight;
 }
 
-Value TensorReader::readExternal(GraphBuilder &build, StringRef name, const onnx_wire::Tensor &tensor, TensorType type) {
+Value TensorReader::readExternal(GraphBuilder &build, StringRef name,
+                                 const onnx_wire::Tensor &tensor, TensorType type) {
   Location location = build.getLocation();
   FailureOr<ExternalRange> range = parseRange(location, tensor, byteCount(type));
   if (failed(range))
@@ -149,7 +181,8 @@ Value TensorReader::readExternal(GraphBuilder &build, StringRef name, const onnx
   if (!*file && drawMissing)
     return makeWeight(build, name, *range, std::nullopt, type);
   if (!*file) {
-    emitError(location) << "its external file '" << range->file << "' is missing from the model's folder";
+    emitError(location) << "its external file '" << range->file
+                        << "' is missing from the model's folder";
     return {};
   }
   if (failed(checkRange(location, *range, (*file)->getBufferSize())))
@@ -164,8 +197,11 @@ Value TensorReader::readExternal(GraphBuilder &build, StringRef name, const onnx
 Value TensorReader::makeWeight(GraphBuilder &build, StringRef name, const ExternalRange &source,
                                std::optional<ArrayRef<char>> bytes, TensorType type) {
   MLIRContext *context = build.getContext();
-  auto where = SourceAttr::get(context, source.file, source.offset, source.length, bytes ? hashText(*bytes) : "");
-  return build.createAs<WeightOp>(type, {}, {build.attribute("name", StringAttr::get(context, name)), build.attribute("source", where)});
+  auto where = SourceAttr::get(context, source.file, source.offset, source.length,
+                               bytes ? hashText(*bytes) : "");
+  return build.createAs<WeightOp>(
+      type, {},
+      {build.attribute("name", StringAttr::get(context, name)), build.attribute("source", where)});
 }
 
 } // namespace smelt::frontend

@@ -8,22 +8,26 @@
 
 namespace smelt::frontend {
 
-/// Tensors of at most this many bytes become smelt.constant, so do larger ones whose elements are all equal.
+/// Tensors of at most this many bytes become smelt.constant; so do larger ones whose elements are
+/// all equal, and integers that count from 0 become smelt.iota.
 constexpr uint64_t kMaxConstantBytes = 512;
 
 class TensorReader {
 public:
-  /// `directory`: the model's folder. `drawMissing`: a tensor whose external file is missing is no error.
+  /// `directory`: the model's folder. `drawMissing`: a tensor whose external file is missing is no
+  /// error.
   TensorReader(std::string directory, WeightStore &weights, bool drawMissing)
       : files(std::move(directory)), weights(weights), drawMissing(drawMissing) {}
 
-  /// The value of `tensor`, named `name` in the IR: a constant or a weight. The bytes of a large tensor are mapped,
-  /// or moved out of the message (so that it can be read once), into the WeightStore. Null, after a report that names the tensor, where its type
-  /// is unsupported or its data does not fit its shape.
+  /// The value of `tensor`, named `name` in the IR: a constant, an iota or a weight. The bytes of a
+  /// large tensor are mapped, or moved out of the message (so that it can be read once), into the
+  /// WeightStore. Null, after a report that names the tensor, where its type is unsupported or its
+  /// data does not fit its shape.
   mlir::Value read(GraphBuilder &build, llvm::StringRef name, onnx_wire::Tensor &tensor);
 
 private:
-  mlir::Value readExternal(GraphBuilder &build, llvm::StringRef name, const onnx_wire::Tensor &tensor, TensorType type);
+  mlir::Value readExternal(GraphBuilder &build, llvm::StringRef name,
+                           const onnx_wire::Tensor &tensor, TensorType type);
   mlir::Value makeWeight(GraphBuilder &build, llvm::StringRef name, const ExternalRange &source,
                          std::optional<llvm::ArrayRef<char>> bytes, TensorType type);
 
@@ -32,7 +36,8 @@ private:
   bool drawMissing;
 };
 
-/// The IR type of an ONNX tensor; reports and fails for unsupported element types, negative or overflowing sizes.
+/// The IR type of an ONNX tensor; reports and fails for unsupported element types, negative or
+/// overflowing sizes.
 mlir::FailureOr<TensorType> tensorTypeOf(mlir::Location location, const onnx_wire::Tensor &tensor);
 
 } // namespace smelt::frontend

@@ -28,7 +28,8 @@ LogicalResult importSwish(NodeReader &node) {
   Value input = node.input(0);
   if (alpha == 1)
     return node.output(build.unary<SiluOp>(input));
-  Value scaled = build.create<MulOp>({input, build.scalar(alpha, tensorType(input).getElementType())});
+  Value scaled =
+      build.create<MulOp>({input, build.scalar(alpha, tensorType(input).getElementType())});
   return node.output(build.create<MulOp>({input, build.unary<SigmoidOp>(scaled)}));
 }
 
@@ -46,7 +47,8 @@ Value logSoftmax(GraphBuilder &build, Value input, int64_t axis) {
 using SoftmaxFunction = Value (*)(GraphBuilder &, Value, int64_t);
 
 template <SoftmaxFunction function> LogicalResult importSoftmax(NodeReader &node) {
-  FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
+  FailureOr<int64_t> axis =
+      node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
   if (failed(axis))
     return failure();
   return node.output(function(node.build, node.input(0), *axis));
@@ -67,7 +69,8 @@ template <SoftmaxFunction function> LogicalResult importFlatSoftmax(NodeReader &
     last = last * dim;
   flat.truncate(*axis);
   flat.push_back(last);
-  return node.output(build.reshape(function(build, build.reshape(node.input(0), flat), *axis), type.getShape()));
+  return node.output(
+      build.reshape(function(build, build.reshape(node.input(0), flat), *axis), type.getShape()));
 }
 
 } // namespace

@@ -10,7 +10,9 @@ namespace smelt::frontend {
 
 namespace {
 
-template <typename Op> LogicalResult importUnary(NodeReader &node) { return node.output(node.build.unary<Op>(node.input(0))); }
+template <typename Op> LogicalResult importUnary(NodeReader &node) {
+  return node.output(node.build.unary<Op>(node.input(0)));
+}
 
 template <typename Op> LogicalResult importBinary(NodeReader &node) {
   if (failed(node.requireSameType()))
@@ -18,9 +20,16 @@ template <typename Op> LogicalResult importBinary(NodeReader &node) {
   return node.output(node.build.create<Op>({node.input(0), node.input(1)}));
 }
 
-/// The exponent may have another type than the base.
+/// The exponent may have another type than the base, whose type is the result's. An integer base
+/// with a float exponent is computed in floats.
 LogicalResult importPow(NodeReader &node) {
-  return node.output(node.build.create<PowOp>({node.input(0), node.input(1)}));
+  GraphBuilder &build = node.build;
+  Type base = tensorType(node.input(0)).getElementType(),
+       exponent = tensorType(node.input(1)).getElementType();
+  if (!base.isInteger() || exponent.isInteger())
+    return node.output(build.create<PowOp>({node.input(0), node.input(1)}));
+  Value power = build.create<PowOp>({build.cast(node.input(0), exponent), node.input(1)});
+  return node.output(build.cast(power, base));
 }
 
 LogicalResult importMod(NodeReader &node) {
@@ -44,7 +53,9 @@ template <typename Op> Value combine(NodeReader &node) {
   return result;
 }
 
-template <typename Op> LogicalResult importVariadic(NodeReader &node) { return node.output(combine<Op>(node)); }
+template <typename Op> LogicalResult importVariadic(NodeReader &node) {
+  return node.output(combine<Op>(node));
+}
 
 LogicalResult importMean(NodeReader &node) {
   Value sum = combine<AddOp>(node);
@@ -58,7 +69,8 @@ LogicalResult importCast(NodeReader &node) {
   int64_t to = node.integer("to", 0);
   Type target = elementType(node.build.getContext(), static_cast<int32_t>(to));
   if (!target || to != static_cast<int32_t>(to))
-    return node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to)) << " is not supported";
+    return node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to))
+                        << " is not supported";
   return node.output(node.build.cast(node.input(0), target));
 }
 

@@ -1,5 +1,6 @@
-// Attention (opset 23 and later): 3-D and 4-D layouts, grouped heads, caches and masks become smelt.attention, whose
-// queries, keys and values are [batch, heads, length, size] and whose masks are an additive bias.
+// Attention (opset 23 and later): 3-D and 4-D layouts, grouped heads, caches and masks become
+// smelt.attention, whose queries, keys and values are [batch, heads, length, size] and whose masks
+// are an additive bias.
 #include "frontend/node_table.h"
 
 #include <cmath>
@@ -39,15 +40,19 @@ Value splitHeads(NodeReader &node, Input index, StringRef attribute) {
   int64_t heads = node.integer(attribute, 0);
   auto size = heads > 0 ? shape[2].exactDiv(build.size(heads)) : std::nullopt;
   if (!size)
-    return node.error() << "cannot split " << node.describe(index) << " into " << heads << " heads (attribute '"
-                        << attribute << "')",
+    return node.error() << "cannot split " << node.describe(index) << " into " << heads
+                        << " heads (attribute '" << attribute << "')",
            Value();
-  return build.transpose(build.reshape(node.input(index), {shape[0], shape[1], build.size(heads), *size}), {0, 2, 1, 3});
+  return build.transpose(
+      build.reshape(node.input(index), {shape[0], shape[1], build.size(heads), *size}),
+      {0, 2, 1, 3});
 }
 
-LogicalResult requireEqualAxes(NodeReader &node, Value a, unsigned axisA, Value b, unsigned axisB, StringRef why) {
+LogicalResult requireEqualAxes(NodeReader &node, Value a, unsigned axisA, Value b, unsigned axisB,
+                               StringRef why) {
   GraphBuilder &build = node.build;
-  return build.getFacts().requireEqual(build.getLocation(), tensorType(a).getDim(axisA), tensorType(b).getDim(axisB), why);
+  return build.getFacts().requireEqual(build.getLocation(), tensorType(a).getDim(axisA),
+                                       tensorType(b).getDim(axisB), why);
 }
 
 /// The cache comes before the new keys; the result is also the new cache.
@@ -57,7 +62,8 @@ Value withPast(NodeReader &node, Input past, Value fresh, size_t output) {
     if (tensorType(cached).getRank() != 4)
       return node.error() << "its cache " << node.describe(past) << " must have four axes", Value();
     for (unsigned axis : {0, 1, 3})
-      if (failed(requireEqualAxes(node, cached, axis, fresh, axis, "the cache fits the new keys and values")))
+      if (failed(requireEqualAxes(node, cached, axis, fresh, axis,
+                                  "the cache fits the new keys and values")))
         return {};
     fresh = node.build.concat({cached, fresh}, 2);
   }
@@ -70,11 +76,13 @@ FailureOr<Operands> readOperands(NodeReader &node) {
   for (Input index : {kQuery, kKey, kValue}) {
     unsigned rank = tensorType(node.input(index)).getRank();
     if ((rank != 3 && rank != 4) || rank != tensorType(node.input(kQuery)).getRank())
-      return node.error() << "query, key and value must all have three or all four axes, got " << node.describe(index);
+      return node.error() << "query, key and value must all have three or all four axes, got "
+                          << node.describe(index);
   }
   if (!node.input(kPastKey) != !node.input(kPastValue))
     return node.error() << "needs both past_key and past_value, or neither";
-  if (failed(node.requireSameType({kQuery, kKey, kPastKey})) || failed(node.requireSameType({kQuery, kValue, kPastValue})))
+  if (failed(node.requireSameType({kQuery, kKey, kPastKey})) ||
+      failed(node.requireSameType({kQuery, kValue, kPastValue})))
     return failure();
   Operands operands;
   operands.query = splitHeads(node, kQuery, "q_num_heads");
@@ -85,11 +93,16 @@ FailureOr<Operands> readOperands(NodeReader &node) {
   operands.key = withPast(node, kPastKey, operands.key, 1);
   operands.value = operands.key ? withPast(node, kPastValue, operands.value, 2) : Value();
   if (!operands.value ||
-      failed(requireEqualAxes(node, operands.query, 0, operands.key, 0, "query and key have one batch")) ||
-      failed(requireEqualAxes(node, operands.query, 3, operands.key, 3, "query and key have one head size")) ||
-      failed(requireEqualAxes(node, operands.key, 0, operands.value, 0, "key and value have one batch")) ||
-      failed(requireEqualAxes(node, operands.key, 1, operands.value, 1, "key and value have the same heads")) ||
-      failed(requireEqualAxes(node, operands.key, 2, operands.value, 2, "key and value have one length")))
+      failed(requireEqualAxes(node, operands.query, 0, operands.key, 0,
+                              "query and key have one batch")) ||
+      failed(requireEqualAxes(node, operands.query, 3, operands.key, 3,
+                              "query and key have one head size")) ||
+      failed(requireEqualAxes(node, operands.key, 0, operands.value, 0,
+                              "key and value have one batch")) ||
+      failed(requireEqualAxes(node, operands.key, 1, operands.value, 1,
+                              "key and value have the same heads")) ||
+      failed(requireEqualAxes(node, operands.key, 2, operands.value, 2,
+                              "key and value have one length")))
     return failure();
   return operands;
 }
@@ -101,8 +114,10 @@ Value readMask(NodeReader &node, const Operands &operands) {
   Value mask = node.input(kMask);
   SmallVector<Dim> shape = tensorType(mask).getShape();
   if (shape.empty() || shape.size() > 4)
-    return node.error() << "its mask " << node.describe(kMask) << " must have one to four axes", Value();
-  mask = tensorType(mask).getElementType().isInteger(1) ? biasFrom(build, mask, element) : build.cast(mask, element);
+    return node.error() << "its mask " << node.describe(kMask) << " must have one to four axes",
+           Value();
+  mask = tensorType(mask).getElementType().isInteger(1) ? biasFrom(build, mask, element)
+                                                        : build.cast(mask, element);
   shape.insert(shape.begin(), 4 - shape.size(), build.size(1));
   mask = build.reshape(mask, shape);
   Dim keys = tensorType(operands.key).getDim(2), missing = keys - shape[3];
@@ -118,8 +133,8 @@ Value iota(GraphBuilder &build, Dim length, ArrayRef<Dim> shape) {
   return build.reshape(build.createAs<IotaOp>(TensorType::get({length}, i64), {}), shape);
 }
 
-/// Adds what `nonpad_kv_seqlen` and `is_causal` hide. Causal: key j is visible to query i where j <= i + offset, with
-/// the cache's length as offset, or valid keys - queries, or 0.
+/// Adds what `nonpad_kv_seqlen` and `is_causal` hide. Causal: key j is visible to query i where j
+/// <= i + offset, with the cache's length as offset, or valid keys - queries, or 0.
 LogicalResult addVisibility(NodeReader &node, Operands &operands) {
   GraphBuilder &build = node.build;
   bool causal = node.flag("is_causal");
@@ -130,15 +145,19 @@ LogicalResult addVisibility(NodeReader &node, Operands &operands) {
     operands.causal = causal;
     return success();
   }
-  Type element = tensorType(operands.query).getElementType(), i64 = IntegerType::get(build.getContext(), 64);
+  Type element = tensorType(operands.query).getElementType(),
+       i64 = IntegerType::get(build.getContext(), 64);
   Dim one = build.size(1);
-  Value key = iota(build, keys, {one, one, one, keys}), query = iota(build, queries, {one, one, queries, one});
+  Value key = iota(build, keys, {one, one, one, keys}),
+        query = iota(build, queries, {one, one, queries, one});
   Value offset = build.dim(past, i64);
   if (valid) {
     if (tensorType(valid).getRank() != 1 || tensorType(valid).getElementType() != i64)
-      return node.error() << "nonpad_kv_seqlen must be int64 [batch], got " << node.describe(kValidKeys);
+      return node.error() << "nonpad_kv_seqlen must be int64 [batch], got "
+                          << node.describe(kValidKeys);
     valid = build.reshape(valid, {tensorType(valid).getDim(0), one, one, one});
-    operands.bias = addBias(build, operands.bias, biasFrom(build, build.create<LessOp>({key, valid}), element));
+    operands.bias =
+        addBias(build, operands.bias, biasFrom(build, build.create<LessOp>({key, valid}), element));
     offset = build.create<SubOp>({valid, build.dim(queries, i64)});
   }
   if (causal) {
@@ -153,7 +172,8 @@ FailureOr<float> readScale(NodeReader &node, Value query) {
     return node.real("scale", 1);
   auto size = tensorType(query).getDim(3).asConstant();
   if (!size || *size < 1)
-    return node.error() << "needs a constant head size, or the attribute 'scale'; query is " << node.describe(kQuery);
+    return node.error() << "needs a constant head size, or the attribute 'scale'; query is "
+                        << node.describe(kQuery);
   return static_cast<float>(1 / std::sqrt(static_cast<double>(*size)));
 }
 
@@ -172,8 +192,9 @@ LogicalResult importAttention(NodeReader &node) {
     return failure();
   if (failed(addVisibility(node, *operands)))
     return failure();
-  SmallVector<Dim> scores{tensorType(operands->query).getDim(0), tensorType(operands->query).getDim(1),
-                          tensorType(operands->query).getDim(2), tensorType(operands->key).getDim(2)};
+  SmallVector<Dim> scores{
+      tensorType(operands->query).getDim(0), tensorType(operands->query).getDim(1),
+      tensorType(operands->query).getDim(2), tensorType(operands->key).getDim(2)};
   SmallVector<Value> values{operands->query, operands->key, operands->value};
   if (operands->bias) {
     SmallVector<Dim> bias = tensorType(operands->bias).getShape();
@@ -181,14 +202,19 @@ LogicalResult importAttention(NodeReader &node) {
       return failure();
     values.push_back(operands->bias);
   }
-  SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale), build.attribute("softcap", node.real("softcap", 0))};
+  SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale),
+                                         build.attribute("softcap", node.real("softcap", 0))};
   if (operands->causal)
     attributes.push_back(build.flag("causal"));
+  // A query that sees no key yields zeros (only a mask can bring that about).
+  if (operands->bias)
+    attributes.push_back(build.flag("zero_masked_rows"));
   Value result = build.create<AttentionOp>(values, attributes);
   if (!result || tensorType(node.input(kQuery)).getRank() == 4)
     return node.output(result);
   SmallVector<Dim> shape = tensorType(result).getShape();
-  return node.output(build.reshape(build.transpose(result, {0, 2, 1, 3}), {shape[0], shape[2], shape[1] * shape[3]}));
+  return node.output(build.reshape(build.transpose(result, {0, 2, 1, 3}),
+                                   {shape[0], shape[2], shape[1] * shape[3]}));
 }
 
 } // namespace

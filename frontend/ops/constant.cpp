@@ -38,8 +38,8 @@ FailureOr<SmallVector<Dim>> readShape(NodeReader &node, size_t index) {
   if (failed(shape))
     return failure();
   for (Dim dim : *shape)
-    if (failed(node.build.getFacts().requireAtMost(node.build.getLocation(), node.build.size(0), dim,
-                                                   "a tensor's size is not negative")))
+    if (failed(node.build.getFacts().requireAtMost(node.build.getLocation(), node.build.size(0),
+                                                   dim, "a tensor's size is not negative")))
       return failure();
   return shape;
 }
@@ -49,14 +49,16 @@ LogicalResult importConstantOfShape(NodeReader &node) {
   FailureOr<SmallVector<Dim>> shape = readShape(node, 0);
   if (failed(shape))
     return failure();
-  Value value = node.hasAttribute("value") ? node.tensor("value") : build.scalar(0, Float32Type::get(build.getContext()));
+  Value value = node.hasAttribute("value") ? node.tensor("value")
+                                           : build.scalar(0, Float32Type::get(build.getContext()));
   if (!value)
     return failure();
   auto constant = value.getDefiningOp<ConstantOp>();
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
   if (!elements || elements.getNumElements() != 1)
     return node.error() << "its value must have one element";
-  Value scalar = build.constant(elements.reshape(RankedTensorType::get({}, elements.getElementType())));
+  Value scalar =
+      build.constant(elements.reshape(RankedTensorType::get({}, elements.getElementType())));
   return node.output(build.expand(scalar, *shape));
 }
 
@@ -64,7 +66,9 @@ LogicalResult importConstantOfShape(NodeReader &node) {
 LogicalResult importShape(NodeReader &node) {
   TensorType type = tensorType(node.input(0));
   int64_t rank = type.getRank();
-  auto clamp = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  auto clamp = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
   int64_t start = clamp(node.integer("start", 0)), end = clamp(node.integer("end", rank));
   SmallVector<Dim> dims = type.getShape();
   ArrayRef<Dim> selected = ArrayRef(dims).slice(start, std::max<int64_t>(end - start, 0));
@@ -77,7 +81,8 @@ LogicalResult importSize(NodeReader &node) {
 }
 
 /// start + delta * (0, 1, 2, ...), `count` elements.
-Value makeRange(GraphBuilder &build, Type element, Dim count, Value start, Value delta, bool startIsZero, bool deltaIsOne) {
+Value makeRange(GraphBuilder &build, Type element, Dim count, Value start, Value delta,
+                bool startIsZero, bool deltaIsOne) {
   Value range = build.createAs<IotaOp>(TensorType::get({count}, element), {});
   if (!deltaIsOne)
     range = build.create<MulOp>({range, delta});
@@ -86,7 +91,8 @@ Value makeRange(GraphBuilder &build, Type element, Dim count, Value start, Value
 
 std::optional<double> constantFloat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  auto elements =
+      constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
   if (!elements || elements.getNumElements() != 1)
     return std::nullopt;
   bool lost;
@@ -96,15 +102,17 @@ std::optional<double> constantFloat(Value value) {
 }
 
 LogicalResult importFloatRange(NodeReader &node, ArrayRef<Value> scalars) {
-  auto start = constantFloat(scalars[0]), limit = constantFloat(scalars[1]), delta = constantFloat(scalars[2]);
+  auto start = constantFloat(scalars[0]), limit = constantFloat(scalars[1]),
+       delta = constantFloat(scalars[2]);
   if (!start || !limit || !delta)
     return node.error() << "the bounds of a float range must be constants";
   double count = std::max(std::ceil((*limit - *start) / *delta), 0.0);
   if (!(count <= static_cast<double>(kMaxElements)))
-    return node.error() << "from " << *start << " to " << *limit << " by " << *delta << " has no finite length";
+    return node.error() << "from " << *start << " to " << *limit << " by " << *delta
+                        << " has no finite length";
   Dim length = node.build.size(static_cast<int64_t>(count));
-  return node.output(makeRange(node.build, tensorType(scalars[0]).getElementType(), length, scalars[0], scalars[2],
-                               *start == 0, *delta == 1));
+  return node.output(makeRange(node.build, tensorType(scalars[0]).getElementType(), length,
+                               scalars[0], scalars[2], *start == 0, *delta == 1));
 }
 
 LogicalResult importRange(NodeReader &node) {
@@ -129,17 +137,16 @@ LogicalResult importRange(NodeReader &node) {
     return node.error() << "its step must not be " << step;
   Dim distance = step > 0 ? limit->front() - start->front() : start->front() - limit->front();
   Dim count = distance.max(build.size(0)).ceilDiv(build.size(std::abs(step)));
-  return node.output(makeRange(build, element, count, scalars[0], scalars[2], start->front().isConstant(0), step == 1));
+  return node.output(makeRange(build, element, count, scalars[0], scalars[2],
+                               start->front().isConstant(0), step == 1));
 }
 
 } // namespace
 
 ArrayRef<NodeRule> constantRules() {
   static constexpr NodeRule kRules[] = {
-      {"Constant", 1, 0, importConstant},
-      {"ConstantOfShape", 9, 1, importConstantOfShape},
-      {"Range", 11, 3, importRange},
-      {"Shape", 1, 1, importShape},
+      {"Constant", 1, 0, importConstant}, {"ConstantOfShape", 9, 1, importConstantOfShape},
+      {"Range", 11, 3, importRange},      {"Shape", 1, 1, importShape},
       {"Size", 1, 1, importSize},
   };
   return kRules;

@@ -16,7 +16,8 @@ Value multiply(NodeReader &node, Value lhs, Value rhs) {
   ShapeFacts &facts = build.getFacts();
   if (failed(facts.requireEqual(build.getLocation(), a.back(), b[b.size() - 2],
                                 "the columns of the left matrix meet the rows of the right one")) ||
-      failed(facts.requireBroadcast(build.getLocation(), ArrayRef(a).drop_back(2), ArrayRef(b).drop_back(2))))
+      failed(facts.requireBroadcast(build.getLocation(), ArrayRef(a).drop_back(2),
+                                    ArrayRef(b).drop_back(2))))
     return {};
   return build.create<MatmulOp>({lhs, rhs});
 }
@@ -29,7 +30,8 @@ LogicalResult importMatMul(NodeReader &node) {
   Value lhs = node.input(0), rhs = node.input(1);
   SmallVector<Dim> a = tensorType(lhs).getShape(), b = tensorType(rhs).getShape();
   if (a.empty() || b.empty())
-    return node.error() << "needs inputs of at least one axis, got " << node.describe(0) << " and " << node.describe(1);
+    return node.error() << "needs inputs of at least one axis, got " << node.describe(0) << " and "
+                        << node.describe(1);
   bool row = a.size() == 1, column = b.size() == 1;
   if (row)
     lhs = build.reshape(lhs, {build.size(1), a[0]});
@@ -68,7 +70,8 @@ LogicalResult importGemm(NodeReader &node) {
     return node.output(product);
   Value sum = build.create<AddOp>({product, scale(build, node.input(2), beta)});
   if (sum && tensorType(sum).getShape() != tensorType(product).getShape())
-    return node.error() << "its addend " << node.describe(2) << " does not broadcast to the product";
+    return node.error() << "its addend " << node.describe(2)
+                        << " does not broadcast to the product";
   return node.output(sum);
 }
 
@@ -77,26 +80,35 @@ struct Window {
   SmallVector<int64_t> strides, dilations, pads;
 };
 
-FailureOr<SmallVector<int64_t>> positiveList(NodeReader &node, StringRef name, size_t count, int64_t low, int64_t standard) {
+FailureOr<SmallVector<int64_t>> positiveList(NodeReader &node, StringRef name, size_t count,
+                                             int64_t low, int64_t standard) {
   SmallVector<int64_t> values = node.integers(name).value_or(SmallVector<int64_t>(count, standard));
   constexpr int64_t kLargest = 1 << 30;
-  bool fits = values.size() == count &&
-              llvm::all_of(values, [&](int64_t value) { return value >= low && value <= kLargest; });
+  bool fits = values.size() == count && llvm::all_of(values, [&](int64_t value) {
+                return value >= low && value <= kLargest;
+              });
   if (!fits)
-    return node.error() << "its attribute '" << name << "' must hold " << count << " values of at least " << low;
+    return node.error() << "its attribute '" << name << "' must hold " << count
+                        << " values of at least " << low;
   return values;
 }
 
-/// Pads so that each axis yields ceil(size / stride) elements; the odd one goes to the end (upper) or the start.
-LogicalResult padSame(NodeReader &node, Window &window, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel, bool upper) {
+/// Pads so that each axis yields ceil(size / stride) elements; the odd one goes to the end (upper)
+/// or the start.
+LogicalResult padSame(NodeReader &node, Window &window, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel,
+                      bool upper) {
   size_t spatial = sizes.size();
   for (size_t axis = 0; axis < spatial; ++axis) {
     int64_t stride = window.strides[axis];
     auto size = sizes[axis].asConstant(), taps = kernel[axis].asConstant();
     if (!taps || (!size && stride != 1))
-      return node.error() << "auto_pad SAME with a stride needs constant sizes, got " << node.describe(0);
+      return node.error() << "auto_pad SAME with a stride needs constant sizes, got "
+                          << node.describe(0);
     int64_t reach = (*taps - 1) * window.dilations[axis] + 1;
-    int64_t total = stride == 1 ? reach - 1 : std::max<int64_t>((llvm::divideCeil(*size, stride) - 1) * stride + reach - *size, 0);
+    int64_t total =
+        stride == 1
+            ? reach - 1
+            : std::max<int64_t>((llvm::divideCeil(*size, stride) - 1) * stride + reach - *size, 0);
     window.pads[axis] = upper ? total / 2 : total - total / 2;
     window.pads[axis + spatial] = total - window.pads[axis];
   }
@@ -105,7 +117,8 @@ LogicalResult padSame(NodeReader &node, Window &window, ArrayRef<Dim> sizes, Arr
 
 FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel) {
   size_t spatial = sizes.size();
-  auto strides = positiveList(node, "strides", spatial, 1, 1), dilations = positiveList(node, "dilations", spatial, 1, 1);
+  auto strides = positiveList(node, "strides", spatial, 1, 1),
+       dilations = positiveList(node, "dilations", spatial, 1, 1);
   auto pads = positiveList(node, "pads", 2 * spatial, 0, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
     return failure();
@@ -124,31 +137,37 @@ FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim
 
 LogicalResult importConv(NodeReader &node) {
   GraphBuilder &build = node.build;
-  SmallVector<Dim> input = tensorType(node.input(0)).getShape(), filter = tensorType(node.input(1)).getShape();
+  SmallVector<Dim> input = tensorType(node.input(0)).getShape(),
+                   filter = tensorType(node.input(1)).getShape();
   if (failed(node.requireSameType()))
     return failure();
   if (input.size() < 3 || filter.size() != input.size())
-    return node.error() << node.describe(0) << " and filter " << node.describe(1) << " must have the same rank, at least 3";
+    return node.error() << node.describe(0) << " and filter " << node.describe(1)
+                        << " must have the same rank, at least 3";
   int64_t groups = node.integer("group", 1);
   if (groups < 1 || groups > kMaxElements)
     return node.error() << "cannot have " << groups << " groups";
   ArrayRef<Dim> kernel = ArrayRef(filter).drop_front(2);
   if (auto declared = node.integers("kernel_shape"))
-    if (SmallVector<Dim>(kernel) != llvm::map_to_vector(*declared, [&](int64_t size) { return build.size(size); }))
+    if (SmallVector<Dim>(kernel) !=
+        llvm::map_to_vector(*declared, [&](int64_t size) { return build.size(size); }))
       return node.error() << "its kernel_shape contradicts the filter " << node.describe(1);
   FailureOr<Window> window = readWindow(node, ArrayRef(input).drop_front(2), kernel);
-  if (failed(window) || failed(build.getFacts().requireEqual(build.getLocation(), input[1], filter[1] * groups,
-                                                             "the filter covers the channels of its group")))
+  if (failed(window) ||
+      failed(build.getFacts().requireEqual(build.getLocation(), input[1], filter[1] * groups,
+                                           "the filter covers the channels of its group")))
     return failure();
   SmallVector<Value> operands{node.input(0), node.input(1)};
   if (Value bias = node.input(2)) {
     if (tensorType(bias).getShape() != ArrayRef(filter).take_front(1))
-      return node.error() << "its bias " << node.describe(2) << " does not fit the filter " << node.describe(1);
+      return node.error() << "its bias " << node.describe(2) << " does not fit the filter "
+                          << node.describe(1);
     operands.push_back(bias);
   }
   return node.output(build.create<ConvOp>(
-      operands, {build.attribute("strides", window->strides), build.attribute("pads", window->pads),
-                 build.attribute("dilations", window->dilations), build.attribute("groups", groups)}));
+      operands,
+      {build.attribute("strides", window->strides), build.attribute("pads", window->pads),
+       build.attribute("dilations", window->dilations), build.attribute("groups", groups)}));
 }
 
 } // namespace

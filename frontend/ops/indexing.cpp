@@ -10,7 +10,8 @@ namespace smelt::frontend {
 namespace {
 
 LogicalResult checkIndices(NodeReader &node) {
-  if (tensorType(node.input(1)).getElementType().isInteger(64) || tensorType(node.input(1)).getElementType().isInteger(32))
+  if (tensorType(node.input(1)).getElementType().isInteger(64) ||
+      tensorType(node.input(1)).getElementType().isInteger(32))
     return success();
   return node.error() << "its indices must be int32 or int64, got " << node.describe(1);
 }
@@ -23,8 +24,8 @@ LogicalResult checkRange(NodeReader &node, Dim size) {
     return success();
   for (Dim index : *known)
     if (auto value = index.asConstant(); value && (*value < -*bound || *value >= *bound))
-      return node.error() << "index " << *value << " is outside " << node.describe(0) << ", whose axis has " << *bound
-                          << " elements";
+      return node.error() << "index " << *value << " is outside " << node.describe(0)
+                          << ", whose axis has " << *bound << " elements";
   return success();
 }
 
@@ -33,7 +34,8 @@ LogicalResult importGather(NodeReader &node) {
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 0), data.getRank());
   if (failed(axis) || failed(checkIndices(node)) || failed(checkRange(node, data.getDim(*axis))))
     return failure();
-  return node.output(node.build.create<GatherOp>({node.input(0), node.input(1)}, node.build.attribute("axis", *axis)));
+  return node.output(node.build.create<GatherOp>({node.input(0), node.input(1)},
+                                                 node.build.attribute("axis", *axis)));
 }
 
 LogicalResult importGatherElements(NodeReader &node) {
@@ -43,16 +45,20 @@ LogicalResult importGatherElements(NodeReader &node) {
   if (failed(axis) || failed(checkIndices(node)))
     return failure();
   if (tensorType(node.input(1)).getRank() != rank)
-    return node.error() << node.describe(0) << " and indices " << node.describe(1) << " must have the same rank";
+    return node.error() << node.describe(0) << " and indices " << node.describe(1)
+                        << " must have the same rank";
   for (unsigned other = 0; other < rank; ++other) {
-    Dim index = tensorType(node.input(1)).getDim(other), data = tensorType(node.input(0)).getDim(other);
-    if (other != *axis && failed(build.getFacts().requireAtMost(build.getLocation(), index, data,
-                                                                "the indices lie within the data outside the axis")))
+    Dim index = tensorType(node.input(1)).getDim(other),
+        data = tensorType(node.input(0)).getDim(other);
+    if (other != *axis &&
+        failed(build.getFacts().requireAtMost(build.getLocation(), index, data,
+                                              "the indices lie within the data outside the axis")))
       return failure();
   }
   if (failed(checkRange(node, tensorType(node.input(0)).getDim(*axis))))
     return failure();
-  return node.output(build.create<GatherElementsOp>({node.input(0), node.input(1)}, build.attribute("axis", *axis)));
+  return node.output(build.create<GatherElementsOp>({node.input(0), node.input(1)},
+                                                    build.attribute("axis", *axis)));
 }
 
 LogicalResult importGatherNd(NodeReader &node) {
@@ -62,12 +68,15 @@ LogicalResult importGatherNd(NodeReader &node) {
   if (failed(checkIndices(node)))
     return failure();
   if (batch < 0 || batch >= std::min(data.getRank(), indices.getRank()))
-    return node.error() << batch << " batch dimensions do not fit " << node.describe(0) << " and " << node.describe(1);
+    return node.error() << batch << " batch dimensions do not fit " << node.describe(0) << " and "
+                        << node.describe(1);
   for (int64_t axis = 0; axis < batch; ++axis)
-    if (failed(build.getFacts().requireEqual(build.getLocation(), tensorType(node.input(0)).getDim(axis),
-                                             tensorType(node.input(1)).getDim(axis), "batch dimensions agree")))
+    if (failed(build.getFacts().requireEqual(
+            build.getLocation(), tensorType(node.input(0)).getDim(axis),
+            tensorType(node.input(1)).getDim(axis), "batch dimensions agree")))
       return failure();
-  return node.output(build.create<GatherNdOp>({node.input(0), node.input(1)}, build.attribute("batch_dims", batch)));
+  return node.output(build.create<GatherNdOp>({node.input(0), node.input(1)},
+                                              build.attribute("batch_dims", batch)));
 }
 
 /// Keeps the elements with column - row >= k (upper) or <= k (lower).
@@ -78,15 +87,18 @@ LogicalResult importTrilu(NodeReader &node) {
     return node.error() << "needs a matrix, got " << node.describe(0);
   Type i64 = IntegerType::get(build.getContext(), 64);
   Dim rows = type.getDim(type.getRank() - 2), columns = type.getDim(type.getRank() - 1);
-  Value row = build.reshape(build.createAs<IotaOp>(TensorType::get({rows}, i64), {}), {rows, build.size(1)});
+  Value row = build.reshape(build.createAs<IotaOp>(TensorType::get({rows}, i64), {}),
+                            {rows, build.size(1)});
   Value column = build.createAs<IotaOp>(TensorType::get({columns}, i64), {});
   if (Value diagonal = node.input(1)) {
-    if (!tensorType(diagonal).getNumElements().isConstant(1) || tensorType(diagonal).getElementType() != i64)
+    if (!tensorType(diagonal).getNumElements().isConstant(1) ||
+        tensorType(diagonal).getElementType() != i64)
       return node.error() << "its diagonal must be an int64 scalar, got " << node.describe(1);
     row = build.create<AddOp>({row, build.reshape(diagonal, {})});
   }
   bool upper = node.integer("upper", 1);
-  Value keep = upper ? build.create<LessEqualOp>({row, column}) : build.create<LessEqualOp>({column, row});
+  Value keep =
+      upper ? build.create<LessEqualOp>({row, column}) : build.create<LessEqualOp>({column, row});
   Value zero = build.scalar(0, type.getElementType());
   return node.output(build.create<SelectOp>({keep, node.input(0), zero}));
 }

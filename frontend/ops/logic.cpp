@@ -32,7 +32,9 @@ LogicalResult importWhere(NodeReader &node) {
   return node.output(node.build.create<SelectOp>({node.input(0), node.input(1), node.input(2)}));
 }
 
-LogicalResult importIsNan(NodeReader &node) { return node.output(node.build.create<IsNanOp>(node.input(0))); }
+LogicalResult importIsNan(NodeReader &node) {
+  return node.output(node.build.create<IsNanOp>(node.input(0)));
+}
 
 LogicalResult importIsInf(NodeReader &node) {
   bool negative = node.integer("detect_negative", 1), positive = node.integer("detect_positive", 1);
@@ -41,7 +43,8 @@ LogicalResult importIsInf(NodeReader &node) {
   if (negative && positive)
     return node.output(infinite);
   Value zero = node.build.scalar(0, tensorType(input).getElementType());
-  Value sign = negative ? node.build.create<LessOp>({input, zero}) : node.build.create<LessOp>({zero, input});
+  Value sign = negative ? node.build.create<LessOp>({input, zero})
+                        : node.build.create<LessOp>({zero, input});
   if (!negative && !positive)
     sign = node.build.scalar(0, IntegerType::get(node.build.getContext(), 1));
   return node.output(node.build.create<AndOp>({infinite, sign}));

@@ -20,15 +20,19 @@ Value fitToAxes(NodeReader &node, size_t index, int64_t axis) {
   if (given.size() > normalised.size())
     trimmed = node.build.reshape(value, ArrayRef(given).take_back(normalised.size()));
   GraphBuilder &build = node.build;
-  if (!trimmed || failed(build.getFacts().requireBroadcast(build.getLocation(), tensorType(trimmed).getShape(), normalised)))
+  if (!trimmed || failed(build.getFacts().requireBroadcast(
+                      build.getLocation(), tensorType(trimmed).getShape(), normalised)))
     return {};
   auto broadcast = broadcastShapes(tensorType(trimmed).getShape(), normalised);
   if (failed(broadcast) || *broadcast != SmallVector<Dim>(normalised))
-    return node.error() << node.describe(index) << " does not fit the normalised axes of " << node.describe(0), Value();
+    return node.error() << node.describe(index) << " does not fit the normalised axes of "
+                        << node.describe(0),
+           Value();
   return build.expand(trimmed, normalised);
 }
 
-/// Mean and 1 / sqrt(variance + epsilon) over the normalised axes, in float, for models that read them.
+/// Mean and 1 / sqrt(variance + epsilon) over the normalised axes, in float, for models that read
+/// them.
 LogicalResult outputStatistics(NodeReader &node, int64_t axis, float epsilon) {
   GraphBuilder &build = node.build;
   TensorType type = tensorType(node.input(0));
@@ -45,7 +49,8 @@ LogicalResult outputStatistics(NodeReader &node, int64_t axis, float epsilon) {
 LogicalResult importLayerNorm(NodeReader &node) {
   GraphBuilder &build = node.build;
   float epsilon = node.real("epsilon", 1e-5f);
-  FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
+  FailureOr<int64_t> axis =
+      node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
   if (failed(axis) || failed(node.requireSameType()))
     return failure();
   Value scale = fitToAxes(node, 1, *axis), bias = fitToAxes(node, 2, *axis);
@@ -66,13 +71,15 @@ LogicalResult importLayerNorm(NodeReader &node) {
 LogicalResult importRmsNorm(NodeReader &node) {
   GraphBuilder &build = node.build;
   float epsilon = node.real("epsilon", 1e-5f);
-  FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
+  FailureOr<int64_t> axis =
+      node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
   if (failed(axis))
     return failure();
   Value scale = fitToAxes(node, 1, *axis);
   if (!scale)
     return failure();
-  SmallVector<NamedAttribute> attributes{build.attribute("axis", *axis), build.attribute("epsilon", epsilon)};
+  SmallVector<NamedAttribute> attributes{build.attribute("axis", *axis),
+                                         build.attribute("epsilon", epsilon)};
   Type target = tensorType(scale).getElementType();
   if (target == tensorType(node.input(0)).getElementType())
     return node.output(build.create<RmsNormOp>({node.input(0), scale}, attributes));

@@ -49,7 +49,9 @@ template <ReductionKind kind> LogicalResult importReduce(NodeReader &node) {
 /// 16-bit inputs of the composed reductions: their squares and exponentials would overflow.
 Value widen(GraphBuilder &build, Value input) {
   Type element = tensorType(input).getElementType();
-  return element.isF16() || element.isBF16() ? build.cast(input, Float32Type::get(build.getContext())) : input;
+  return element.isF16() || element.isBF16()
+             ? build.cast(input, Float32Type::get(build.getContext()))
+             : input;
 }
 
 using Composition = Value (*)(GraphBuilder &, Value, ArrayRef<int64_t>);
@@ -69,9 +71,11 @@ Value norm2(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
 Value logSum(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
   return build.unary<LogOp>(sumOf(build, input, axes));
 }
-/// With the largest element taken out, so that no exponential overflows.
+/// With the largest element taken out, so that no exponential overflows; an infinite one stays in.
 Value logSumExp(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
   Value largest = build.reduce(ReductionKind::max, input, axes);
+  Value zero = build.scalar(0, tensorType(input).getElementType());
+  largest = build.create<SelectOp>({build.create<IsInfOp>(largest), zero, largest});
   Value shifted = build.unary<ExpOp>(build.create<SubOp>({input, largest}));
   return build.create<AddOp>({logSum(build, shifted, axes), largest});
 }

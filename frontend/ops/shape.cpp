@@ -41,7 +41,8 @@ LogicalResult importTranspose(NodeReader &node) {
   SmallVector<int64_t> sorted = llvm::to_vector(permutation);
   llvm::sort(sorted);
   if (sorted != llvm::to_vector(llvm::seq<int64_t>(0, rank)))
-    return node.error() << "its permutation does not name every axis of " << node.describe(0) << " once";
+    return node.error() << "its permutation does not name every axis of " << node.describe(0)
+                        << " once";
   return node.output(node.build.transpose(node.input(0), permutation));
 }
 
@@ -55,8 +56,8 @@ FailureOr<SmallVector<Dim>> resolveTarget(NodeReader &node, SmallVector<Dim> tar
     auto size = target[axis].asConstant();
     if (size == 0 && !keepZero) {
       if (axis >= type.getRank())
-        return node.error() << "its target " << toString(target) << " keeps axis " << axis << ", which "
-                            << node.describe(0) << " does not have";
+        return node.error() << "its target " << toString(target) << " keeps axis " << axis
+                            << ", which " << node.describe(0) << " does not have";
       target[axis] = type.getDim(axis);
     } else if (size == -1) {
       if (open)
@@ -119,7 +120,8 @@ LogicalResult importSqueeze(NodeReader &node) {
   }
   GraphBuilder &build = node.build;
   for (int64_t axis : axes)
-    if (failed(build.getFacts().requireEqual(build.getLocation(), shape[axis], build.size(1), "the axis is squeezed")))
+    if (failed(build.getFacts().requireEqual(build.getLocation(), shape[axis], build.size(1),
+                                             "the axis is squeezed")))
       return failure();
   shape = tensorType(node.input(0)).getShape();
   for (int64_t axis : llvm::reverse(axes))
@@ -147,10 +149,13 @@ LogicalResult importExpand(NodeReader &node) {
   FailureOr<SmallVector<Dim>> target = node.dims(1, "the target shape");
   if (failed(target))
     return failure();
-  if (failed(build.getFacts().requireBroadcast(build.getLocation(), tensorType(node.input(0)).getShape(), *target)))
+  if (failed(build.getFacts().requireBroadcast(build.getLocation(),
+                                               tensorType(node.input(0)).getShape(), *target)))
     return failure();
-  FailureOr<SmallVector<Dim>> shape = broadcastShapes(tensorType(node.input(0)).getShape(), *target);
-  if (failed(shape) || llvm::any_of(*target, [](Dim dim) { return dim.asConstant().value_or(0) < 0; }))
+  FailureOr<SmallVector<Dim>> shape =
+      broadcastShapes(tensorType(node.input(0)).getShape(), *target);
+  if (failed(shape) ||
+      llvm::any_of(*target, [](Dim dim) { return dim.asConstant().value_or(0) < 0; }))
     return node.error() << node.describe(0) << " cannot be expanded to " << toString(*target);
   return node.output(build.expand(node.input(0), *shape));
 }
@@ -161,11 +166,14 @@ LogicalResult alignConcat(NodeReader &node, int64_t axis) {
   for (size_t index = 1; index < node.inputCount(); ++index) {
     unsigned rank = tensorType(node.input(0)).getRank();
     if (tensorType(node.input(index)).getRank() != rank)
-      return node.error() << "its inputs differ in rank: " << node.describe(0) << " and " << node.describe(index);
+      return node.error() << "its inputs differ in rank: " << node.describe(0) << " and "
+                          << node.describe(index);
     for (unsigned other = 0; other < rank; ++other) {
-      Dim first = tensorType(node.input(0)).getDim(other), next = tensorType(node.input(index)).getDim(other);
-      if (other != axis && failed(build.getFacts().requireEqual(build.getLocation(), first, next,
-                                                                "concatenated tensors agree outside the axis")))
+      Dim first = tensorType(node.input(0)).getDim(other),
+          next = tensorType(node.input(index)).getDim(other);
+      if (other != axis &&
+          failed(build.getFacts().requireEqual(build.getLocation(), first, next,
+                                               "concatenated tensors agree outside the axis")))
         return failure();
     }
   }
@@ -173,14 +181,16 @@ LogicalResult alignConcat(NodeReader &node, int64_t axis) {
 }
 
 LogicalResult importConcat(NodeReader &node) {
-  FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 0), tensorType(node.input(0)).getRank());
+  FailureOr<int64_t> axis =
+      node.normalAxis(node.integer("axis", 0), tensorType(node.input(0)).getRank());
   for (size_t index = 0; index < node.inputCount(); ++index)
     if (!node.input(index))
       return node.error() << "its input " << index << " is omitted";
   if (failed(axis) || failed(node.requireSameType()) || failed(alignConcat(node, *axis)))
     return failure();
   SmallVector<Value> inputs = node.inputs();
-  llvm::erase_if(inputs, [&](Value input) { return tensorType(input).getDim(*axis).isConstant(0); });
+  llvm::erase_if(inputs,
+                 [&](Value input) { return tensorType(input).getDim(*axis).isConstant(0); });
   if (inputs.empty())
     inputs.push_back(node.input(0));
   return node.output(node.build.concat(inputs, *axis));
@@ -196,7 +206,8 @@ LogicalResult importTile(NodeReader &node) {
   if (repeats->size() != shape.size())
     return node.error() << "has " << repeats->size() << " repeats for " << node.describe(0);
   for (auto [dim, count] : llvm::zip(shape, *repeats)) {
-    if (failed(build.getFacts().requireAtMost(build.getLocation(), build.size(0), count, "repeats are not negative")))
+    if (failed(build.getFacts().requireAtMost(build.getLocation(), build.size(0), count,
+                                              "repeats are not negative")))
       return failure();
     if (!count.isConstant(1)) {
       split.push_back(build.size(1));
@@ -206,23 +217,19 @@ LogicalResult importTile(NodeReader &node) {
     repeated.push_back(dim);
     result.push_back(dim * count);
   }
-  return node.output(build.reshape(build.expand(build.reshape(node.input(0), split), repeated), result));
+  return node.output(
+      build.reshape(build.expand(build.reshape(node.input(0), split), repeated), result));
 }
 
 } // namespace
 
 ArrayRef<NodeRule> shapeRules() {
   static constexpr NodeRule kRules[] = {
-      {"Concat", 4, 1, importConcat},
-      {"Dropout", 7, 1, importDropout},
-      {"Expand", 8, 2, importExpand},
-      {"Flatten", 1, 1, importFlatten},
-      {"Identity", 1, 1, importIdentity},
-      {"Reshape", 5, 2, importReshape},
-      {"Squeeze", 1, 1, importSqueeze},
-      {"Tile", 6, 2, importTile},
-      {"Transpose", 1, 1, importTranspose},
-      {"Unsqueeze", 1, 1, importUnsqueeze},
+      {"Concat", 4, 1, importConcat},       {"Dropout", 7, 1, importDropout},
+      {"Expand", 8, 2, importExpand},       {"Flatten", 1, 1, importFlatten},
+      {"Identity", 1, 1, importIdentity},   {"Reshape", 5, 2, importReshape},
+      {"Squeeze", 1, 1, importSqueeze},     {"Tile", 6, 2, importTile},
+      {"Transpose", 1, 1, importTranspose}, {"Unsqueeze", 1, 1, importUnsqueeze},
   };
   return kRules;
 }

@@ -1,4 +1,5 @@
-// The shape of an imported module: names, symbols, guards, constants and weights, and what is dropped.
+// The shape of an imported module: names, symbols, guards, constants and weights, and what is
+// dropped.
 #include "tests/frontend/model_builder.h"
 
 #include <gtest/gtest.h>
@@ -9,9 +10,11 @@ namespace {
 TEST(Import, NamesArgumentsResultsAndSymbols) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "batch ? 3").node("Relu", {"x"}).output("y");
-  expectImports(model.import(), {R"(func.func @main(%arg0: !smelt.tensor<[batch, x_d1, 3], f32> {smelt.name = "x"}))",
-                                 R"(-> (!smelt.tensor<[batch, x_d1, 3], f32> {smelt.name = "y"}))",
-                                 "smelt.relu %arg0", "return"});
+  expectImports(
+      model.import(),
+      {R"(func.func @main(%arg0: !smelt.tensor<[batch, x_d1, 3], f32> {smelt.name = "x"}))",
+       R"(-> (!smelt.tensor<[batch, x_d1, 3], f32> {smelt.name = "y"}))", "smelt.relu %arg0",
+       "return"});
 }
 
 TEST(Import, SymbolsAreIdentifiersAndUnique) {
@@ -36,8 +39,12 @@ TEST(Import, ResolvesShapeArithmetic) {
 
 TEST(Import, EqualSizesBecomeOneSymbol) {
   ModelBuilder model;
-  model.input("a", DataType::FLOAT, "m seq").input("b", DataType::FLOAT, "n seq").node("Add", {"a", "b"}).output("y");
-  expectImports(model.import(), {"%arg0: !smelt.tensor<[m, seq], f32>", "%arg1: !smelt.tensor<[m, seq], f32>"});
+  model.input("a", DataType::FLOAT, "m seq")
+      .input("b", DataType::FLOAT, "n seq")
+      .node("Add", {"a", "b"})
+      .output("y");
+  expectImports(model.import(),
+                {"%arg0: !smelt.tensor<[m, seq], f32>", "%arg1: !smelt.tensor<[m, seq], f32>"});
 }
 
 TEST(Import, RecordsGuards) {
@@ -49,8 +56,8 @@ TEST(Import, RecordsGuards) {
       .node("Slice", {"table", "zero", "end"}, {"positions"})
       .node("Add", {"x", "positions"})
       .output("y");
-  expectImports(model.import(), {"left = #smelt.dim<seq>", R"(relation = "less_equal")", "right = #smelt.dim<4>",
-                                 "smelt.slice", "<[seq], f32>"});
+  expectImports(model.import(), {"left = #smelt.dim<seq>", R"(relation = "less_equal")",
+                                 "right = #smelt.dim<4>", "smelt.slice", "<[seq], f32>"});
 }
 
 TEST(Import, InitializersAreConstantsOrWeights) {
@@ -64,7 +71,8 @@ TEST(Import, InitializersAreConstantsOrWeights) {
       .node("Add", {"x", "large"}, {"sum"})
       .node("Mul", {"sum", "uniform"})
       .output("y");
-  expectImports(model.import(), {R"(smelt.weight "large" <"", 0, 1024, ")", "smelt.constant dense<2.000000e+00>"});
+  expectImports(model.import(),
+                {R"(smelt.weight "large" <"", 0, 1024, ")", "smelt.constant dense<2.000000e+00>"});
 }
 
 TEST(Import, PinsShapes) {

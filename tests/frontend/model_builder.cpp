@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
 
@@ -104,11 +105,14 @@ ModelBuilder &ModelBuilder::attribute(const std::string &name, const std::string
 }
 
 ModelBuilder &ModelBuilder::attribute(const std::string &name, const std::vector<int64_t> &values) {
-  *addAttribute(*this, name, onnx_wire::Attribute::INTS).mutable_ints() = {values.begin(), values.end()};
+  *addAttribute(*this, name, onnx_wire::Attribute::INTS).mutable_ints() = {values.begin(),
+                                                                           values.end()};
   return *this;
 }
 
-Imported ModelBuilder::import(const ImportOptions &options) const { return importBytes(bytes(), ".", options); }
+Imported ModelBuilder::import(const ImportOptions &options) const {
+  return importBytes(bytes(), ".", options);
+}
 
 static Imported runImport(const std::function<FailureOr<ImportedModel>(MLIRContext &)> &import) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -121,13 +125,18 @@ static Imported runImport(const std::function<FailureOr<ImportedModel>(MLIRConte
   FailureOr<ImportedModel> model = import(context);
   result.succeeded = succeeded(model);
   if (result.succeeded) {
-    llvm::raw_string_ostream stream(result.text);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
     model->module->print(stream);
+    // Runs of spaces say nothing.
+    std::unique_copy(text.begin(), text.end(), std::back_inserter(result.text),
+                     [](char a, char b) { return a == ' ' && b == ' '; });
   }
   return result;
 }
 
-Imported importBytes(const std::string &bytes, const std::string &directory, const ImportOptions &options) {
+Imported importBytes(const std::string &bytes, const std::string &directory,
+                     const ImportOptions &options) {
   return runImport([&](MLIRContext &context) {
     return importModel(context, ArrayRef<char>(bytes.data(), bytes.size()), directory, options);
   });
@@ -142,7 +151,8 @@ void expectImports(const Imported &imported, const std::vector<std::string> &par
   size_t position = 0;
   for (const std::string &part : parts) {
     size_t found = imported.text.find(part, position);
-    ASSERT_NE(found, std::string::npos) << "no '" << part << "' (in this order) in:\n" << imported.text;
+    ASSERT_NE(found, std::string::npos) << "no '" << part << "' (in this order) in:\n"
+                                        << imported.text;
     position = found + part.size();
   }
 }
@@ -150,7 +160,8 @@ void expectImports(const Imported &imported, const std::vector<std::string> &par
 void expectFails(const Imported &imported, const std::vector<std::string> &parts) {
   ASSERT_FALSE(imported.succeeded) << imported.text;
   for (const std::string &part : parts)
-    EXPECT_NE(imported.diagnostics.find(part), std::string::npos) << "no '" << part << "' in:\n" << imported.diagnostics;
+    EXPECT_NE(imported.diagnostics.find(part), std::string::npos) << "no '" << part << "' in:\n"
+                                                                  << imported.diagnostics;
 }
 
 } // namespace smelt::test

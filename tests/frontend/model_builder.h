@@ -29,17 +29,22 @@ public:
   /// An initializer; int64 values, or floats.
   ModelBuilder &integers(const std::string &name, const std::vector<int64_t> &values);
   ModelBuilder &integer(const std::string &name, int64_t value);
-  ModelBuilder &floats(const std::string &name, const std::vector<int64_t> &dims, const std::vector<float> &values);
+  ModelBuilder &floats(const std::string &name, const std::vector<int64_t> &dims,
+                       const std::vector<float> &values);
 
   /// Starts a node; the attribute functions below add to the last one.
   ModelBuilder &node(const std::string &op, const std::vector<std::string> &inputs,
                      const std::vector<std::string> &outputs = {"y"});
   ModelBuilder &named(const std::string &name);
   ModelBuilder &attribute(const std::string &name, int64_t value);
-  ModelBuilder &attribute(const std::string &name, int value) { return attribute(name, int64_t{value}); }
+  ModelBuilder &attribute(const std::string &name, int value) {
+    return attribute(name, int64_t{value});
+  }
   ModelBuilder &attribute(const std::string &name, float value);
   ModelBuilder &attribute(const std::string &name, const std::string &value);
-  ModelBuilder &attribute(const std::string &name, const char *value) { return attribute(name, std::string(value)); }
+  ModelBuilder &attribute(const std::string &name, const char *value) {
+    return attribute(name, std::string(value));
+  }
   ModelBuilder &attribute(const std::string &name, const std::vector<int64_t> &values);
 
   onnx_wire::Graph &graph() { return *model.mutable_graph(); }
@@ -50,7 +55,8 @@ public:
   onnx_wire::Model model;
 };
 
-Imported importBytes(const std::string &bytes, const std::string &directory = ".", const ImportOptions &options = {});
+Imported importBytes(const std::string &bytes, const std::string &directory = ".",
+                     const ImportOptions &options = {});
 Imported importFile(const std::string &path, const ImportOptions &options = {});
 
 /// The import succeeds, and its text holds `parts` in this order.

@@ -1,0 +1,51 @@
+#include "tests/frontend/model_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace smelt::test {
+namespace {
+
+ModelBuilder binary(const std::string &op, int32_t type) {
+  ModelBuilder model;
+  model.input("a", type, "n").input("b", type, "1").node(op, {"a", "b"}).output("y");
+  return model;
+}
+
+TEST(Logic, ComparisonsYieldBools) {
+  expectImports(binary("Less", DataType::FLOAT).import(),
+                {"smelt.less %arg0, %arg1", "-> <[n], i1>"});
+  expectImports(binary("Greater", DataType::FLOAT).import(), {"smelt.less %arg1, %arg0"});
+  expectImports(binary("GreaterOrEqual", DataType::INT64).import(),
+                {"smelt.less_equal %arg1, %arg0"});
+  expectImports(binary("LessOrEqual", DataType::INT64).import(), {"smelt.less_equal %arg0, %arg1"});
+  expectImports(binary("Equal", DataType::BOOL).import(), {"smelt.equal %arg0, %arg1"});
+}
+
+TEST(Logic, LogicNeedsBools) {
+  expectImports(binary("And", DataType::BOOL).import(), {"smelt.and %arg0, %arg1"});
+  expectFails(binary("Or", DataType::FLOAT).import(), {"must be bool"});
+  ModelBuilder negation;
+  negation.input("x", DataType::FLOAT, "n").node("Not", {"x"}).output("y");
+  expectFails(negation.import(), {"needs a bool input, got 'x' (float [n])"});
+}
+
+TEST(Logic, WhereBroadcastsAllThree) {
+  ModelBuilder model;
+  model.input("c", DataType::BOOL, "n 1")
+      .input("a", DataType::FLOAT, "3")
+      .input("b", DataType::FLOAT, "");
+  model.node("Where", {"c", "a", "b"}).output("y");
+  expectImports(model.import(), {"smelt.select %arg0, %arg1, %arg2", "-> <[n, 3], f32>"});
+}
+
+TEST(Logic, IsInfOfOneSign) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "n")
+      .node("IsInf", {"x"})
+      .attribute("detect_positive", 0)
+      .output("y");
+  expectImports(model.import(), {"smelt.is_inf %arg0", "smelt.less %arg0", "smelt.and"});
+}
+
+} // namespace
+} // namespace smelt::test

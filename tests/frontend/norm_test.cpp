@@ -1,0 +1,53 @@
+#include "tests/frontend/model_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace smelt::test {
+namespace {
+
+ModelBuilder norm(const std::string &op, int32_t type, int32_t scaleType,
+                  const std::string &scale) {
+  ModelBuilder model(23);
+  model.input("x", type, "batch seq 8")
+      .input("s", scaleType, scale)
+      .node(op, {"x", "s"})
+      .output("y");
+  return model;
+}
+
+TEST(Norm, LayerNormWithBias) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT16, "batch 8")
+      .input("s", DataType::FLOAT16, "8")
+      .input("b", DataType::FLOAT16, "8");
+  model.node("LayerNormalization", {"x", "s", "b"}).attribute("epsilon", 1e-12f).output("y");
+  expectImports(model.import(),
+                {"smelt.layer_norm %arg0 scale %arg1", "bias %arg2", "axis 1", "9.99999996E-13"});
+}
+
+TEST(Norm, ScaleIsBroughtToTheNormalisedAxes) {
+  auto model = norm("LayerNormalization", DataType::FLOAT, DataType::FLOAT, "1 8");
+  expectImports(model.import(), {"smelt.reshape %arg1", "-> <[8], f32>", "smelt.layer_norm"});
+  expectImports(norm("LayerNormalization", DataType::FLOAT, DataType::FLOAT, "1").import(),
+                {"smelt.expand %arg1", "-> <[8], f32>"});
+  expectFails(norm("LayerNormalization", DataType::FLOAT, DataType::FLOAT, "7").import(),
+              {"does not fit the normalised axes"});
+}
+
+TEST(Norm, LayerNormStatistics) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT16, "n 8").input("s", DataType::FLOAT16, "8");
+  model.node("LayerNormalization", {"x", "s"}, {"y", "mean", "inverse"}).output("inverse");
+  expectImports(model.import(), {"smelt.cast", "smelt.reduce mean", "smelt.reduce mean",
+                                 "smelt.rsqrt", "<[n, 1], f32>"});
+}
+
+TEST(Norm, RmsNormTakesTheTypeOfItsScale) {
+  expectImports(norm("RMSNormalization", DataType::FLOAT16, DataType::FLOAT16, "8").import(),
+                {"smelt.rms_norm %arg0 scale %arg1"});
+  expectImports(norm("RMSNormalization", DataType::FLOAT16, DataType::FLOAT, "8").import(),
+                {"smelt.rms_norm %arg0 axis 2", "smelt.cast", "smelt.mul", "f32>"});
+}
+
+} // namespace
+} // namespace smelt::test
