@@ -56,8 +56,8 @@ private:
   static Value strip(Value operand, PatternRewriter &rewriter) {
     TensorType type = tensorType(operand);
     if (auto constant = operand.getDefiningOp<ConstantOp>()) {
-      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (type.getRank() == 0 || !dense || !dense.isSplat())
+      DenseElementsAttr dense = literalSplat(constant);
+      if (type.getRank() == 0 || !dense)
         return operand;
       return ConstantOp::create(
           rewriter, constant.getLoc(),

@@ -337,8 +337,8 @@ struct ViewOfSplat : RewritePattern {
     auto source = op->getOperand(0).getDefiningOp<ConstantOp>();
     if (!source || (isa<ExpandOp>(op) && tensorType(source.getOutput()).getRank() == 0))
       return failure();
-    auto dense = dyn_cast<DenseElementsAttr>(source.getValue());
-    if (!dense || !dense.isSplat())
+    DenseElementsAttr dense = literalSplat(source);
+    if (!dense)
       return failure();
     TensorType type = tensorType(op->getResult(0));
     DenseElementsAttr scalar = dense.resizeSplat(RankedTensorType::get({}, dense.getElementType()));

@@ -11,10 +11,8 @@ namespace {
 /// The splat attribute behind `value`, looked up through views.
 DenseElementsAttr splatAttribute(Value value) {
   for (Operation *op = value.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp()) {
-    if (auto constant = dyn_cast<ConstantOp>(op)) {
-      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-      return dense && dense.isSplat() ? dense : DenseElementsAttr();
-    }
+    if (auto constant = dyn_cast<ConstantOp>(op))
+      return literalSplat(constant);
     if (!op->hasTrait<View>())
       return {};
   }
@@ -30,6 +28,14 @@ APFloat convert(double number, Type type, bool &exact) {
 }
 
 } // namespace
+
+DenseElementsAttr literalSplat(ConstantOp constant) {
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.isSplat())
+    return {};
+  bool isWeight = isa<FloatType>(dense.getElementType()) && dense.getNumElements() > 1;
+  return isWeight ? DenseElementsAttr() : dense;
+}
 
 std::optional<double> splatFloat(Value value) {
   DenseElementsAttr splat = splatAttribute(value);

@@ -8,6 +8,11 @@
 
 namespace smelt::passes {
 
+/// The value of `constant` if all its elements are one number that the program means as such. A
+/// float tensor of several equal elements is a weight that happens to be uniform, a fresh bias or
+/// norm scale: the kernels must not be specialised to a model that is not trained yet.
+mlir::DenseElementsAttr literalSplat(ConstantOp constant);
+
 /// The float that every element of `value` is, through views; none for integers and for what is not
 /// constant.
 std::optional<double> splatFloat(mlir::Value value);

@@ -36,6 +36,14 @@ def SimplifyAffine : Smelt_ModulePass<"simplify-affine"> {
     ```
   }];
 }
+def SimplifyConvPatch : Smelt_ModulePass<"simplify-conv-patch"> {
+  let summary = "A convolution whose kernel equals its stride becomes views and a matmul";
+  let description = [{
+    ```
+    smelt.conv %image, %filter {strides = kernel}             =>  smelt.matmul (patches of %image), (matrix of %filter)
+    ```
+  }];
+}
 def SimplifyCanonical : Smelt_ModulePass<"simplify-canonical"> {
   let summary = "Algebra to one normal form: constants right, views composed and sunk, broadcasts implicit";
   let description = [{
@@ -73,6 +81,18 @@ def RaiseNorm : Smelt_ModulePass<"raise-norm"> {
 }
 def RaiseSoftmax : Smelt_ModulePass<"raise-softmax"> {
   let summary = "exp(x - max(x)) / sum(exp(x - max(x))) => softmax(x)";
+}
+def RaiseAttention : Smelt_ModulePass<"raise-attention"> {
+  let summary = "softmax(scale * Q K^T + bias) V => smelt.attention";
+  let description = [{
+    ```
+    s = matmul(q * 0.35, transpose(k) * 0.35) + bias
+    matmul(softmax(s), v)                                     =>  smelt.attention %q, %k, %v bias %bias {scale = 0.125}
+    bias = select(j <= i, 0, -inf)                            =>  {causal}
+    select(is_nan(softmax(s)), 0, softmax(s))                 =>  {zero_masked_rows}
+    k = reshape(expand(k' : [b, g, 1, s, d] -> [b, g, r, s, d]))  =>  %k'
+    ```
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,6 +31,8 @@ struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
 /// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.
 void addSimplify(OpPassManager &manager, WeightStore *weights) {
   manager.addPass(passes::createSimplifyShapes()); // first: the rest sees sizes, not arithmetic
+  manager.addPass(
+      passes::createSimplifyConvPatch()); // early: the views that it makes cancel with others
   manager.addPass(passes::createSimplifyCanonical());
   manager.addPass(passes::createSimplifyAffine(weights)); // after: it reads few, short chains
   manager.addPass(passes::createSimplifyCanonical());     // the views and constants that it made
@@ -41,6 +43,7 @@ void addRaise(OpPassManager &manager) {
   manager.addPass(passes::createRaiseActivation());
   manager.addPass(passes::createRaiseNorm());
   manager.addPass(passes::createRaiseSoftmax());
+  manager.addPass(passes::createRaiseAttention());    // after softmax, which it starts from
   manager.addPass(passes::createSimplifyCanonical()); // the views that raises made
 }
 

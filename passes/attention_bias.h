@@ -1,0 +1,41 @@
+// The bias of an attention: what exporters add to, or select over, the scores, brought to one form.
+#pragma once
+
+#include "ir/dialect.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace smelt::passes {
+
+/// Scores that a mask replaces get this: far below every score, so that adding one changes nothing
+/// in fp32, and far enough from the lowest fp32 that kernels may still multiply it by log2(e).
+constexpr double kMaskedScore = -1e38;
+
+/// A constant at or below this, added to or put in place of a score, masks it: e^-10000 is 0 in
+/// every precision.
+constexpr double kLargestMaskFill = -1e4;
+
+/// Builds the bias from the inside out; `bias` is null where nothing was added yet.
+/// bias + term (or - term)
+mlir::Value addBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
+                    mlir::Value term, bool negative);
+/// factor * bias
+mlir::Value scaleBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
+                      double factor);
+/// The bias of select(condition, score + bias, fill), or of select(condition, fill, score + bias)
+/// where `fillWhenTrue`.
+mlir::Value maskBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
+                     mlir::Value condition, double fill, bool fillWhenTrue, mlir::Type elementType);
+
+/// A bias as an attention takes it.
+struct NormalBias {
+  mlir::Value bias; // null: none
+  bool causal = false;
+};
+
+/// Strips broadcasts, drops zeros, and moves `key j <= query i + (keys - queries)` from the mask
+/// into the causal flag where that is exact. The result has four axes.
+NormalBias normaliseBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
+                         Dim queries, Dim keys);
+
+} // namespace smelt::passes

@@ -1,0 +1,438 @@
+// raise-attention: softmax(scale * Q K^T + bias) V becomes one op, whoever exported it.
+//
+// The scale stands on Q, on K, on both as its root, or on the product; K^T is any view; masks are
+// added, or select between score and fill; a guard turns NaN rows into zeros; grouped heads are
+// repeated copies of K and V; scores are capped by c * tanh(s / c). simplify has brought views and
+// scalars to one order, so that the chain from the softmax down to Q K^T is short. Method: from
+// each softmax, up to the product with V and down to the product of Q and K, gathering scale, cap
+// and bias on the way; then attention_bias.h normalises the bias and finds the causal part.
+// Anything unknown on the way refuses the raise with the reason. The interpreter compares both
+// forms.
+#include "passes/attention_bias.h"
+#include "passes/constants.h"
+#include "passes/dead_ops.h"
+#include "passes/passes.h"
+#include "passes/raise.h"
+#include "passes/view_shape.h"
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "passes/passes.h.inc"
+
+namespace {
+
+constexpr int kMaxDepth = 12;
+constexpr double kExact = 1e-6; // the scale is kept in fp32
+
+SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
+Type elementType(Value value) { return tensorType(value).getElementType(); }
+
+/// How the softmax's input comes from Q K^T.
+struct Scores {
+  MatmulOp product;
+  double scale = 1, softcap = 0;
+  bool capIsOpen = false; // a tanh without the factor that makes it a cap
+  Value bias;
+  bool narrowed = false; // a cast on the way rounds
+};
+
+/// What softmax's result goes through before the product with V.
+struct Probabilities {
+  MatmulOp weighted;
+  bool zeroMaskedRows = false, narrowed = false;
+};
+
+/// The predicate that failed and what was found instead.
+struct Refusal {
+  StringRef predicate;
+  std::string found;
+};
+
+bool isFloatCast(Operation *op) {
+  return isa_and_nonnull<CastOp>(op) && throughFloatCast(op->getResult(0)) == op->getOperand(0);
+}
+
+class ScoreMatcher {
+public:
+  ScoreMatcher(OpBuilder &builder, Location location) : builder(builder), location(location) {}
+
+  std::optional<Scores> match(Value value, int depth = 0) {
+    Operation *op = value.getDefiningOp();
+    if (!op || depth > kMaxDepth)
+      return std::nullopt;
+    if (auto product = dyn_cast<MatmulOp>(op)) {
+      Scores scores;
+      scores.product = product;
+      return scores;
+    }
+    if (isFloatCast(op))
+      return matchCast(op, depth);
+    if (std::optional<Scaled> scaled = matchScaled(value))
+      return matchFactor(*scaled, depth);
+    if (isa<TanhOp>(op))
+      return matchTanh(op, depth);
+    if (isa<AddOp, SubOp>(op))
+      return matchSum(op, depth);
+    if (auto select = dyn_cast<SelectOp>(op))
+      return matchSelect(select, depth);
+    return std::nullopt;
+  }
+
+private:
+  std::optional<Scores> matchCast(Operation *op, int depth) {
+    std::optional<Scores> scores = match(op->getOperand(0), depth + 1);
+    if (scores && elementType(op->getResult(0)).getIntOrFloatBitWidth() < 32)
+      scores->narrowed = true;
+    return scores;
+  }
+
+  std::optional<Scores> matchFactor(const Scaled &scaled, int depth) {
+    std::optional<Scores> scores = match(scaled.value, depth + 1);
+    if (!scores)
+      return std::nullopt;
+    if (scores->capIsOpen && !scores->bias) {
+      // c * tanh(scale * s): the cap is c, and c * scale stands before it.
+      scores->softcap = scaled.factor;
+      scores->scale *= scaled.factor;
+      scores->capIsOpen = false;
+      return scores->softcap > 0 ? scores : std::nullopt;
+    }
+    if (scores->softcap > 0)
+      return std::nullopt;
+    scores->scale *= scaled.factor;
+    scores->bias = scaleBias(builder, location, scores->bias, scaled.factor);
+    return scores;
+  }
+
+  std::optional<Scores> matchTanh(Operation *op, int depth) {
+    std::optional<Scores> scores = match(op->getOperand(0), depth + 1);
+    if (!scores || scores->bias || scores->capIsOpen || scores->softcap > 0)
+      return std::nullopt;
+    scores->capIsOpen = true;
+    return scores;
+  }
+
+  std::optional<Scores> matchSum(Operation *op, int depth) {
+    bool minus = isa<SubOp>(op);
+    for (unsigned side : {0u, 1u}) {
+      Value score = op->getOperand(side), term = op->getOperand(1 - side);
+      if ((minus && side == 1) || score.getType() != op->getResult(0).getType())
+        continue;
+      std::optional<Scores> scores = match(score, depth + 1);
+      if (!scores || scores->capIsOpen)
+        continue;
+      scores->bias = addBias(builder, location, scores->bias, term, minus);
+      return scores;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Scores> matchSelect(SelectOp op, int depth) {
+    for (bool fillWhenTrue : {false, true}) {
+      Value score = fillWhenTrue ? op.getRhs() : op.getLhs(),
+            fill = fillWhenTrue ? op.getLhs() : op.getRhs();
+      std::optional<double> value = splatFloat(fill);
+      if (!value || *value > kLargestMaskFill || score.getType() != op.getOutput().getType())
+        continue;
+      std::optional<Scores> scores = match(score, depth + 1);
+      if (!scores || scores->capIsOpen)
+        return std::nullopt;
+      scores->bias = maskBias(builder, location, scores->bias, op.getCondition(), *value,
+                              fillWhenTrue, elementType(score));
+      return scores;
+    }
+    return std::nullopt;
+  }
+
+  OpBuilder &builder;
+  Location location;
+};
+
+/// select(is_nan(p), 0, p)
+bool isNanGuard(SelectOp op, Value probabilities) {
+  auto test = op.getCondition().getDefiningOp<IsNanOp>();
+  return test && test.getInput() == probabilities && op.getRhs() == probabilities &&
+         isSplat(op.getLhs(), 0);
+}
+
+/// Follows the only reader of the softmax: a NaN guard, casts, then the product with V.
+std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax) {
+  Probabilities result;
+  Value value = softmax.getOutput();
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    Operation *reader = nullptr;
+    for (Operation *user : value.getUsers()) {
+      bool testsGuard = isa<IsNanOp>(user) && user->hasOneUse();
+      if (!testsGuard && reader && reader != user)
+        return std::nullopt;
+      reader = testsGuard ? reader : user;
+    }
+    if (auto select = dyn_cast_or_null<SelectOp>(reader); select && isNanGuard(select, value))
+      result.zeroMaskedRows = true;
+    else if (isFloatCast(reader))
+      result.narrowed |= elementType(reader->getResult(0)).getIntOrFloatBitWidth() < 32;
+    else if ((result.weighted = dyn_cast_or_null<MatmulOp>(reader)))
+      return result.weighted.getLhs() == value && result.weighted.getRhs() != value
+                 ? std::optional(result)
+                 : std::nullopt;
+    else
+      return std::nullopt;
+    value = reader->getResult(0);
+  }
+  return std::nullopt;
+}
+
+/// Takes the scalar factors out of a chain of views: view(x * c) is view(x) and the factor c.
+Scaled peelFactor(OpBuilder &builder, Value value) {
+  SmallVector<Operation *> views;
+  double factor = 1;
+  Value base = value;
+  while (Operation *op = base.getDefiningOp()) {
+    if (op->hasTrait<View>()) {
+      views.push_back(op);
+      base = op->getOperand(0);
+    } else if (std::optional<Scaled> scaled = matchScaled(base)) {
+      factor *= scaled->factor;
+      base = scaled->value;
+    } else {
+      break;
+    }
+  }
+  if (factor == 1)
+    return {value, 1};
+  for (Operation *view : llvm::reverse(views)) {
+    Operation *clone = builder.clone(*view);
+    clone->setOperand(0, base);
+    base = clone->getResult(0);
+  }
+  return {base, factor};
+}
+
+/// Heads that were repeated for their groups, [B, G, X, Y] -> [B, G, R, X, Y] -> [B, G*R, X, Y],
+/// without the copies.
+Value withoutRepeat(OpBuilder &builder, Value value) {
+  auto merge = value.getDefiningOp<ReshapeOp>();
+  auto expand = merge ? merge.getInput().getDefiningOp<ExpandOp>() : ExpandOp();
+  if (!expand)
+    return value;
+  SmallVector<Dim> wide = shapeOf(expand.getOutput()), merged = shapeOf(value);
+  SmallVector<Dim> narrow = padShape(shapeOf(expand.getInput()), wide.size(), builder.getContext());
+  if (wide.size() != 5 || merged.size() != 4 || !narrow[2].isConstant(1) ||
+      wide[1] * wide[2] != merged[1])
+    return value;
+  for (unsigned axis : {0u, 1u, 3u, 4u})
+    if (narrow[axis] != wide[axis] ||
+        wide[axis] != (axis == 1 ? wide[1] : merged[axis > 2 ? axis - 1 : axis]))
+      return value;
+  return reshapeTo(builder, merge.getLoc(), expand.getInput(),
+                   {wide[0], wide[1], wide[3], wide[4]});
+}
+
+/// `value` with four axes: leading ones added, the batch that broadcasting supplies repeated. Keys
+/// and values keep their own number of heads.
+Value withFourAxes(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> batch,
+                   bool ownHeads) {
+  SmallVector<Dim> padded = padShape(shapeOf(value), batch.size() + 2, builder.getContext());
+  SmallVector<Dim> full(batch);
+  full.append({padded[padded.size() - 2], padded.back()});
+  if (ownHeads && batch.size() == 2)
+    full[1] = padded[1];
+  Value result = reshapeTo(builder, location, value, padded);
+  result = broadcastTo(builder, location, result, tensorType(value).withShape(full));
+  Dim one = Dim::constant(builder.getContext(), 1);
+  for (; full.size() < 4;)
+    full.insert(full.end() - 2, one);
+  return reshapeTo(builder, location, result, full);
+}
+
+/// Values that both forms are computed from: views, elementwise ops and sources are evaluated, all
+/// else is drawn.
+void collectLeaves(Value value, bool throughElementwise, llvm::SetVector<Value> &leaves) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<WeightOp>(op)) {
+    leaves.insert(value);
+    return;
+  }
+  if (isa<ConstantOp, IotaOp, DimsOp>(op))
+    return;
+  bool isScale = matchScaled(value).has_value() || isFloatCast(op);
+  if (!op->hasTrait<View>() && !isScale && !(throughElementwise && op->hasTrait<Elementwise>())) {
+    leaves.insert(value);
+    return;
+  }
+  for (Value operand : op->getOperands())
+    collectLeaves(operand, throughElementwise, leaves);
+}
+
+class AttentionRaiser {
+public:
+  explicit AttentionRaiser(ModuleOp module) : raiser(module) {}
+
+  void raise(SoftmaxOp softmax) {
+    std::optional<Probabilities> probabilities = matchProbabilities(softmax);
+    if (!probabilities)
+      return refuse(softmax, {"its result is read once, by a product", "another op reads it"});
+    unsigned rank = tensorType(softmax.getOutput()).getRank();
+    if (softmax.getAxis() != rank - 1 || rank > 4 || rank < 2)
+      return refuse(softmax, {"softmax runs along the last of 2 to 4 axes", shapeText(softmax)});
+    OpBuilder builder(probabilities->weighted);
+    std::optional<Scores> scores =
+        ScoreMatcher(builder, softmax.getLoc()).match(softmax.getInput());
+    if (!scores || scores->capIsOpen)
+      return refuse(softmax,
+                    {"its input is a product with scale, cap and mask", sourceText(softmax)});
+    if (shapeOf(scores->product.getOutput()) != shapeOf(softmax.getInput()))
+      return refuse(softmax, {"the mask does not widen the scores", shapeText(softmax)});
+    form(softmax, *probabilities, *scores, builder);
+  }
+
+  /// An attention that the model had as such: its bias in normal form.
+  void normalise(AttentionOp op) {
+    OpBuilder builder(op);
+    Dim queries = shapeOf(op.getQuery())[2], keys = shapeOf(op.getKey())[2];
+    NormalBias normal = normaliseBias(builder, op.getLoc(), op.getBias(), queries, keys);
+    Value bias = normal.bias;
+    if (bias == op.getBias() || (!bias && !op.getBias() && !normal.causal)) {
+      raiser.getRemarks().taken(op.getLoc(), "attention", "the model's own op");
+      return;
+    }
+    Value raised = AttentionOp::create(builder, op.getLoc(), op.getQuery(), op.getKey(),
+                                       op.getValue(), bias, op.getScale(), op.getSoftcap(),
+                                       op.getCausal() || normal.causal, op.getZeroMaskedRows());
+    llvm::SetVector<Value> leaves;
+    for (Value operand : op->getOperands())
+      collectLeaves(operand, operand == op.getBias(), leaves);
+    raiser.replace(op.getOutput(), raised, leaves.getArrayRef(), kExact, "attention",
+                   "the model's own op");
+  }
+
+private:
+  void refuse(SoftmaxOp softmax, const Refusal &refusal) {
+    raiser.getRemarks().refused(softmax.getLoc(), "attention", refusal.predicate, refusal.found);
+  }
+
+  static std::string shapeText(SoftmaxOp softmax) {
+    return "axis " + std::to_string(softmax.getAxis()) + " of " +
+           toString(shapeOf(softmax.getInput()));
+  }
+
+  static std::string sourceText(SoftmaxOp softmax) {
+    Operation *source = softmax.getInput().getDefiningOp();
+    return source ? "it comes from " + source->getName().getStringRef().str()
+                  : "it is an input of the model";
+  }
+
+  void form(SoftmaxOp softmax, const Probabilities &probabilities, const Scores &scores,
+            OpBuilder &builder) {
+    MatmulOp weighted = probabilities.weighted, product = scores.product;
+    Location location = softmax.getLoc();
+    SmallVector<Dim> shape = shapeOf(softmax.getInput());
+    auto batch = ArrayRef<Dim>(shape).drop_back(2);
+    if (ArrayRef<Dim>(shapeOf(weighted.getOutput())).drop_back(2) != batch)
+      return refuse(softmax, {"V has the batch and heads of the scores",
+                              toString(shapeOf(weighted.getRhs()))});
+
+    Scaled query = peelFactor(builder, product.getLhs());
+    Scaled keyTransposed = peelFactor(builder, product.getRhs());
+    Value keyRows = withoutRepeat(builder, keyTransposed.value);
+    SmallVector<int64_t> swap(llvm::to_vector(llvm::seq<int64_t>(tensorType(keyRows).getRank())));
+    std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+    Value key = TransposeOp::create(builder, location, keyRows, swap);
+    Value q = withFourAxes(builder, location, query.value, batch, false);
+    Value k = withFourAxes(builder, location, key, batch, true);
+    Value v =
+        withFourAxes(builder, location, withoutRepeat(builder, weighted.getRhs()), batch, true);
+    if (!shareOneType(q, k, v, elementType(weighted.getOutput())))
+      return refuse(softmax, {"Q, K and V have one element type", "they have several"});
+    if (!shapeOf(q)[1].asConstant() || shapeOf(k)[1] != shapeOf(v)[1] ||
+        shapeOf(k)[0] != shapeOf(q)[0])
+      return refuse(softmax, {"heads are constant and K fits V",
+                              toString(shapeOf(k)) + " and " + toString(shapeOf(v))});
+
+    NormalBias normal = normaliseBias(builder, location, scores.bias, shapeOf(q)[2], shapeOf(k)[2]);
+    if (normal.bias && batch.size() == 1) // the heads' axis came in between
+      normal.bias = betweenBatchAndRows(builder, location, normal.bias);
+    llvm::SetVector<Value> leaves =
+        leavesOf(query.value, keyTransposed.value, weighted.getRhs(), scores, softmax);
+    double scale = scores.scale * query.factor * keyTransposed.factor;
+    Value attention = AttentionOp::create(
+        builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), q, k, v, normal.bias,
+        APFloat(static_cast<float>(scale)), APFloat(static_cast<float>(scores.softcap)),
+        normal.causal, probabilities.zeroMaskedRows);
+    Value result = reshapeTo(builder, attention.getLoc(), attention, shapeOf(weighted.getOutput()));
+    double tolerance = scores.narrowed || probabilities.narrowed
+                           ? roundingTolerance(builder.getF16Type())
+                           : kExact;
+    raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(), tolerance, "attention",
+                   describe(scores, normal, probabilities, k, q));
+  }
+
+  /// Casts of Q, K or V to a wider type are attention's own business: it accumulates in fp32.
+  static bool shareOneType(Value &q, Value &k, Value &v, Type type) {
+    for (Value *value : {&q, &k, &v})
+      if (elementType(*value) != type)
+        *value = throughFloatCast(*value);
+    return elementType(q) == type && elementType(k) == type && elementType(v) == type;
+  }
+
+  /// [1, B, I, J], padded from three axes, as [B, 1, I, J].
+  static Value betweenBatchAndRows(OpBuilder &builder, Location location, Value bias) {
+    SmallVector<Dim> shape = shapeOf(bias);
+    return reshapeTo(builder, location, bias, {shape[1], shape[0], shape[2], shape[3]});
+  }
+
+  static llvm::SetVector<Value> leavesOf(Value query, Value key, Value value, const Scores &scores,
+                                         SoftmaxOp softmax) {
+    llvm::SetVector<Value> leaves;
+    for (Value operand : {query, key, value})
+      collectLeaves(operand, false, leaves);
+    if (scores.bias)
+      collectLeaves(scores.bias, true, leaves);
+    return leaves;
+  }
+
+  static std::string describe(const Scores &scores, const NormalBias &normal,
+                              const Probabilities &probabilities, Value key, Value query) {
+    std::string text = "scale";
+    if (scores.softcap > 0)
+      text += ", soft cap";
+    if (normal.bias)
+      text += ", bias " + toString(shapeOf(normal.bias));
+    if (normal.causal)
+      text += ", causal";
+    if (probabilities.zeroMaskedRows)
+      text += ", masked rows are zero";
+    if (shapeOf(key)[1] != shapeOf(query)[1])
+      text +=
+          ", grouped heads " + shapeOf(query)[1].toString() + " to " + shapeOf(key)[1].toString();
+    return text;
+  }
+
+  Raiser raiser;
+};
+
+struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    SmallVector<SoftmaxOp> softmaxes;
+    SmallVector<AttentionOp> native;
+    getOperation().walk([&](Operation *op) {
+      if (auto softmax = dyn_cast<SoftmaxOp>(op))
+        softmaxes.push_back(softmax);
+      else if (auto attention = dyn_cast<AttentionOp>(op))
+        native.push_back(attention);
+    });
+    AttentionRaiser raiser(getOperation());
+    for (SoftmaxOp softmax : softmaxes)
+      raiser.raise(softmax);
+    for (AttentionOp attention : native)
+      raiser.normalise(attention);
+    eraseDeadOps(getOperation());
+  }
+};
+
+} // namespace
+
+} // namespace smelt::passes

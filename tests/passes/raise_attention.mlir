@@ -1,0 +1,160 @@
+// RUN: smelt-opt %s --smelt-simplify-canonical --smelt-raise-attention --smelt-simplify-canonical | FileCheck %s
+
+// Each raise leaves a remark; each refusal says which check failed.
+// CHECK: module attributes {smelt.remarks = [
+// CHECK-SAME: {fusion = "attention", message = "scale, bias [b, 1, 1, s], masked rows are zero", node = "Output", predicate = "", taken = true}
+// CHECK-SAME: {fusion = "attention", message = "another op reads it", node = "Read", predicate = "its result is read once, by a product", taken = false}
+
+// torch: the root of the scale on both sides, an additive mask, a guard for rows without a visible key.
+// CHECK-LABEL: func @torch
+func.func @torch(%q: !smelt.tensor<[b, 4, s, 8], f16>, %k: !smelt.tensor<[b, 4, s, 8], f16>, %v: !smelt.tensor<[b, 4, s, 8], f16>, %mask: !smelt.tensor<[b, s], i1>) -> !smelt.tensor<[b, 4, s, 8], f16> {
+  %root = smelt.constant dense<0.5> : tensor<f16> : <[], f16>
+  %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %inf = smelt.constant dense<0xFC00> : tensor<f16> : <[], f16>
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[b, 4, s, 8], f16> -> <[b, 4, 8, s], f16>
+  %qs = smelt.mul %q, %root : <[b, 4, s, 8], f16>, <[], f16> -> <[b, 4, s, 8], f16>
+  %ks = smelt.mul %kt, %root : <[b, 4, 8, s], f16>, <[], f16> -> <[b, 4, 8, s], f16>
+  %scores = smelt.matmul %qs, %ks : <[b, 4, s, 8], f16>, <[b, 4, 8, s], f16> -> <[b, 4, s, s], f16>
+  %rows = smelt.reshape %mask : <[b, s], i1> -> <[b, 1, 1, s], i1>
+  %wide = smelt.expand %rows : <[b, 1, 1, s], i1> -> <[b, 1, s, s], i1>
+  %bias = smelt.select %wide, %zero, %inf : <[b, 1, s, s], i1>, <[], f16>, <[], f16> -> <[b, 1, s, s], f16>
+  %masked = smelt.add %scores, %bias : <[b, 4, s, s], f16>, <[b, 1, s, s], f16> -> <[b, 4, s, s], f16>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, s], f16>
+  %nan = smelt.is_nan %p : <[b, 4, s, s], f16> -> <[b, 4, s, s], i1>
+  %guarded = smelt.select %nan, %zero, %p : <[b, 4, s, s], i1>, <[], f16>, <[b, 4, s, s], f16> -> <[b, 4, s, s], f16>
+  %y = smelt.matmul %guarded, %v : <[b, 4, s, s], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16> loc("Output")
+  // CHECK: %[[BIAS:.*]] = smelt.reshape %{{.*}} : <[b, s], f16> -> <[b, 1, 1, s], f16>
+  // CHECK-NEXT: smelt.attention %arg0, %arg1, %arg2 bias %[[BIAS]] : {{.*}} {scale = 2.500000e-01 : f32, zero_masked_rows}
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// DistilBERT: Q divided before the product, a fill of the lowest half in place of masked scores. Rows that are masked
+// everywhere average over all keys, so that the fill must swallow the score.
+// CHECK-LABEL: func @select_mask
+func.func @select_mask(%q: !smelt.tensor<[b, 4, s, 8], f16>, %kt: !smelt.tensor<[b, 4, 8, s], f16>, %v: !smelt.tensor<[b, 4, s, 8], f16>, %mask: !smelt.tensor<[b, s], i64>) -> !smelt.tensor<[b, 4, s, 8], f16> {
+  %divisor = smelt.constant dense<2.828125> : tensor<f16> : <[], f16>
+  %zero = smelt.constant dense<0> : tensor<i64> : <[], i64>
+  %fill = smelt.constant dense<-65504.0> : tensor<f16> : <[], f16>
+  %qs = smelt.div %q, %divisor : <[b, 4, s, 8], f16>, <[], f16> -> <[b, 4, s, 8], f16>
+  %scores = smelt.matmul %qs, %kt : <[b, 4, s, 8], f16>, <[b, 4, 8, s], f16> -> <[b, 4, s, s], f16>
+  %hidden = smelt.equal %mask, %zero : <[b, s], i64>, <[], i64> -> <[b, s], i1>
+  %rows = smelt.reshape %hidden : <[b, s], i1> -> <[b, 1, 1, s], i1>
+  %wide = smelt.expand %rows : <[b, 1, 1, s], i1> -> <[b, 4, s, s], i1>
+  %masked = smelt.select %wide, %fill, %scores : <[b, 4, s, s], i1>, <[], f16>, <[b, 4, s, s], f16> -> <[b, 4, s, s], f16>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, s], f16>
+  %y = smelt.matmul %p, %v : <[b, 4, s, s], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
+  // CHECK: smelt.constant dense<-9.99999968E+37> : tensor<f32>
+  // CHECK: smelt.attention %arg0, %{{.*}}, %arg2 bias %{{.*}} : !smelt.tensor<[b, 1, 1, s], f32> {scale = {{[0-9.]*}} : f32}
+  return %y : !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// GPT-2: a mask of positions alone is the causal flag.
+// CHECK-LABEL: func @causal
+func.func @causal(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>, %v: !smelt.tensor<[b, 4, s, 8], f32>) -> !smelt.tensor<[b, 4, s, 8], f32> {
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %fill = smelt.constant dense<-3.40282347E+38> : tensor<f32> : <[], f32>
+  %iota = smelt.iota : <[s], i64>
+  %i = smelt.reshape %iota : <[s], i64> -> <[s, 1], i64>
+  %visible = smelt.less_equal %iota, %i : <[s], i64>, <[s, 1], i64> -> <[s, s], i1>
+  %bias = smelt.select %visible, %zero, %fill : <[s, s], i1>, <[], f32>, <[], f32> -> <[s, s], f32>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %masked = smelt.add %scores, %bias : <[b, 4, s, s], f32>, <[s, s], f32> -> <[b, 4, s, s], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32>
+  %y = smelt.matmul %p, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: %[[K:.*]] = smelt.transpose %arg1 [0, 1, 3, 2]
+  // CHECK-NEXT: smelt.attention %arg0, %[[K]], %arg2 {causal, scale = 1.000000e+00 : f32}
+  return %y : !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// Keys from a cache: query i stands at i + t - s. The padding mask is what is left of the mask.
+// CHECK-LABEL: func @causal_and_padding
+func.func @causal_and_padding(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, t], f32>, %v: !smelt.tensor<[b, 4, t, 8], f32>, %mask: !smelt.tensor<[b, 1, 1, t], i1>) -> !smelt.tensor<[b, 4, s, 8], f32> {
+  %inf = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %past = smelt.dims [t - s] : !smelt.tensor<[], i64>
+  %is = smelt.iota : <[s], i64>
+  %js = smelt.iota : <[t], i64>
+  %shifted = smelt.add %is, %past : <[s], i64>, <[], i64> -> <[s], i64>
+  %i = smelt.reshape %shifted : <[s], i64> -> <[s, 1], i64>
+  %hidden = smelt.less %i, %js : <[s, 1], i64>, <[t], i64> -> <[s, t], i1>
+  %visible = smelt.not %hidden : <[s, t], i1>
+  %both = smelt.and %visible, %mask : <[s, t], i1>, <[b, 1, 1, t], i1> -> <[b, 1, s, t], i1>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, t], f32> -> <[b, 4, s, t], f32>
+  %masked = smelt.select %both, %scores, %inf : <[b, 1, s, t], i1>, <[b, 4, s, t], f32>, <[], f32> -> <[b, 4, s, t], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, t], f32>
+  %y = smelt.matmul %p, %v : <[b, 4, s, t], f32>, <[b, 4, t, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK: %[[BIAS:.*]] = smelt.select %arg3
+  // CHECK: smelt.attention %arg0, %{{.*}}, %arg2 bias %[[BIAS]] : !smelt.tensor<[b, 1, 1, t], f32> {causal, scale = 1.000000e+00 : f32}
+  return %y : !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// Gemma: a soft cap between scale and mask, keys and values repeated for their groups.
+// CHECK-LABEL: func @grouped_and_capped
+func.func @grouped_and_capped(%q: !smelt.tensor<[b, 4, s, 8], f32>, %k: !smelt.tensor<[b, 2, s, 8], f32>, %v: !smelt.tensor<[b, 2, s, 8], f32>, %bias: !smelt.tensor<[b, 1, s, s], f32>) -> !smelt.tensor<[b, 4, s, 8], f32> {
+  %scale = smelt.constant dense<0.25> : tensor<f32> : <[], f32>
+  %cap = smelt.constant dense<50.0> : tensor<f32> : <[], f32>
+  %k0 = smelt.reshape %k : <[b, 2, s, 8], f32> -> <[b, 2, 1, s, 8], f32>
+  %k1 = smelt.expand %k0 : <[b, 2, 1, s, 8], f32> -> <[b, 2, 2, s, 8], f32>
+  %k2 = smelt.reshape %k1 : <[b, 2, 2, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %v0 = smelt.reshape %v : <[b, 2, s, 8], f32> -> <[b, 2, 1, s, 8], f32>
+  %v1 = smelt.expand %v0 : <[b, 2, 1, s, 8], f32> -> <[b, 2, 2, s, 8], f32>
+  %v2 = smelt.reshape %v1 : <[b, 2, 2, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %kt = smelt.transpose %k2 [0, 1, 3, 2] : <[b, 4, s, 8], f32> -> <[b, 4, 8, s], f32>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %scaled = smelt.mul %scores, %scale : <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %small = smelt.div %scaled, %cap : <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %tanh = smelt.tanh %small : <[b, 4, s, s], f32>
+  %capped = smelt.mul %tanh, %cap : <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %masked = smelt.add %bias, %capped : <[b, 1, s, s], f32>, <[b, 4, s, s], f32> -> <[b, 4, s, s], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32>
+  %y = smelt.matmul %p, %v2 : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: smelt.attention %arg0, %arg1, %arg2 bias %arg3 : !smelt.tensor<[b, 1, s, s], f32> {scale = 2.500000e-01 : f32, softcap = 5.000000e+01 : f32}
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// One head in three axes; softmax in fp32 between casts.
+// CHECK-LABEL: func @one_head
+func.func @one_head(%q: !smelt.tensor<[b, s, 8], f16>, %k: !smelt.tensor<[b, s, 8], f16>, %v: !smelt.tensor<[b, s, 8], f16>) -> !smelt.tensor<[b, s, 8], f16> {
+  %scale = smelt.constant dense<0.25> : tensor<f16> : <[], f16>
+  %kt = smelt.transpose %k [0, 2, 1] : <[b, s, 8], f16> -> <[b, 8, s], f16>
+  %scores = smelt.matmul %q, %kt : <[b, s, 8], f16>, <[b, 8, s], f16> -> <[b, s, s], f16>
+  %scaled = smelt.mul %scores, %scale : <[b, s, s], f16>, <[], f16> -> <[b, s, s], f16>
+  %wide = smelt.cast %scaled : <[b, s, s], f16> -> <[b, s, s], f32>
+  %p = smelt.softmax %wide axis 2 : <[b, s, s], f32>
+  %narrow = smelt.cast %p : <[b, s, s], f32> -> <[b, s, s], f16>
+  %y = smelt.matmul %narrow, %v : <[b, s, s], f16>, <[b, s, 8], f16> -> <[b, s, 8], f16>
+  // CHECK: %[[Y:.*]] = smelt.attention %{{.*}} {scale = 2.500000e-01 : f32} : <[b, 1, s, 8], f16>
+  // CHECK-NEXT: smelt.reshape %[[Y]]
+  return %y : !smelt.tensor<[b, s, 8], f16>
+}
+
+// The model's own op, with a mask that lets everything pass.
+// CHECK-LABEL: func @native
+func.func @native(%q: !smelt.tensor<[b, 4, s, 8], f16>) -> !smelt.tensor<[b, 4, s, 8], f16> {
+  %true = smelt.constant dense<true> : tensor<1x1x1x1xi1> : <[1, 1, 1, 1], i1>
+  %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %inf = smelt.constant dense<0xFC00> : tensor<f16> : <[], f16>
+  %wide = smelt.expand %true : <[1, 1, 1, 1], i1> -> <[b, 1, s, s], i1>
+  %bias = smelt.select %wide, %zero, %inf : <[b, 1, s, s], i1>, <[], f16>, <[], f16> -> <[b, 1, s, s], f16>
+  // CHECK-NEXT: smelt.attention %arg0, %arg0, %arg0 {scale = 1.250000e-01 : f32}
+  %y = smelt.attention %q, %q, %q bias %bias : !smelt.tensor<[b, 1, s, s], f16> {scale = 0.125 : f32} : <[b, 4, s, 8], f16>, <[b, 4, s, 8], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
+  return %y : !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// Probabilities that are a result too; a mask with a small fill; a product that is divided by a tensor.
+// CHECK-LABEL: func @no_attention
+func.func @no_attention(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>, %v: !smelt.tensor<[b, 4, s, 8], f32>, %mask: !smelt.tensor<[s, s], i1>) -> (!smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, s], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>) {
+  // CHECK-NOT: smelt.attention
+  %fill = smelt.constant dense<-1.0> : tensor<f32> : <[], f32>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %p = smelt.softmax %scores axis 3 : <[b, 4, s, s], f32> loc("Read")
+  %0 = smelt.matmul %p, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %masked = smelt.select %mask, %scores, %fill : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %p1 = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32>
+  %1 = smelt.matmul %p1, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %ratio = smelt.div %scores, %p : <[b, 4, s, s], f32>, <[b, 4, s, s], f32> -> <[b, 4, s, s], f32>
+  %p2 = smelt.softmax %ratio axis 3 : <[b, 4, s, s], f32>
+  %2 = smelt.matmul %p2, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  return %0, %p, %1, %2 : !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, s], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>
+}
