@@ -24,27 +24,6 @@ template <typename Element, typename Values> std::string pack(const Values &valu
   return bytes;
 }
 
-/// The typed fields as row-major bytes. The 16-bit floats travel as bit patterns in int32_data.
-std::string packTypedFields(const onnx_wire::Tensor &tensor) {
-  using onnx_wire::Tensor;
-  switch (tensor.data_type()) {
-  case Tensor::FLOAT:
-    return pack<float>(tensor.float_data());
-  case Tensor::DOUBLE:
-    return pack<double>(tensor.double_data());
-  case Tensor::INT64:
-    return pack<int64_t>(tensor.int64_data());
-  case Tensor::INT32:
-    return pack<int32_t>(tensor.int32_data());
-  case Tensor::FLOAT16:
-  case Tensor::BFLOAT16:
-  case Tensor::INT16:
-    return pack<uint16_t>(tensor.int32_data());
-  default: // BOOL, INT8, UINT8
-    return pack<uint8_t>(tensor.int32_data());
-  }
-}
-
 bool allEqual(ArrayRef<char> bytes, unsigned elementBytes) {
   return bytes.size() >= elementBytes &&
          std::memcmp(bytes.data(), bytes.data() + elementBytes, bytes.size() - elementBytes) == 0;
@@ -124,6 +103,26 @@ FailureOr<ExternalRange> parseRange(Location location, const onnx_wire::Tensor &
 }
 
 } // namespace
+
+std::string packTypedFields(const onnx_wire::Tensor &tensor) {
+  using onnx_wire::Tensor;
+  switch (tensor.data_type()) {
+  case Tensor::FLOAT:
+    return pack<float>(tensor.float_data());
+  case Tensor::DOUBLE:
+    return pack<double>(tensor.double_data());
+  case Tensor::INT64:
+    return pack<int64_t>(tensor.int64_data());
+  case Tensor::INT32:
+    return pack<int32_t>(tensor.int32_data());
+  case Tensor::FLOAT16:
+  case Tensor::BFLOAT16:
+  case Tensor::INT16:
+    return pack<uint16_t>(tensor.int32_data());
+  default: // BOOL, INT8, UINT8
+    return pack<uint8_t>(tensor.int32_data());
+  }
+}
 
 FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &tensor) {
   Type element = elementType(location.getContext(), tensor.data_type());

@@ -36,6 +36,10 @@ private:
   bool drawMissing;
 };
 
+/// The elements of a tensor without raw data as row-major bytes. The 16-bit floats travel as bit
+/// patterns in int32_data.
+std::string packTypedFields(const onnx_wire::Tensor &tensor);
+
 /// The IR type of an ONNX tensor; reports and fails for unsupported element types, negative or
 /// overflowing sizes.
 mlir::FailureOr<TensorType> tensorTypeOf(mlir::Location location, const onnx_wire::Tensor &tensor);

@@ -59,6 +59,20 @@ double defaultTolerance(ElementType type, bool tf32) {
   }
 }
 
+double foreignTolerance(ElementType type) {
+  switch (type) {
+  case ElementType::f16:
+  case ElementType::bf16:
+    return 5e-3;
+  case ElementType::f32:
+    return 1e-4;
+  case ElementType::f64:
+    return 1e-7;
+  default:
+    return 0;
+  }
+}
+
 std::string positionText(size_t index, const std::vector<int64_t> &shape) {
   std::vector<int64_t> position(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {

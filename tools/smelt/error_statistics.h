@@ -25,6 +25,10 @@ ErrorStatistics compareTensors(const Array &output, const Array &reference);
 /// was asked for), 5e-3 for the 16-bit floats, 1e-10 for float64, exact for everything else.
 double defaultTolerance(ElementType type, bool tf32);
 
+/// The same against a reference that another program computed in its own arithmetic: 1e-4 for
+/// float32, 5e-3 for the 16-bit floats, 1e-7 for float64, exact for everything else.
+double foreignTolerance(ElementType type);
+
 /// The position in `shape` of a flat index, "[0, 17, 3]".
 std::string positionText(size_t index, const std::vector<int64_t> &shape);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <unistd.h>
 
@@ -93,6 +94,12 @@ static std::string formatted(const char *format, int digits, double value) {
 }
 
 std::string numberText(double value, int digits) { return formatted("%.*f", digits, value); }
+
+std::string shortText(double value) { return formatted("%.*g", 4, value); }
+
+llvm::json::Value jsonNumber(double value) {
+  return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr);
+}
 
 std::string scientificText(double value) { return formatted("%.*e", 1, value); }
 

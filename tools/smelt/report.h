@@ -54,6 +54,10 @@ private:
 std::string bytesText(double bytes);
 /// Fixed-point with `digits` decimals.
 std::string numberText(double value, int digits);
+/// Four significant digits: "0.1234", "1.234e+09".
+std::string shortText(double value);
+/// A number; null where it is NaN or infinite, which JSON cannot say.
+llvm::json::Value jsonNumber(double value);
 /// "3.2e-06"
 std::string scientificText(double value);
 

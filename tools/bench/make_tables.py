@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Writes the README's tables from tools/bench/results/*.json.
+
+usage: tools/bench/make_tables.py          rewrites the tables in README.md
+       tools/bench/make_tables.py --check  fails where README.md does not say what the results say
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/.
+"""
+
+import json
+import re
+import sys
+
+from common import REPOSITORY, RESULTS
+
+TABLE = re.compile(
+    r"(?P<open><!-- table: (?P<name>[a-z0-9_]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL
+)
+
+
+def table(header, rows):
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def share(value):
+    return "" if value is None else f"{100 * value:.0f} %"
+
+
+def peers(results):
+    rows = [
+        [
+            row["name"],
+            f"{row['smelt_ms']:.3f}",
+            f"{row['torch_best_ms']:.3f}",
+            min(row["torch_ms"], key=row["torch_ms"].get),
+            f"{row['ratio']:.2f}",
+            str(row["kernels"]),
+            share(row["roofline_share"]),
+        ]
+        for row in results["rows"]
+    ]
+    caption = f"One {results['gpu']}, driver {results['driver']}, PyTorch {results['torch']}"
+    header = ["model", "Smelt, ms", "PyTorch, ms", "its best mode", "ratio", "kernels", "roofline"]
+    return table(header, rows), caption
+
+
+def compile_time(results):
+    rows = [
+        [
+            row["name"],
+            f"{row['cold_s']:.2f}",
+            f"{row['warm_s']:.2f}",
+            str(row["launches"]),
+            str(row["kernels"]),
+            f"{row['plan_bytes'] / 1e6:.1f}",
+        ]
+        for row in results["rows"]
+    ]
+    caption = f"{results['cores']} cores of {results['cpu']}, for {results['arch']}"
+    header = ["model", "cold, s", "warm, s", "launches", "different kernels", "plan, MB"]
+    return table(header, rows), caption
+
+
+def cpu_vs_onnxruntime(results):
+    rows = [
+        [
+            row["name"],
+            f"{row['smelt_ms']:.1f}",
+            f"{row['onnxruntime_ms']:.1f}",
+            f"{row['ratio']:.2f}",
+        ]
+        for row in results["rows"]
+    ]
+    caption = f"{results['cores']} cores of {results['cpu']}, ONNX Runtime {results['onnxruntime']}"
+    return table(["model, 1x128", "Smelt, ms", "ONNX Runtime, ms", "times"], rows), caption
+
+
+MAKERS = {
+    "smelt.peers/1": peers,
+    "smelt.compile_time/1": compile_time,
+    "smelt.cpu_vs_onnxruntime/1": cpu_vs_onnxruntime,
+}
+
+
+def fill(match):
+    results = json.loads((RESULTS / f"{match['name']}.json").read_text())
+    text, caption = MAKERS[results["schema"]](results)
+    return f"{match['open']}{text}\n{caption}; {results['date']}, commit {results['commit'][:10]}.\n{match['close']}"
+
+
+def main():
+    readme = REPOSITORY / "README.md"
+    old = readme.read_text()
+    new = TABLE.sub(fill, old)
+    if sys.argv[1:] == ["--check"]:
+        if new != old:
+            print("README.md: the tables are not those of tools/bench/results; run make_tables.py")
+        return int(new != old)
+    readme.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Latency of Smelt and of PyTorch on one GPU, in one run: the ratio that the README reports.
+
+usage: tools/bench/peers.py [--models a,b] [--seconds S] [--json tools/bench/results/h200_peers.json]
+
+Each row is a public architecture at its published sizes with random fp16 weights, at one batch and sequence. PyTorch
+runs it as `transformers` builds it, in each of its modes: captured in a CUDA graph, torch.compile's
+reduce-overhead and its max-autotune; the best of them is the peer. Smelt compiles the ONNX export of the same
+architecture for that shape. Both are timed as the median of device-side times after a warm-up, inputs in place,
+no transfers. Needs a GPU, torch and transformers.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from typing import Callable, NamedTuple
+
+import common
+import torch
+
+
+class Peer(NamedTuple):
+    """One row: the export, the shape flags for Smelt, the PyTorch model and its inputs."""
+
+    export: str
+    shapes: tuple[str, ...]
+    build: Callable
+
+
+def token_inputs(vocabulary, batch, length, masked=True):
+    inputs = {"input_ids": torch.randint(0, vocabulary, (batch, length))}
+    if masked:
+        inputs["attention_mask"] = torch.ones(batch, length, dtype=torch.long)
+    return inputs
+
+
+def bert(width, layers, batch, length):
+    import transformers
+
+    config = transformers.BertConfig(
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=12,
+        intermediate_size=4 * width,
+    )
+    model = transformers.BertModel(config, add_pooling_layer=False)
+    return model, token_inputs(config.vocab_size, batch, length)
+
+
+def distilbert(batch, length):
+    import transformers
+
+    config = transformers.DistilBertConfig()
+    return transformers.DistilBertModel(config), token_inputs(config.vocab_size, batch, length)
+
+
+def gpt2(batch, length):
+    import transformers
+
+    config = transformers.GPT2Config(use_cache=False)
+    model = transformers.GPT2LMHeadModel(config)
+    return model, token_inputs(config.vocab_size, batch, length, masked=False)
+
+
+def vit(batch):
+    import transformers
+
+    model = transformers.ViTModel(transformers.ViTConfig(), add_pooling_layer=False)
+    return model, {"pixel_values": torch.randn(batch, 3, 224, 224)}
+
+
+def tokens(batch, length, masked=True):
+    names = ("input_ids", "attention_mask") if masked else ("input_ids",)
+    return tuple(f"{name}={batch}x{length}" for name in names)
+
+
+PEERS = {
+    "minilm_b1s128": Peer("minilm.dy20_fp16", tokens(1, 128), lambda: bert(384, 6, 1, 128)),
+    "minilm_b32s128": Peer("minilm.dy20_fp16", tokens(32, 128), lambda: bert(384, 6, 32, 128)),
+    "bert_base_b1s128": Peer("bert_base.dy20_fp16", tokens(1, 128), lambda: bert(768, 12, 1, 128)),
+    "bert_base_b8s512": Peer("bert_base.dy20_fp16", tokens(8, 512), lambda: bert(768, 12, 8, 512)),
+    "distilbert_b8s128": Peer("distilbert.dy20_fp16", tokens(8, 128), lambda: distilbert(8, 128)),
+    "gpt2_b1s128": Peer("gpt2.dy20_fp16", tokens(1, 128, False), lambda: gpt2(1, 128)),
+    "vit_b16_b1": Peer("vit_b16.dy20_fp16", ("pixel_values=1x3x224x224",), lambda: vit(1)),
+    "vit_b16_b64": Peer("vit_b16.dy20_fp16", ("pixel_values=64x3x224x224",), lambda: vit(64)),
+}
+
+
+def first_tensor(output):
+    return next(value for value in output.values() if isinstance(value, torch.Tensor))
+
+
+def graph_replay(call):
+    """`call` captured in a CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay
+
+
+def torch_callables(model, inputs):
+    """(mode, how to make the callable) for each mode of PyTorch."""
+    call = lambda forward: lambda: first_tensor(forward(**inputs, return_dict=True))
+    yield "eager+graph", lambda: graph_replay(call(model))
+    for mode in ("reduce-overhead", "max-autotune"):
+        yield mode, lambda mode=mode: call(torch.compile(model, mode=mode))
+
+
+def median_ms(call, seconds):
+    """Median device time of one call, from batches of calls between two events."""
+    for _ in range(5):
+        call()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    def timed(count):
+        begin.record()
+        for _ in range(count):
+            call()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) / count
+
+    count = max(1, round(20 / max(timed(3), 1e-3)))
+    samples, stop = [], time.monotonic() + seconds
+    while time.monotonic() < stop or len(samples) < 5:
+        samples.append(timed(count))
+    return statistics.median(samples)
+
+
+def time_torch(peer, seconds):
+    torch.manual_seed(0)
+    model, inputs = peer.build()
+    model = model.cuda().half().eval()
+    inputs = {
+        name: value.cuda().half() if value.is_floating_point() else value.cuda()
+        for name, value in inputs.items()
+    }
+    times = {}
+    for mode, make in torch_callables(model, inputs):
+        torch._dynamo.reset()
+        with torch.no_grad():
+            times[mode] = round(median_ms(make(), seconds), 5)
+    return times
+
+
+def time_smelt(peer, arguments):
+    model = f"{arguments.model_dir}/{peer.export}.onnx"
+    flags = [part for shape in peer.shapes for part in ("--shape", shape)]
+    return common.smelt_json(
+        arguments.smelt, "bench", model, "--device", "cuda", "--random-weights", 0, *flags
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    common.add_arguments(parser)
+    parser.add_argument("--seconds", type=float, default=1.0, help="measured per PyTorch mode")
+    arguments = parser.parse_args()
+    names = arguments.models.split(",") if arguments.models else list(PEERS)
+    rows = []
+    for name in names:
+        times = time_torch(PEERS[name], arguments.seconds)
+        torch.cuda.empty_cache()
+        bench = time_smelt(PEERS[name], arguments)
+        best = min(times.values())
+        smelt = bench["latency_ms"]["median"]
+        rows.append(
+            {
+                "name": name,
+                "smelt_ms": smelt,
+                "smelt_p99_ms": bench["latency_ms"]["p99"],
+                "kernels": len(bench["kernels"]),
+                "roofline_share": bench["roofline_share"],
+                "torch_ms": times,
+                "torch_best_ms": best,
+                "ratio": round(best / smelt, 3),
+            }
+        )
+        print(
+            f"{name}: Smelt {smelt:.4f} ms, PyTorch {best:.4f} ms, {best / smelt:.2f}x", flush=True
+        )
+    machine = {**common.gpu_name(), "torch": torch.__version__}
+    common.write(arguments.json, "smelt.peers/1", machine, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

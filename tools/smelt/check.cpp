@@ -1,0 +1,52 @@
+// smelt check: what keeps a model from being compiled, all of it at once.
+#include "tools/smelt/commands.h"
+#include "tools/smelt/report.h"
+
+#include "runtime/text.h"
+
+namespace smelt::tools {
+
+namespace {
+struct Flags {
+  ModelFlags model;
+  bool json = false;
+};
+} // namespace
+
+static void printProblems(const Flags &flags, const std::vector<Problem> &problems) {
+  llvm::json::Array list;
+  for (const Problem &problem : problems)
+    list.push_back(llvm::json::Object{{"place", problem.place}, {"message", problem.message}});
+  if (flags.json)
+    return printJson(llvm::json::Object{{"schema", "smelt.check/1"},
+                                        {"model", flags.model.path},
+                                        {"supported", problems.empty()},
+                                        {"problems", std::move(list)}});
+  for (const Problem &problem : problems)
+    print(problem.place + ": " + problem.message);
+  if (problems.empty())
+    print(flags.model.path + ": supported");
+}
+
+static Status check(const Flags &flags) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(flags.model));
+  printProblems(flags, problems);
+  if (problems.empty())
+    return {};
+  return Status(StatusCode::kInvalidModel,
+                joinText(flags.model.path, ": ", problems.size(),
+                         problems.size() == 1 ? " problem" : " problems"));
+}
+
+void addCheck(CLI::App &app, Status &status) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App *command = app.add_subcommand(
+      "check", "Say whether Smelt supports a model; list everything that it does not");
+  command->add_option("model", flags->model.path, "The .onnx file")->required();
+  addRandomWeights(*command, flags->model.randomWeights);
+  addJson(*command, flags->json);
+  command->footer("example:\n  smelt check model.onnx --json");
+  command->callback([flags, &status] { status = check(*flags); });
+}
+
+} // namespace smelt::tools

@@ -1,0 +1,42 @@
+#include "tools/smelt/commands.h"
+
+namespace smelt::tools {
+
+void addJson(CLI::App &command, bool &json) {
+  command.add_flag("--json", json, "Print the result as one JSON object");
+}
+
+void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed) {
+  command.add_option("--random-weights", seed,
+                     "Draw weights whose file is missing, by this seed (structure-only models)");
+}
+
+void addModel(CLI::App &command, OpenFlags &flags) {
+  static const std::map<std::string, DeviceChoice> kDevices = {{"auto", DeviceChoice::kAuto},
+                                                               {"cpu", DeviceChoice::kCpu}};
+  command.add_option("model", flags.model.path, "The .onnx file")->required();
+  command.add_option("--device", flags.device, "auto or cpu")
+      ->transform(CLI::CheckedTransformer(kDevices))
+      ->option_text("auto|cpu");
+  addRandomWeights(command, flags.model.randomWeights);
+}
+
+void addInputs(CLI::App &command, InputFlags &flags) {
+  command
+      .add_option("--shape", flags.shapes,
+                  "Shape of an input, NAME=1x128 (repeatable). Dimensions that none sets: 1 where "
+                  "they lead a "
+                  "shape, else 128")
+      ->option_text("NAME=1x128")
+      ->allow_extra_args(false);
+  command
+      .add_option("--input", flags.inputs,
+                  "Value of an input, NAME=@FILE.npy (repeatable), or @FOLDER of ONNX test data")
+      ->option_text("NAME=@FILE.npy|@FOLDER")
+      ->allow_extra_args(false);
+  command.add_option("--seed", flags.seed,
+                     "Seed of the inputs that are not given: floats from N(0, 1), row indices "
+                     "within their table, other integers from {0, 1}");
+}
+
+} // namespace smelt::tools

@@ -1,0 +1,28 @@
+// The subcommands of `smelt`, one file each. Every function here adds one to the parser; when it
+// was asked for, parsing runs it and leaves its outcome in `status`, whose code is the exit code.
+#pragma once
+
+#include "runtime/status.h"
+#include "tools/smelt/inputs.h"
+#include "tools/smelt/open.h"
+
+#include <CLI/CLI.hpp>
+
+namespace smelt::tools {
+
+void addRun(CLI::App &app, Status &status);
+void addCompile(CLI::App &app, Status &status);
+void addBench(CLI::App &app, Status &status);
+void addCheck(CLI::App &app, Status &status);
+void addExplain(CLI::App &app, Status &status);
+void addInspect(CLI::App &app, Status &status);
+void addCompare(CLI::App &app, Status &status);
+
+// Flags that several commands share.
+void addJson(CLI::App &command, bool &json);
+void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed);
+/// The model and the device that it runs on.
+void addModel(CLI::App &command, OpenFlags &flags);
+void addInputs(CLI::App &command, InputFlags &flags);
+
+} // namespace smelt::tools

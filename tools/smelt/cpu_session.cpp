@@ -1,0 +1,80 @@
+// Sessions on the CPU: the interpreter.
+#include "ir/interpret/interpret.h"
+#include "tools/smelt/model.h"
+#include "tools/smelt/session.h"
+
+#include "runtime/text.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace mlir;
+
+namespace smelt::tools {
+
+namespace {
+
+class CpuSession : public Session {
+public:
+  CpuSession(Model &model, bool inDouble)
+      : model(model), precision(inDouble ? Precision::f64 : Precision::f32),
+        interpreter(model.module(), model.weights(), {precision, 0}) {}
+
+  const Signature &signature() const override { return model.signature(); }
+
+  std::string deviceName() const override {
+    unsigned threads = std::thread::hardware_concurrency();
+    return joinText("cpu, ", threads, threads == 1 ? " thread" : " threads");
+  }
+
+  Result<std::vector<Array>> run(const std::vector<Array> &inputs) override {
+    std::vector<HostTensor> arguments;
+    auto main = model.module().lookupSymbol<func::FuncOp>("main");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
+                             toInterpreter(inputs[i], main.getArgumentTypes()[i]));
+      arguments.push_back(std::move(tensor));
+    }
+    FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments);
+    if (failed(results))
+      return model.diagnostics().asStatus(StatusCode::kRunFailed, "the run failed");
+    std::vector<Array> outputs;
+    for (size_t i = 0; i < results->size(); ++i)
+      outputs.push_back(toArray((*results)[i], model.signature().outputs[i].type));
+    return outputs;
+  }
+
+private:
+  Result<HostTensor> toInterpreter(const Array &array, Type type) const {
+    llvm::ArrayRef<char> bytes(reinterpret_cast<const char *>(array.bytes.data()),
+                               array.bytes.size());
+    std::optional<HostTensor> tensor = HostTensor::fromBytes(
+        array.shape, cast<TensorType>(type).getElementType(), bytes, precision);
+    if (!tensor)
+      return Status(StatusCode::kResources, "an input does not fit into memory");
+    return std::move(*tensor);
+  }
+
+  static Array toArray(const HostTensor &tensor, ElementType type) {
+    Array array{type, tensor.getShape().vec(), {}};
+    std::vector<char> bytes = tensor.toBytes();
+    array.bytes.resize(bytes.size());
+    if (!bytes.empty())
+      std::memcpy(array.bytes.data(), bytes.data(), bytes.size());
+    return array;
+  }
+
+  Model &model;
+  Precision precision;
+  Interpreter interpreter;
+};
+
+} // namespace
+
+std::unique_ptr<Session> openCpuSession(Model &model, bool inDouble) {
+  return std::make_unique<CpuSession>(model, inDouble);
+}
+
+} // namespace smelt::tools

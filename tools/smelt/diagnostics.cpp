@@ -1,0 +1,56 @@
+#include "tools/smelt/diagnostics.h"
+
+#include "tools/smelt/report.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace smelt::tools {
+
+std::string locationText(Location location) {
+  llvm::SmallSetVector<llvm::StringRef, 4> names;
+  location->walk([&](Location inner) {
+    if (auto name = dyn_cast<NameLoc>(inner))
+      names.insert(name.getName().getValue());
+    return WalkResult::advance();
+  });
+  return llvm::join(names, " + ");
+}
+
+DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string modelPath)
+    : modelPath(std::move(modelPath)),
+      handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
+
+LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
+  std::string place = locationText(diagnostic.getLocation());
+  std::string message = diagnostic.str();
+  for (Diagnostic &detail : diagnostic.getNotes())
+    message += "\n  note: " + detail.str();
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+    std::scoped_lock lock(mutex);
+    collected.push_back({place.empty() ? modelPath : place, message});
+  } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning) {
+    note("warning: " + place + ": " + message);
+  }
+  return success();
+}
+
+std::vector<Problem> DiagnosticCollector::problems() const {
+  std::scoped_lock lock(mutex);
+  return collected;
+}
+
+Status DiagnosticCollector::asStatus(StatusCode code, const std::string &fallback) const {
+  std::string text;
+  for (const Problem &problem : problems()) {
+    bool isNode = problem.place != modelPath;
+    text += text.empty() ? "" : "\n";
+    text += (isNode ? "node '" + problem.place + "'" : problem.place) + ": " + problem.message;
+  }
+  return Status(code, text.empty() ? fallback : text);
+}
+
+} // namespace smelt::tools

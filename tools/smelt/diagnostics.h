@@ -1,0 +1,42 @@
+// The compiler's diagnostics, collected for people and for --json.
+#pragma once
+
+#include "runtime/status.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace smelt::tools {
+
+/// One error, and where it is: the ONNX nodes, or the model's file for what concerns it as a whole.
+struct Problem {
+  std::string place;
+  std::string message;
+};
+
+/// Collects the errors that a context reports while this object lives; writes warnings to stderr.
+class DiagnosticCollector {
+public:
+  /// `modelPath`: how the model's own location is named.
+  DiagnosticCollector(mlir::MLIRContext &context, std::string modelPath);
+
+  std::vector<Problem> problems() const;
+  /// The problems as the text of a Status, one a line; `fallback` where none was reported.
+  Status asStatus(StatusCode code, const std::string &fallback) const;
+
+private:
+  mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
+
+  std::string modelPath;
+  mutable std::mutex mutex;
+  std::vector<Problem> collected;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// The names in a location, outermost first, without repetitions: "/layer.0/Add" or "a + b".
+std::string locationText(mlir::Location location);
+
+} // namespace smelt::tools

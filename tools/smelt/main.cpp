@@ -1,0 +1,80 @@
+// `smelt`: one binary, one subcommand a task. Results go to stdout, everything else to stderr; the
+// exit code says whose fault a failure is (runtime/status.h).
+#include "tools/smelt/commands.h"
+#include "tools/smelt/report.h"
+
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <new>
+
+namespace smelt::tools {
+
+static constexpr const char *kDescription =
+    "Smelt compiles ONNX models into a few fused CUDA kernels and runs them from one CUDA graph.";
+
+static constexpr const char *kFooter = R"(examples:
+  smelt run model.onnx                             compile, run on random inputs, say what came out
+  smelt run model.onnx --shape ids=1x128 --output-dir out
+  smelt compile model.onnx -o model.plan --arch sm_90a
+  smelt bench model.plan --shape ids=8x512
+  smelt explain model.onnx                         which kernel each ONNX node went into, and why
+
+exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accuracy or NaN,
+5 out of memory, disk or time, 6 environment (driver, NVRTC, architecture),
+7 plan or cache corrupt or incompatible, 70 internal error)";
+
+/// Parses the command line and runs the command.
+static Status execute(int argc, char **argv) {
+  CLI::App app(kDescription, "smelt");
+  app.footer(kFooter);
+  app.set_version_flag("--version", SMELT_VERSION);
+  app.require_subcommand(1);
+  Status status;
+  for (auto add : {addRun, addCheck})
+    add(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) { // --help, --version
+    app.exit(request, std::cout, std::cerr);
+  } catch (const CLI::ParseError &error) {
+    return Status(StatusCode::kUsage, std::string(error.what()) +
+                                          "\nsmelt: run with --help for the flags and examples");
+  } catch (const std::bad_alloc &) {
+    return Status(StatusCode::kResources, "out of memory");
+  }
+  return status;
+}
+
+/// Runs in a context that survives a crash, so that even a defect ends with an explanation and exit
+/// code 70.
+static int run(int argc, char **argv) {
+  Status status;
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext context;
+  if (!context.RunSafely([&] { status = execute(argc, argv); })) {
+    std::string command;
+    for (int i = 0; i < argc; ++i)
+      command += std::string(i ? " " : "") + argv[i];
+    status =
+        Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
+                                      ". Please report it with the model and this command:\n  " +
+                                          command);
+  }
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::outs().clear_error();
+    status = Status(StatusCode::kResources, "stdout cannot be written");
+  }
+  if (!status.isOk())
+    llvm::errs() << "smelt: error: " << status.message() << '\n';
+  return static_cast<int>(status.code());
+}
+
+} // namespace smelt::tools
+
+int main(int argc, char **argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return smelt::tools::run(argc, argv);
+}

@@ -1,0 +1,26 @@
+// A model that is ready to run on one device.
+#pragma once
+
+#include "tools/smelt/signature.h"
+
+#include <memory>
+#include <optional>
+
+namespace smelt::tools {
+
+class Model;
+
+class Session {
+public:
+  virtual ~Session() = default;
+  virtual const Signature &signature() const = 0;
+  /// "cpu, 2 threads", "NVIDIA H200"
+  virtual std::string deviceName() const = 0;
+  /// One array for each input, of its type and a shape that it takes; the outputs in order.
+  virtual Result<std::vector<Array>> run(const std::vector<Array> &inputs) = 0;
+};
+
+/// Runs @main of the model as it stands in the interpreter. `model` must outlive the session.
+std::unique_ptr<Session> openCpuSession(Model &model, bool inDouble);
+
+} // namespace smelt::tools
