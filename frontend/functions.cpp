@@ -15,6 +15,8 @@ namespace smelt::frontend {
 
 namespace {
 
+constexpr size_t kMaxCallDepth = 100;
+
 using NodeList = google::protobuf::RepeatedPtrField<onnx_wire::Node>;
 /// (domain, name, overload)
 using FunctionKey = std::tuple<std::string, std::string, std::string>;
@@ -58,8 +60,13 @@ private:
       return emitError(location) << "has more than " << kMaxNodes
                                  << " nodes after inlining its functions";
     onnx_wire::Node *resolved = &node;
-    if (stack.back().function)
+    if (stack.back().function) {
+      copiedBytes += node.ByteSizeLong() + stack.back().call.ByteSizeLong();
+      if (copiedBytes > kMaxInlinedBytes)
+        return emitError(location) << "has functions whose inlined bodies take more than "
+                                   << kMaxInlinedBytes << " bytes";
       resolved = &rename(node);
+    }
     auto function =
         functions.find({normalDomain(node.domain()).str(), node.op_type(), node.overload()});
     if (function != functions.end())
@@ -86,6 +93,8 @@ private:
     for (const Frame &frame : stack)
       if (frame.function == &function)
         return emitError(where) << "the local function '" << function.name() << "' calls itself";
+    if (stack.size() > kMaxCallDepth)
+      return emitError(where) << "calls local functions more than " << kMaxCallDepth << " deep";
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
       return emitError(where) << "calls the local function '" << function.name() << "' with "
                               << call.input_size() << " inputs and " << call.output_size()
@@ -170,7 +179,7 @@ private:
   Graph &graph;
   std::map<FunctionKey, onnx_wire::Function *> functions;
   std::vector<Frame> stack;
-  size_t visited = 0, calls = 0;
+  size_t visited = 0, calls = 0, copiedBytes = 0;
 };
 
 } // namespace

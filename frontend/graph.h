@@ -14,7 +14,9 @@ namespace smelt::frontend {
 
 /// Limits that hold before anything is built: far above real models, low enough to bound time and
 /// memory.
-constexpr size_t kMaxNodes = 500'000;
+constexpr size_t kMaxNodes = 200'000;
+/// Bytes of the nodes that inlining may copy.
+constexpr size_t kMaxInlinedBytes = size_t{1} << 30;
 constexpr int kMaxInputsPerNode = 20'000;
 
 struct Node {
