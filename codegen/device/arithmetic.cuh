@@ -1,0 +1,80 @@
+// Integer arithmetic as the IR means it, and index clamping.
+//
+// No operand value is undefined behaviour: divisions by zero give 0, the most negative number
+// divided by -1 wraps.
+#pragma once
+
+#include "device/math.cuh"
+
+namespace smelt {
+
+/// Quotient rounded towards minus infinity; divisor > 0.
+__device__ __forceinline__ int divideFloor(int a, int b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+/// Quotient rounded towards zero, 0 for a divisor of 0; exact division for floats.
+template <class T> __device__ __forceinline__ T divide(T a, T b) {
+  if constexpr (kIsSame<T, float> || kIsSame<T, double>) {
+    return a / b;
+  } else {
+    if (b == T(0))
+      return T(0);
+    return T(-1) < T(0) && b == T(-1) ? T(T(0) - a) : T(a / b);
+  }
+}
+
+/// Remainder with the sign of the dividend.
+template <class T> __device__ __forceinline__ T moduloTruncate(T a, T b) {
+  if constexpr (kIsSame<T, float> || kIsSame<T, double>)
+    return fmod(a, b);
+  else
+    return b == T(0) || (T(-1) < T(0) && b == T(-1)) ? T(0) : T(a % b);
+}
+
+/// Remainder with the sign of the divisor.
+template <class T> __device__ __forceinline__ T moduloFloor(T a, T b) {
+  T remainder = moduloTruncate(a, b);
+  return remainder != T(0) && (remainder < T(0)) != (b < T(0)) ? T(remainder + b) : remainder;
+}
+
+template <class T> __device__ __forceinline__ T absolute(T a) {
+  if constexpr (kIsSame<T, float> || kIsSame<T, double>)
+    return abs(a);
+  else
+    return a < T(0) ? T(T(0) - a) : a;
+}
+
+/// a to the power b; integers by repeated squaring, 0 for a negative exponent unless a is 1 or -1.
+template <class T> __device__ __forceinline__ T power(T a, T b) {
+  if constexpr (kIsSame<T, float> || kIsSame<T, double>) {
+    return b == T(2) ? a * a : pow(a, b);
+  } else {
+    if (b < T(0))
+      return a == T(1) ? T(1) : a == T(-1) ? (b % T(2) == T(0) ? T(1) : T(-1)) : T(0);
+    T result = T(1);
+    for (; b != T(0); b = T(b / T(2)), a = T(a * a))
+      if (b % T(2) != T(0))
+        result = T(result * a);
+    return result;
+  }
+}
+
+__device__ __forceinline__ bool isNan(float x) { return x != x; }
+__device__ __forceinline__ bool isNan(double x) { return x != x; }
+__device__ __forceinline__ bool isInfinite(float x) { return ::fabsf(x) == infinity(); }
+__device__ __forceinline__ bool isInfinite(double x) { return ::fabs(x) == double(infinity()); }
+
+/// Rounds a value to a storage type and back.
+template <class Storage, class T> __device__ __forceinline__ T rounded(T x) {
+  return convert<T>(convert<Storage>(x));
+}
+
+/// An index of an axis of `size` elements, counted from the end where negative, moved inside.
+template <class T> __device__ __forceinline__ int clampIndex(T index, int size) {
+  if (index < T(0))
+    index = T(index + T(size));
+  return index < T(0) ? 0 : index >= T(size) ? size - 1 : int(index);
+}
+
+} // namespace smelt

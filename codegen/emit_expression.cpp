@@ -1,0 +1,400 @@
+#include "codegen/emit_expression.h"
+
+#include "codegen/printer.h"
+#include "codegen/scalar_ops.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+Type elementOf(Value value) { return tensorType(value).getElementType(); }
+
+/// `text` as it may stand in a line comment: no line break, no trailing backslash.
+std::string commentText(StringRef text) {
+  std::string result = text.str();
+  for (char &c : result)
+    if (!llvm::isPrint(c) || c == '\\')
+      c = '_';
+  return result;
+}
+
+std::string commentOf(Operation *op) {
+  return commentText(llvm::join(nodeNames(op->getLoc()), ", "));
+}
+
+void collectNames(Location location, llvm::SetVector<StringRef> &names) {
+  if (auto name = dyn_cast<NameLoc>(location)) {
+    names.insert(name.getName().getValue());
+  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location part : fused.getLocations())
+      collectNames(part, names);
+  } else if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    collectNames(call.getCallee(), names);
+  }
+}
+
+/// The value of an operand that is one literal integer.
+std::optional<int64_t> literalInteger(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  if (!elements || !elements.isSplat() || !elements.getElementType().isInteger())
+    return std::nullopt;
+  return elements.getSplatValue<APInt>().getSExtValue();
+}
+
+} // namespace
+
+std::string inputName(unsigned index) { return "in" + std::to_string(index); }
+std::string outputName(unsigned index) { return "out" + std::to_string(index); }
+
+bool isConstantValue(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && !isa<FusionOp>(op) && llvm::all_of(op->getOperands(), isConstantValue);
+}
+
+SmallVector<std::string> nodeNames(Location location) {
+  llvm::SetVector<StringRef> names;
+  collectNames(location, names);
+  return llvm::map_to_vector(names, [](StringRef name) { return name.str(); });
+}
+
+std::string Chunk::text() const {
+  std::string text;
+  for (const std::string &line : loads)
+    text += line;
+  if (!lanes.empty()) {
+    text += "#pragma unroll\nfor (int i = 0; i < W; ++i) {\n";
+    for (const std::string &line : lanes)
+      text += "  " + line;
+    text += "}\n";
+  }
+  for (const std::string &line : stores)
+    text += line;
+  return text;
+}
+
+ExpressionEmitter::ExpressionEmitter(FusionOp fusion, const IterationSpace &space, Lanes lanes)
+    : fusion(fusion), space(space), lanes(std::move(lanes)), bounds(space.getBounds()),
+      dims(bounds), chunks(1) {}
+
+ExpressionEmitter::Key ExpressionEmitter::key(Value value, ArrayRef<Dim> index) const {
+  std::vector<const void *> positions;
+  for (Dim dim : index)
+    positions.push_back(dim.getAttribute().getAsOpaquePointer());
+  return {value.getAsOpaquePointer(), std::move(positions), predicate.text};
+}
+
+void ExpressionEmitter::define(Value value, ArrayRef<Dim> index, Operand operand) {
+  known[key(value, index)] = {operand, chunks.size() - 1, computeType(elementOf(value)).str()};
+}
+
+void ExpressionEmitter::anchor(Value value, ArrayRef<Dim> index) {
+  anchors.try_emplace(value, Index(index));
+}
+
+void ExpressionEmitter::beginChunk(bool keep) {
+  chunks.emplace_back();
+  keepValues = keep;
+}
+
+std::optional<Operand> ExpressionEmitter::lookup(const Key &key) {
+  auto found = known.find(key);
+  if (found == known.end())
+    return std::nullopt;
+  Known &value = found->second;
+  bool isCurrent = !value.operand.perLane || value.chunk + 1 == chunks.size();
+  if (isCurrent)
+    return value.operand;
+  if (!keepValues)
+    return std::nullopt;
+  if (!StringRef(value.operand.text).starts_with("kept")) {
+    std::string array = name("kept");
+    kept.push_back(value.type + " " + array + "[kChunks][W];\n");
+    std::string element = array + "[chunk][i]";
+    chunks[value.chunk].lanes.push_back(element + " = " + value.operand.text + ";\n");
+    value.operand.text = element;
+  }
+  return value.operand;
+}
+
+FailureOr<Operand> ExpressionEmitter::emit(Value value, ArrayRef<Dim> index) {
+  Key valueKey = key(value, index);
+  if (std::optional<Operand> operand = lookup(valueKey))
+    return *operand;
+  FailureOr<Operand> operand = emitNew(value, index);
+  if (succeeded(operand))
+    known[valueKey] = {*operand, chunks.size() - 1, computeType(elementOf(value)).str()};
+  return operand;
+}
+
+FailureOr<Operand> ExpressionEmitter::emitNew(Value value, ArrayRef<Dim> index) {
+  if (auto input = dyn_cast<BlockArgument>(value))
+    return load(input, index);
+  Operation *op = value.getDefiningOp();
+  if (op->hasTrait<Elementwise>())
+    return elementwise(op, index);
+  if (op->hasTrait<View>()) {
+    Value source = op->getOperand(0);
+    auto own = anchors.find(value), sources = anchors.find(source);
+    bool isAtAnchor =
+        own != anchors.end() && sources != anchors.end() && ArrayRef(own->second) == index;
+    return emit(source, isAtAnchor ? Index(sources->second) : operandIndex(op, index, bounds));
+  }
+  return llvm::TypeSwitch<Operation *, FailureOr<Operand>>(op)
+      .Case([&](ConstantOp constantOp) { return constant(constantOp, index); })
+      .Case([&](DimsOp dimsOp) { return dimsValue(dimsOp, index); })
+      .Case([&](IotaOp) { return dimValue(space.collapse(index[0]), elementOf(value)); })
+      .Case([&](ConcatOp concatOp) { return concat(concatOp, index); })
+      .Case([&](GatherOp gatherOp) { return gather(gatherOp, index); })
+      .Case([&](GatherElementsOp gatherOp) { return gatherElements(gatherOp, index); })
+      .Case([&](GatherNdOp gatherOp) { return gatherNd(gatherOp, index); })
+      .Default([&](Operation *other) -> FailureOr<Operand> {
+        if (resolver)
+          return resolver(other, index);
+        return other->emitError("cannot be computed inside this kernel; this is a bug in Smelt"),
+               failure();
+      });
+}
+
+Operand ExpressionEmitter::variable(StringRef type, StringRef expression, bool perLane,
+                                    StringRef comment) {
+  std::string variableName = name("v");
+  std::string statement = (type + " " + variableName + " = " + expression + ";").str();
+  if (!comment.empty())
+    statement += " // " + comment.str();
+  (perLane ? chunk().lanes : uniform).push_back(statement + "\n");
+  return {variableName, perLane};
+}
+
+Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
+  TensorType type = tensorType(input);
+  Type element = type.getElementType();
+  std::string pointer = inputName(input.getArgNumber());
+  Dim offset = space.collapse(linearize(index, type.getShape(), input.getContext()));
+  std::optional<int64_t> stride = laneStride(offset, lanes);
+  bool isUniform = stride == 0 && !predicate.perLane;
+  bool isVector = stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0;
+  StringRef compute = computeType(element);
+  if (isVector && !isUniform) {
+    std::string array = name("v");
+    bool isConstant = isConstantValue(fusion.getInputs()[input.getArgNumber()]);
+    std::string call = "load<W" + std::string(isConstant ? ", Cache::kConstant" : "") + ">(" +
+                       pointer + " + " + dims.print(offset) + ", " + array + ");\n";
+    std::string declaration = compute.str() + " " + array + "[W]";
+    if (predicate.text.empty())
+      chunk().loads.push_back(declaration + ";\n" + call);
+    else
+      chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
+    return {array + "[i]", true};
+  }
+  irregularAccesses += !isUniform && lanes.width > 1;
+  std::string position = isUniform ? dims.print(offset) : dims.printAtLane(offset, lanes.symbols);
+  std::string value = pointer + "[" + position + "]";
+  if (storageType(element) != compute)
+    value = "convert<" + compute.str() + ">(" + value + ")";
+  if (!predicate.text.empty())
+    value = predicate.text + " ? " + value + " : " + compute.str() + "(0)";
+  return variable(compute, value, !isUniform);
+}
+
+FailureOr<Operand> ExpressionEmitter::elementwise(Operation *op, ArrayRef<Dim> index) {
+  SmallVector<std::string> operands;
+  bool perLane = false;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Operand> emitted = emit(operand, broadcastIndex(index, tensorType(operand)));
+    if (failed(emitted))
+      return failure();
+    operands.push_back(emitted->text);
+    perLane |= emitted->perLane;
+  }
+  FailureOr<std::string> expression = scalarExpression(op, operands);
+  if (failed(expression))
+    return failure();
+  return variable(computeType(elementOf(op->getResult(0))), *expression, perLane, commentOf(op));
+}
+
+FailureOr<Operand> ExpressionEmitter::constant(ConstantOp op, ArrayRef<Dim> index) {
+  auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (elements && elements.isSplat())
+    return Operand{literal(elements.getSplatValue<Attribute>(), elementOf(op.getOutput()))};
+  Dim offset = linearize(index, tensorType(op.getOutput()).getShape(), op.getContext());
+  std::optional<int64_t> position = offset.asConstant();
+  if (!elements || !position || *position < 0 || *position >= elements.getNumElements())
+    return op.emitError("is no scalar: a kernel reads such a constant from memory; this is a bug "
+                        "in Smelt"),
+           failure();
+  return Operand{literal(*(elements.value_begin<Attribute>() + *position), elementOf(op.getOutput()))};
+}
+
+Operand ExpressionEmitter::dimValue(Dim dim, Type elementType) {
+  bool perLane = laneStride(dim, lanes) != 0;
+  irregularAccesses += perLane && lanes.width > 1 && !laneStride(dim, lanes);
+  std::string text = perLane ? dims.printAtLane(dim, lanes.symbols) : dims.print(dim);
+  text = computeType(elementType).str() + "(" + text + ")";
+  if (isHalfWidth(elementType))
+    text = "rounded<" + storageType(elementType).str() + ">(" + text + ")";
+  return {text, perLane};
+}
+
+FailureOr<Operand> ExpressionEmitter::dimsValue(DimsOp op, ArrayRef<Dim> index) {
+  Type element = elementOf(op.getOutput());
+  auto value = [&](size_t i) { return dimValue(Dim(cast<DimAttr>(op.getDims()[i])), element); };
+  std::optional<int64_t> position = index.empty() ? 0 : index[0].asConstant();
+  if (position && *position >= 0 && *position < static_cast<int64_t>(op.getDims().size()))
+    return value(*position);
+  Dim place = space.collapse(index[0]);
+  bool perLane = laneStride(place, lanes) != 0;
+  std::string where = perLane ? dims.printAtLane(place, lanes.symbols) : dims.print(place);
+  std::string text = value(op.getDims().size() - 1).text;
+  for (size_t i = op.getDims().size() - 1; i-- > 0;)
+    text = where + " == " + std::to_string(i) + " ? " + value(i).text + " : " + text;
+  return variable(computeType(element), text, perLane, commentOf(op));
+}
+
+Operand ExpressionEmitter::comparePosition(Dim position, Dim bound) {
+  position = space.collapse(position);
+  std::optional<int64_t> stride = laneStride(position, lanes);
+  bool sameForAllLanes =
+      stride == 0 || (stride == 1 && knownDivisor(position, lanes) % lanes.width == 0 &&
+                      knownDivisor(bound, lanes) % lanes.width == 0);
+  irregularAccesses += !sameForAllLanes && lanes.width > 1;
+  std::string text =
+      sameForAllLanes ? dims.print(position) : dims.printAtLane(position, lanes.symbols);
+  return variable("bool", text + " < " + dims.print(bound), !sameForAllLanes);
+}
+
+FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
+  int64_t axis = op.getAxis();
+  Predicate outer = predicate;
+  Dim start = Dim::constant(op.getContext(), 0);
+  std::string text;
+  bool perLane = false;
+  for (auto [number, input] : llvm::enumerate(op.getInputs())) {
+    Dim end = start + tensorType(input).getDim(axis);
+    bool isLast = number + 1 == op.getInputs().size();
+    Index inputIndex(index);
+    inputIndex[axis] = index[axis] - start;
+    Predicate before = predicate;
+    Operand inside = isLast ? Operand{"true"} : comparePosition(index[axis], end);
+    if (!isLast) {
+      predicate.text += (predicate.text.empty() ? "" : " && ") + inside.text;
+      predicate.perLane |= inside.perLane;
+    }
+    FailureOr<Operand> value = emit(input, inputIndex);
+    predicate = before;
+    if (failed(value))
+      return predicate = outer, failure();
+    perLane |= value->perLane || inside.perLane;
+    if (isLast) {
+      text += value->text;
+      break;
+    }
+    text += inside.text + " ? " + value->text + " : ";
+    predicate.text += (predicate.text.empty() ? "!" : " && !") + inside.text;
+    predicate.perLane |= inside.perLane;
+    start = end;
+  }
+  predicate = outer;
+  return variable(computeType(elementOf(op.getOutput())), text, perLane, commentOf(op));
+}
+
+FailureOr<Dim> ExpressionEmitter::gatheredPosition(Value indices, ArrayRef<Dim> index, Dim size) {
+  std::optional<int64_t> constant = literalInteger(indices), extent = size.asConstant();
+  if (constant && (*constant < 0 || (extent && *constant < *extent)))
+    return *constant < 0 ? size + *constant : Dim::constant(size.getContext(), *constant);
+  FailureOr<Operand> value = emit(indices, index);
+  if (failed(value))
+    return failure();
+  std::string variableName = name("g");
+  std::string text = "int " + variableName + " = clampIndex(" + value->text + ", " +
+                     dims.print(size) + ");\n";
+  (value->perLane ? chunk().lanes : uniform).push_back(text);
+  std::string symbol = "%" + variableName;
+  bounds[symbol] = size;
+  if (value->perLane)
+    lanes.irregular.insert(symbol);
+  return Dim::symbol(size.getContext(), symbol);
+}
+
+FailureOr<Operand> ExpressionEmitter::gather(GatherOp op, ArrayRef<Dim> index) {
+  size_t axis = op.getAxis(), rank = tensorType(op.getIndices()).getRank();
+  FailureOr<Dim> position = gatheredPosition(op.getIndices(), index.slice(axis, rank),
+                                             tensorType(op.getData()).getDim(axis));
+  if (failed(position))
+    return failure();
+  Index dataIndex(index.take_front(axis));
+  dataIndex.push_back(*position);
+  llvm::append_range(dataIndex, index.drop_front(axis + rank));
+  return emit(op.getData(), dataIndex);
+}
+
+FailureOr<Operand> ExpressionEmitter::gatherElements(GatherElementsOp op, ArrayRef<Dim> index) {
+  FailureOr<Dim> position = gatheredPosition(op.getIndices(), index,
+                                             tensorType(op.getData()).getDim(op.getAxis()));
+  if (failed(position))
+    return failure();
+  Index dataIndex(index);
+  dataIndex[op.getAxis()] = *position;
+  return emit(op.getData(), dataIndex);
+}
+
+FailureOr<Operand> ExpressionEmitter::gatherNd(GatherNdOp op, ArrayRef<Dim> index) {
+  TensorType indices = tensorType(op.getIndices()), data = tensorType(op.getData());
+  size_t batch = op.getBatchDims(), leading = indices.getRank() - 1;
+  int64_t width = *indices.getDim(leading).asConstant();
+  Index dataIndex(index.take_front(batch));
+  for (int64_t i = 0; i < width; ++i) {
+    Index at(index.take_front(leading));
+    at.push_back(Dim::constant(op.getContext(), i));
+    FailureOr<Dim> position = gatheredPosition(op.getIndices(), at, data.getDim(batch + i));
+    if (failed(position))
+      return failure();
+    dataIndex.push_back(*position);
+  }
+  llvm::append_range(dataIndex, index.drop_front(leading));
+  return emit(op.getData(), dataIndex);
+}
+
+void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operand &operand) {
+  TensorType type = tensorType(fusion.getOutputs()[output]);
+  Dim offset = space.collapse(linearize(index, type.getShape(), fusion.getContext()));
+  std::string pointer = outputName(output);
+  bool isVector = laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % lanes.width == 0;
+  if (isVector) {
+    std::string array = "r" + std::to_string(outputCounter++);
+    chunk().loads.push_back(computeType(type.getElementType()).str() + " " + array + "[W];\n");
+    chunk().lanes.push_back(array + "[i] = " + operand.text + ";\n");
+    chunk().stores.push_back("store<W>(" + pointer + " + " + dims.print(offset) + ", " + array + ");\n");
+    return;
+  }
+  irregularAccesses += lanes.width > 1;
+  std::string value = "convert<" + storageType(type.getElementType()).str() + ">(" + operand.text + ")";
+  if (lanes.symbols.empty())
+    chunk().stores.push_back(pointer + "[" + dims.print(offset) + "] = " + value + ";\n");
+  else
+    chunk().lanes.push_back(pointer + "[" + dims.printAtLane(offset, lanes.symbols) + "] = " + value + ";\n");
+}
+
+std::string ExpressionEmitter::takeUniform() {
+  std::string text = llvm::join(uniform, "");
+  uniform.clear();
+  return text;
+}
+
+std::string ExpressionEmitter::keptDeclarations() const { return llvm::join(kept, ""); }
+
+std::string ExpressionEmitter::coordinateDefinitions() {
+  std::string text;
+  for (const auto &definition :
+       space.definitions([&](StringRef symbol) { return dims.uses(symbol); }))
+    text += "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
+  return text;
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,140 @@
+// The values of a fusion's region as CUDA statements.
+//
+// A kernel asks for a value at a position; what it depends on is emitted on the way: elementwise ops
+// become scalar expressions, views, concatenations and gathers become index maps, inputs become
+// loads. A thread computes W neighbouring positions (lanes, `W` is a constant of the template), and
+// statements go where they belong:
+//
+//   uniform   values that are the same for all lanes: broadcast rows, gathered indices, statistics
+//   loads     float v3[W];  load<W>(in0 + offset, v3);
+//   lanes     one loop over the lanes:  v4 = gelu(v3[i]);  // Gelu_17
+//   stores    store<W>(out0 + offset, r0);
+//
+// Floats of 16 and 32 bits are computed in float and rounded only by casts and stores.
+#pragma once
+
+#include "codegen/cuda_text.h"
+#include "codegen/iteration_space.h"
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace smelt::codegen {
+
+/// A value in the text: a name or a literal. `perLane`: valid inside the loop over lanes only.
+struct Operand {
+  std::string text;
+  bool perLane = false;
+};
+
+/// The statements of one pass over a thread's lanes.
+struct Chunk {
+  std::vector<std::string> loads, lanes, stores;
+
+  /// The whole chunk; the loop over lanes is left out where it is empty.
+  std::string text() const;
+};
+
+class ExpressionEmitter {
+public:
+  ExpressionEmitter(FusionOp fusion, const IterationSpace &space, Lanes lanes);
+
+  /// Emits `value` at `index`. Reports what it cannot emit at the op and fails.
+  mlir::FailureOr<Operand> emit(mlir::Value value, llvm::ArrayRef<Dim> index);
+
+  /// `value` at `index` is known by this name (accumulators of a contraction).
+  void define(mlir::Value value, llvm::ArrayRef<Dim> index, Operand operand);
+  /// `index` is the position of `value` for which the kernel computes: a view's result that is
+  /// asked for at its own anchor reads its operand at the operand's anchor, without arithmetic.
+  void anchor(mlir::Value value, llvm::ArrayRef<Dim> index);
+  /// Asked for ops that are not pointwise; the default reports them.
+  using Resolver =
+      std::function<mlir::FailureOr<Operand>(mlir::Operation *, llvm::ArrayRef<Dim>)>;
+  void setResolver(Resolver hook) { resolver = std::move(hook); }
+
+  /// Emits the store of `operand` to the result `output` of the fusion at `index`.
+  void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
+
+  /// A new variable of `type` with the value of `expression`, in the loop over lanes or uniform.
+  Operand variable(llvm::StringRef type, llvm::StringRef expression, bool perLane,
+                   llvm::StringRef comment = "");
+  /// A fresh name: prefix and number.
+  std::string name(llvm::StringRef prefix) { return prefix.str() + std::to_string(counter++); }
+
+  /// Starts another pass over the lanes. A per-lane value that an earlier chunk computed is computed
+  /// again, or, with `keep`, kept in an array of registers `[kChunks][W]`, indexed by `chunk`.
+  void beginChunk(bool keep);
+  Chunk &chunk() { return chunks.back(); }
+  llvm::ArrayRef<Chunk> allChunks() const { return chunks; }
+
+  /// Statements before the chunks; `uniform()` may be taken piecewise between chunks.
+  std::string takeUniform();
+  /// Declarations of the kept registers.
+  std::string keptDeclarations() const;
+  /// Computes the parts of flat coordinates that the text uses.
+  std::string coordinateDefinitions();
+
+  DimPrinter &printer() { return dims; }
+  std::string printUniform(Dim dim) { return dims.print(space.collapse(dim)); }
+  /// No value is computed lane by lane through memory: all accesses are vectors or broadcasts.
+  bool isRegular() const { return irregularAccesses == 0; }
+  const Lanes &getLanes() const { return lanes; }
+  const Bounds &getBounds() const { return bounds; }
+
+private:
+  /// Loads happen only where it holds; `text` empty: always.
+  struct Predicate {
+    std::string text;
+    bool perLane = false;
+  };
+  using Key = std::tuple<void *, std::vector<const void *>, std::string>;
+  struct Known {
+    Operand operand;
+    size_t chunk;
+    std::string type;
+  };
+
+  Key key(mlir::Value value, llvm::ArrayRef<Dim> index) const;
+  std::optional<Operand> lookup(const Key &key);
+  mlir::FailureOr<Operand> emitNew(mlir::Value value, llvm::ArrayRef<Dim> index);
+  Operand load(mlir::BlockArgument input, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> elementwise(mlir::Operation *op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> constant(ConstantOp op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> dimsValue(DimsOp op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> concat(ConcatOp op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> gather(GatherOp op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> gatherElements(GatherElementsOp op, llvm::ArrayRef<Dim> index);
+  mlir::FailureOr<Operand> gatherNd(GatherNdOp op, llvm::ArrayRef<Dim> index);
+  /// An element of `indices` as a position of an axis of `size` elements, clamped.
+  mlir::FailureOr<Dim> gatheredPosition(mlir::Value indices, llvm::ArrayRef<Dim> index, Dim size);
+  Operand dimValue(Dim dim, mlir::Type elementType);
+  Operand comparePosition(Dim position, Dim bound);
+
+  FusionOp fusion;
+  const IterationSpace &space;
+  Lanes lanes;
+  Bounds bounds;
+  DimPrinter dims;
+  Resolver resolver;
+  Predicate predicate;
+  llvm::DenseMap<mlir::Value, Index> anchors;
+  std::map<Key, Known> known;
+  std::vector<std::string> uniform;
+  std::vector<std::string> kept;
+  std::vector<Chunk> chunks;
+  bool keepValues = false;
+  unsigned counter = 0, outputCounter = 0, irregularAccesses = 0;
+};
+
+/// "in3" and "out0": the pointer parameters of a fusion's kernel.
+std::string inputName(unsigned index);
+std::string outputName(unsigned index);
+
+/// The value does not depend on the model's inputs: no kernel writes it.
+bool isConstantValue(mlir::Value value);
+
+/// ONNX node names of a location, in order, each once.
+llvm::SmallVector<std::string> nodeNames(mlir::Location location);
+
+} // namespace smelt::codegen

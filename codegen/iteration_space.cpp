@@ -1,0 +1,80 @@
+#include "codegen/iteration_space.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+Index IterationSpace::addFlat(MLIRContext *context, StringRef name, ArrayRef<Dim> axes) {
+  Flat flat{"%" + name.str(), {}};
+  Index index(axes.size(), Dim::constant(context, 0));
+  Dim total = Dim::constant(context, 1);
+  size_t count = llvm::count_if(axes, [](Dim dim) { return !dim.isConstant(1); });
+  for (auto [axis, extent] : llvm::enumerate(axes)) {
+    total = total * extent;
+    if (extent.isConstant(1))
+      continue;
+    std::string symbol = count == 1 ? flat.symbol : flat.symbol + std::to_string(axis);
+    flat.parts.push_back({symbol, extent});
+    bounds[symbol] = extent;
+    index[axis] = Dim::symbol(context, symbol);
+  }
+  bounds[flat.symbol] = total;
+  flats.push_back(std::move(flat));
+  return index;
+}
+
+Dim IterationSpace::add(StringRef name, Dim extent) {
+  MLIRContext *context = extent.getContext();
+  std::string symbol = "%" + name.str();
+  bounds[symbol] = extent;
+  return extent.isConstant(1) ? Dim::constant(context, 0) : Dim::symbol(context, symbol);
+}
+
+bool IterationSpace::isPart(StringRef symbol) const {
+  return llvm::any_of(flats, [&](const Flat &flat) {
+    return flat.parts.size() > 1 &&
+           llvm::any_of(flat.parts, [&](const Part &part) { return part.symbol == symbol; });
+  });
+}
+
+Dim IterationSpace::collapse(Dim offset) const {
+  for (const Flat &flat : flats)
+    if (flat.parts.size() > 1)
+      offset = collapse(offset, flat);
+  return offset;
+}
+
+Dim IterationSpace::collapse(Dim offset, const Flat &flat) const {
+  MLIRContext *context = offset.getContext();
+  std::optional<Dim> unit = linearFactor(offset, flat.parts.back().symbol);
+  if (!unit || unit->isConstant(0))
+    return offset;
+  Dim stride = *unit, parts = Dim::constant(context, 0);
+  for (const Part &part : llvm::reverse(flat.parts)) {
+    if (linearFactor(offset, part.symbol) != stride)
+      return offset;
+    parts = parts + stride * Dim::symbol(context, part.symbol);
+    stride = stride * part.extent;
+  }
+  return offset - parts + *unit * Dim::symbol(context, flat.symbol);
+}
+
+SmallVector<IterationSpace::Definition>
+IterationSpace::definitions(llvm::function_ref<bool(StringRef)> isUsed) const {
+  SmallVector<Definition> result;
+  for (const Flat &flat : flats) {
+    if (flat.parts.size() < 2)
+      continue;
+    SmallVector<Dim> extents = llvm::map_to_vector(flat.parts, [](const Part &p) { return p.extent; });
+    MLIRContext *context = extents.front().getContext();
+    Bounds flatBound;
+    flatBound[flat.symbol] = bounds.lookup(flat.symbol);
+    Index values = delinearize(Dim::symbol(context, flat.symbol), extents, flatBound);
+    for (auto [part, value] : llvm::zip_equal(flat.parts, values))
+      if (isUsed(part.symbol))
+        result.push_back({part.symbol, value});
+  }
+  return result;
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,54 @@
+// The coordinates of a kernel.
+//
+// Threads find their place by few flat coordinates (an element, a row and a column, a tile's row);
+// tensors have more axes. A flat coordinate over axes [batch, seq] has a part for each axis:
+//   %row  with the parts  %row0 (of batch)  and  %row1 (of seq)
+// Index maps use the parts, which keeps them polynomials; an offset in which the parts occur just as
+// row-major order has them is then written with the flat coordinate, so that most kernels never
+// divide.
+#pragma once
+
+#include "codegen/index_map.h"
+
+namespace smelt::codegen {
+
+class IterationSpace {
+public:
+  /// Adds a flat coordinate over `axes`, called `name` in the text; returns a position of each axis.
+  Index addFlat(mlir::MLIRContext *context, llvm::StringRef name, llvm::ArrayRef<Dim> axes);
+  /// Adds a coordinate without parts, 0 <= name < extent.
+  Dim add(llvm::StringRef name, Dim extent);
+
+  const Bounds &getBounds() const { return bounds; }
+
+  /// `offset` with parts gathered into flat coordinates where they stand in row-major order.
+  Dim collapse(Dim offset) const;
+
+  /// A part's value, computed from its flat coordinate.
+  struct Definition {
+    std::string symbol;
+    Dim value;
+  };
+  /// How to compute those parts that `isUsed`.
+  llvm::SmallVector<Definition>
+  definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed) const;
+
+  /// `symbol` is a part of a flat coordinate that has several.
+  bool isPart(llvm::StringRef symbol) const;
+
+private:
+  struct Part {
+    std::string symbol;
+    Dim extent;
+  };
+  struct Flat {
+    std::string symbol;
+    llvm::SmallVector<Part> parts; // those of extent other than 1, outermost first
+  };
+  Dim collapse(Dim offset, const Flat &flat) const;
+
+  llvm::SmallVector<Flat> flats;
+  Bounds bounds;
+};
+
+} // namespace smelt::codegen

@@ -1,0 +1,134 @@
+#include "codegen/kernel.h"
+
+#include "codegen/cache.h"
+#include "codegen/emit_expression.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr size_t kMaxLabelOps = 6;
+constexpr size_t kEntryHashDigits = 8;
+
+bool computesSomething(Operation &op) {
+  return !op.hasTrait<View>() && !isa<ConstantOp, DimsOp, IotaOp, CastOp, YieldOp>(op);
+}
+
+/// Calls `visit(declaration, type)` for every pointer parameter.
+void forEachPointer(FusionOp fusion,
+                    llvm::function_ref<void(StringRef qualifier, Value, std::string name)> visit) {
+  for (auto [index, input] : llvm::enumerate(fusion.getInputs()))
+    visit("const ", input, inputName(index));
+  for (auto [index, output] : llvm::enumerate(fusion.getOutputs()))
+    visit("", output, outputName(index));
+}
+
+} // namespace
+
+std::string fusionLabel(FusionOp fusion) {
+  std::string label = stringifyFusionKind(fusion.getKind()).str();
+  size_t count = 0;
+  for (Operation &op : fusion.getBlock()) {
+    StringRef name = op.getName().stripDialect();
+    bool isNamed = name == "matmul" || name == label;
+    if (computesSomething(op) && !isNamed && ++count <= kMaxLabelOps)
+      label += "+" + name.str();
+  }
+  return count > kMaxLabelOps ? label + "+" + std::to_string(count - kMaxLabelOps) + "more" : label;
+}
+
+std::string problemMembers(FusionOp fusion, ArrayRef<std::string> sizes) {
+  std::string text;
+  forEachPointer(fusion, [&](StringRef qualifier, Value value, std::string name) {
+    TensorType type = tensorType(value);
+    text += qualifier.str() + storageType(type.getElementType()).str() + " *" + name + "; // " +
+            toString(type.getShape()) + "\n";
+  });
+  for (const std::string &size : sizes)
+    text += "int " + DimPrinter::sizeName(size) + ";\n";
+  return text;
+}
+
+std::string entryParameters(FusionOp fusion, ArrayRef<std::string> sizes) {
+  SmallVector<std::string> parameters;
+  forEachPointer(fusion, [&](StringRef qualifier, Value value, std::string name) {
+    StringRef type = storageType(tensorType(value).getElementType());
+    bool isBuiltin = type == "float" || type == "double" || type == "int" || type == "bool";
+    parameters.push_back((qualifier + (isBuiltin ? "" : "smelt::") + type + " *" + name).str());
+  });
+  for (const std::string &size : sizes)
+    parameters.push_back("int " + DimPrinter::sizeName(size));
+  return join(parameters);
+}
+
+std::string entryArguments(FusionOp fusion, ArrayRef<std::string> sizes) {
+  SmallVector<std::string> arguments;
+  forEachPointer(fusion, [&](StringRef, Value, std::string name) { arguments.push_back(name); });
+  for (const std::string &size : sizes)
+    arguments.push_back(DimPrinter::sizeName(size));
+  return join(arguments);
+}
+
+std::string withoutComments(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    StringRef code = line.split("//").first.rtrim();
+    if (!code.empty())
+      result += code.str() + "\n";
+    text = rest;
+  }
+  return result;
+}
+
+static void replaceAll(std::string &text, StringRef from, const std::string &to) {
+  for (size_t at = 0; (at = text.find(from.data(), at, from.size())) != std::string::npos;
+       at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+Dim elementsRead(FusionOp fusion, unsigned input) {
+  BlockArgument argument = fusion.getBlock().getArgument(input);
+  Dim all = tensorType(argument).getNumElements(), read = Dim::constant(fusion.getContext(), 0);
+  for (OpOperand &use : argument.getUses()) {
+    Operation *user = use.getOwner();
+    bool readsPart = isa<SliceOp>(user) ||
+                     (isa<GatherOp, GatherElementsOp, GatherNdOp>(user) && use.getOperandNumber() == 0);
+    read = read + (readsPart ? tensorType(user->getResult(0)).getNumElements() : all);
+  }
+  return read.min(all);
+}
+
+Dim elementwiseFlops(FusionOp fusion) {
+  Dim total = Dim::constant(fusion.getContext(), 0);
+  for (Operation &op : fusion.getBlock())
+    if (op.hasTrait<Elementwise>() && !isa<CastOp>(op))
+      total = total + tensorType(op.getResult(0)).getNumElements();
+  return total;
+}
+
+void finishKernel(KernelLaunch &launch, FusionOp fusion, std::string text,
+                  const std::set<std::string> &sizes) {
+  launch.label = fusionLabel(fusion);
+  std::string hash = CubinCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
+  launch.entry = launch.label + "_" + hash;
+  llvm::replace(launch.entry, '+', '_');
+  replaceAll(text, kEntryName, launch.entry);
+  launch.text = std::move(text);
+  launch.sizes.assign(sizes.begin(), sizes.end());
+  MLIRContext *context = fusion.getContext();
+  launch.bytes = Dim::constant(context, 0);
+  for (auto [index, value] : llvm::enumerate(fusion.getInputs()))
+    launch.bytes = launch.bytes + elementsRead(fusion, index) *
+                                      storageBytes(tensorType(value).getElementType());
+  for (Value value : fusion.getOutputs())
+    launch.bytes = launch.bytes + tensorType(value).getNumElements() *
+                                      storageBytes(tensorType(value).getElementType());
+  launch.flops = elementwiseFlops(fusion);
+}
+
+} // namespace smelt::codegen

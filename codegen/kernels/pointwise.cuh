@@ -1,0 +1,35 @@
+// Elementwise kernels: any chain of elementwise ops, views, gathers and concatenations.
+//
+// Problem: such kernels only move memory, so each access should be 16 bytes wide and nothing should
+// be read twice. Method: a thread computes Problem::kWidth neighbouring elements of the results, in
+// the order of memory; the grid covers the results once. Where the element count need not be a
+// multiple of kWidth, the last few elements are computed one by one.
+//
+// A Problem supplies
+//   static constexpr int kWidth       elements a thread computes
+//   static constexpr bool kHasTail    the element count need not be a multiple of kWidth
+//   int count() const                 elements of each result
+//   template <int W> void run(int e)  computes the elements [e, e + W); e is a multiple of W
+#pragma once
+
+#include "device/arithmetic.cuh"
+#include "device/vector.cuh"
+
+namespace smelt {
+
+template <class Problem> __device__ __forceinline__ void pointwise(const Problem &problem) {
+  ptx::gridDependencyLaunch();
+  ptx::gridDependencyWait();
+  constexpr int kWidth = Problem::kWidth;
+  int vector = blockIdx.x * blockDim.x + threadIdx.x;
+  int count = problem.count(), vectors = count / kWidth;
+  if (vector < vectors) {
+    problem.template run<kWidth>(vector * kWidth);
+  } else if constexpr (Problem::kHasTail) {
+    int element = vectors * kWidth + (vector - vectors);
+    if (element < count)
+      problem.template run<1>(element);
+  }
+}
+
+} // namespace smelt

@@ -1,0 +1,118 @@
+#include "codegen/scalar_ops.h"
+
+#include "codegen/cuda_text.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+/// $0, $1, $2 stand for the operands, $T for the compute type of the first one. `approximate` is
+/// for results in 16-bit floats; an empty text: there is no such operation (or no cheaper one).
+struct Row {
+  StringRef op;
+  StringRef floating;
+  StringRef approximate;
+  StringRef integer;
+  StringRef boolean;
+};
+
+constexpr Row kRows[] = {
+    // op            floats                 16-bit results           integers              bools
+    {"abs", "absolute($0)", "", "absolute($0)", ""},
+    {"neg", "-$0", "", "$T(-$0)", ""},
+    {"exp", "exp($0)", "approx::exp($0)", "", ""},
+    {"log", "log($0)", "", "", ""},
+    {"sqrt", "sqrt($0)", "", "", ""},
+    {"rsqrt", "rsqrt($0)", "", "", ""},
+    {"reciprocal", "reciprocal($0)", "", "", ""},
+    {"sin", "sin($0)", "", "", ""},
+    {"cos", "cos($0)", "", "", ""},
+    {"tanh", "tanh($0)", "approx::tanh($0)", "", ""},
+    {"erf", "erf($0)", "", "", ""},
+    {"sigmoid", "sigmoid($0)", "approx::sigmoid($0)", "", ""},
+    {"silu", "silu($0)", "approx::silu($0)", "", ""},
+    {"gelu", "gelu($0)", "approx::gelu($0)", "", ""},
+    {"gelu tanh", "geluTanh($0)", "approx::geluTanh($0)", "", ""},
+    {"relu", "maximum($0, $T(0))", "", "maximum($0, $T(0))", ""},
+    {"softplus", "softplus($0)", "", "", ""},
+    {"floor", "floor($0)", "", "", ""},
+    {"ceil", "ceil($0)", "", "", ""},
+    {"round", "roundEven($0)", "", "", ""},
+    {"sign", "sign($0)", "", "sign($0)", ""},
+    {"not", "", "", "", "!$0"},
+    {"is_nan", "isNan($0)", "", "", ""},
+    {"is_inf", "isInfinite($0)", "", "", ""},
+    {"add", "$0 + $1", "", "$T($0 + $1)", ""},
+    {"sub", "$0 - $1", "", "$T($0 - $1)", ""},
+    {"mul", "$0 * $1", "", "$T($0 * $1)", ""},
+    {"div", "$0 / $1", "", "divide($0, $1)", ""},
+    {"pow", "power($0, $T($1))", "", "power($0, $T($1))", ""},
+    {"min", "minimum($0, $1)", "", "minimum($0, $1)", "$0 && $1"},
+    {"max", "maximum($0, $1)", "", "maximum($0, $1)", "$0 || $1"},
+    {"mod", "moduloFloor($0, $1)", "", "moduloFloor($0, $1)", ""},
+    {"mod fmod", "moduloTruncate($0, $1)", "", "moduloTruncate($0, $1)", ""},
+    {"and", "", "", "", "$0 && $1"},
+    {"or", "", "", "", "$0 || $1"},
+    {"xor", "", "", "", "$0 != $1"},
+    {"equal", "$0 == $1", "", "$0 == $1", "$0 == $1"},
+    {"less", "$0 < $1", "", "$0 < $1", "$0 < $1"},
+    {"less_equal", "$0 <= $1", "", "$0 <= $1", "$0 <= $1"},
+};
+
+/// The op's key in the table: its mnemonic, and the flag that changes its meaning.
+std::string key(Operation *op) {
+  std::string name = op->getName().stripDialect().str();
+  if (auto gelu = dyn_cast<GeluOp>(op); gelu && gelu.getTanh())
+    name += " tanh";
+  if (auto mod = dyn_cast<ModOp>(op); mod && mod.getFmod())
+    name += " fmod";
+  return name;
+}
+
+std::string fill(StringRef pattern, ArrayRef<std::string> operands, Type operandType) {
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$')
+      text += pattern[i];
+    else if (pattern[++i] == 'T')
+      text += computeType(operandType);
+    else
+      text += operands[pattern[i] - '0'];
+  }
+  return text;
+}
+
+std::string castExpression(CastOp cast, const std::string &operand) {
+  Type from = tensorType(cast.getInput()).getElementType();
+  Type to = tensorType(cast.getOutput()).getElementType();
+  if (isHalfWidth(to))
+    return from == to ? operand : "convert<float>(convert<" + storageType(to).str() + ">(" + operand + "))";
+  if (computeType(from) == computeType(to))
+    return operand;
+  return "convert<" + computeType(to).str() + ">(" + operand + ")";
+}
+
+} // namespace
+
+FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return castExpression(cast, operands[0]);
+  if (isa<SelectOp>(op))
+    return operands[0] + " ? " + operands[1] + " : " + operands[2];
+  const Row *row = llvm::find_if(kRows, [name = key(op)](const Row &r) { return r.op == name; });
+  if (row == std::end(kRows))
+    return op->emitError("has no CUDA expression; this is a bug in Smelt"), failure();
+  Type operand = tensorType(op->getOperand(0)).getElementType();
+  StringRef pattern = isa<FloatType>(operand) ? row->floating
+                      : operand.isInteger(1)  ? row->boolean
+                                              : row->integer;
+  if (isHalfWidth(tensorType(op->getResult(0)).getElementType()) && !row->approximate.empty())
+    pattern = row->approximate;
+  if (pattern.empty())
+    return op->emitError() << "is not defined for elements of type " << operand, failure();
+  return fill(pattern, operands, operand);
+}
+
+} // namespace smelt::codegen
