@@ -98,20 +98,20 @@ static std::string parenthesized(const std::string &text) {
 }
 
 std::string DimPrinter::print(Dim dim) {
-  std::string text;
   // Positive terms first, so that no text begins with a minus where it need not.
-  SmallVector<Dim::Term> terms = dim.getTerms();
-  llvm::stable_sort(terms, [](const Dim::Term &a, const Dim::Term &b) {
-    return a.coefficient > 0 && b.coefficient < 0;
-  });
-  for (Dim::Term &term : terms) {
+  std::string positive, negative;
+  for (Dim::Term &term : dim.getTerms()) {
     bool isNegative = term.coefficient < 0;
+    term.coefficient = std::abs(term.coefficient);
+    std::string text = printTerm(term);
     if (isNegative)
-      term.coefficient = -term.coefficient;
-    text += text.empty() ? (isNegative ? "-" : "") : (isNegative ? " - " : " + ");
-    text += printTerm(term);
+      negative += " - " + text;
+    else
+      positive += (positive.empty() ? "" : " + ") + text;
   }
-  return text;
+  if (positive.empty() && !negative.empty())
+    return "-" + negative.substr(3);
+  return positive + negative;
 }
 
 std::string DimPrinter::printAtLane(Dim dim, const llvm::StringSet<> &symbols) {

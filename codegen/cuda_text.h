@@ -38,9 +38,7 @@ public:
 
   /// Names of the size symbols printed so far.
   const std::set<std::string> &sizes() const { return usedSizes; }
-  bool uses(llvm::StringRef coordinate) const {
-    return usedCoordinates.contains(coordinate.str());
-  }
+  bool uses(llvm::StringRef coordinate) const { return usedCoordinates.contains(coordinate.str()); }
 
   /// The parameter that holds a size symbol.
   static std::string sizeName(llvm::StringRef symbol) { return "size_" + symbol.str(); }

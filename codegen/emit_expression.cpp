@@ -179,7 +179,8 @@ Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
   Dim offset = space.collapse(linearize(index, type.getShape(), input.getContext()));
   std::optional<int64_t> stride = laneStride(offset, lanes);
   bool isUniform = stride == 0 && !predicate.perLane;
-  bool isVector = stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0;
+  bool isVector =
+      stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0;
   StringRef compute = computeType(element);
   if (isVector && !isUniform) {
     std::string array = name("v");
@@ -229,7 +230,8 @@ FailureOr<Operand> ExpressionEmitter::constant(ConstantOp op, ArrayRef<Dim> inde
     return op.emitError("is no scalar: a kernel reads such a constant from memory; this is a bug "
                         "in Smelt"),
            failure();
-  return Operand{literal(*(elements.value_begin<Attribute>() + *position), elementOf(op.getOutput()))};
+  return Operand{
+      literal(*(elements.value_begin<Attribute>() + *position), elementOf(op.getOutput()))};
 }
 
 Operand ExpressionEmitter::dimValue(Dim dim, Type elementType) {
@@ -312,8 +314,8 @@ FailureOr<Dim> ExpressionEmitter::gatheredPosition(Value indices, ArrayRef<Dim> 
   if (failed(value))
     return failure();
   std::string variableName = name("g");
-  std::string text = "int " + variableName + " = clampIndex(" + value->text + ", " +
-                     dims.print(size) + ");\n";
+  std::string text =
+      "int " + variableName + " = clampIndex(" + value->text + ", " + dims.print(size) + ");\n";
   (value->perLane ? chunk().lanes : uniform).push_back(text);
   std::string symbol = "%" + variableName;
   bounds[symbol] = size;
@@ -335,8 +337,8 @@ FailureOr<Operand> ExpressionEmitter::gather(GatherOp op, ArrayRef<Dim> index) {
 }
 
 FailureOr<Operand> ExpressionEmitter::gatherElements(GatherElementsOp op, ArrayRef<Dim> index) {
-  FailureOr<Dim> position = gatheredPosition(op.getIndices(), index,
-                                             tensorType(op.getData()).getDim(op.getAxis()));
+  FailureOr<Dim> position =
+      gatheredPosition(op.getIndices(), index, tensorType(op.getData()).getDim(op.getAxis()));
   if (failed(position))
     return failure();
   Index dataIndex(index);
@@ -370,15 +372,18 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
     std::string array = "r" + std::to_string(outputCounter++);
     chunk().loads.push_back(computeType(type.getElementType()).str() + " " + array + "[W];\n");
     chunk().lanes.push_back(array + "[i] = " + operand.text + ";\n");
-    chunk().stores.push_back("store<W>(" + pointer + " + " + dims.print(offset) + ", " + array + ");\n");
+    chunk().stores.push_back("store<W>(" + pointer + " + " + dims.print(offset) + ", " + array +
+                             ");\n");
     return;
   }
   irregularAccesses += lanes.width > 1;
-  std::string value = "convert<" + storageType(type.getElementType()).str() + ">(" + operand.text + ")";
+  std::string value =
+      "convert<" + storageType(type.getElementType()).str() + ">(" + operand.text + ")";
   if (lanes.symbols.empty())
     chunk().stores.push_back(pointer + "[" + dims.print(offset) + "] = " + value + ";\n");
   else
-    chunk().lanes.push_back(pointer + "[" + dims.printAtLane(offset, lanes.symbols) + "] = " + value + ";\n");
+    chunk().lanes.push_back(pointer + "[" + dims.printAtLane(offset, lanes.symbols) +
+                            "] = " + value + ";\n");
 }
 
 std::string ExpressionEmitter::takeUniform() {
@@ -393,7 +398,8 @@ std::string ExpressionEmitter::coordinateDefinitions() {
   std::string text;
   for (const auto &definition :
        space.definitions([&](StringRef symbol) { return dims.uses(symbol); }))
-    text += "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
+    text +=
+        "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
   return text;
 }
 

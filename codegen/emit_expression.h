@@ -1,7 +1,7 @@
 // The values of a fusion's region as CUDA statements.
 //
-// A kernel asks for a value at a position; what it depends on is emitted on the way: elementwise ops
-// become scalar expressions, views, concatenations and gathers become index maps, inputs become
+// A kernel asks for a value at a position; what it depends on is emitted on the way: elementwise
+// ops become scalar expressions, views, concatenations and gathers become index maps, inputs become
 // loads. A thread computes W neighbouring positions (lanes, `W` is a constant of the template), and
 // statements go where they belong:
 //
@@ -49,8 +49,7 @@ public:
   /// asked for at its own anchor reads its operand at the operand's anchor, without arithmetic.
   void anchor(mlir::Value value, llvm::ArrayRef<Dim> index);
   /// Asked for ops that are not pointwise; the default reports them.
-  using Resolver =
-      std::function<mlir::FailureOr<Operand>(mlir::Operation *, llvm::ArrayRef<Dim>)>;
+  using Resolver = std::function<mlir::FailureOr<Operand>(mlir::Operation *, llvm::ArrayRef<Dim>)>;
   void setResolver(Resolver hook) { resolver = std::move(hook); }
 
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
@@ -62,8 +61,9 @@ public:
   /// A fresh name: prefix and number.
   std::string name(llvm::StringRef prefix) { return prefix.str() + std::to_string(counter++); }
 
-  /// Starts another pass over the lanes. A per-lane value that an earlier chunk computed is computed
-  /// again, or, with `keep`, kept in an array of registers `[kChunks][W]`, indexed by `chunk`.
+  /// Starts another pass over the lanes. A per-lane value that an earlier chunk computed is
+  /// computed again, or, with `keep`, kept in an array of registers `[kChunks][W]`, indexed by
+  /// `chunk`.
   void beginChunk(bool keep);
   Chunk &chunk() { return chunks.back(); }
   llvm::ArrayRef<Chunk> allChunks() const { return chunks; }

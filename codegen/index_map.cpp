@@ -27,7 +27,8 @@ Index delinearize(Dim offset, ArrayRef<Dim> shape, const Bounds &bounds) {
   for (size_t axis = shape.size(); axis-- > 0;) {
     if (shape[axis].isConstant(1))
       continue;
-    bool outermost = llvm::all_of(shape.take_front(axis), [](Dim dim) { return dim.isConstant(1); });
+    bool outermost =
+        llvm::all_of(shape.take_front(axis), [](Dim dim) { return dim.isConstant(1); });
     index[axis] = outermost ? offset : offset.mod(shape[axis], bounds);
     offset = offset.floorDiv(shape[axis], bounds);
   }
@@ -61,9 +62,10 @@ Index reshapeIndex(ArrayRef<Dim> index, ArrayRef<Dim> from, ArrayRef<Dim> to,
     if (i == firstFrom)
       result.append(group.size(), Dim::constant(context, 0));
     else if (!group.empty())
-      llvm::append_range(result, delinearize(linearize(index.slice(firstFrom, i - firstFrom),
-                                                       from.slice(firstFrom, i - firstFrom), context),
-                                             group, bounds));
+      llvm::append_range(result,
+                         delinearize(linearize(index.slice(firstFrom, i - firstFrom),
+                                               from.slice(firstFrom, i - firstFrom), context),
+                                     group, bounds));
   }
   return result;
 }
@@ -148,9 +150,8 @@ std::optional<int64_t> atomStride(Attribute atom, const Lanes &lanes) {
   if (*stride == 0)
     return 0;
   // All lanes lie in one period of the division where the period holds whole groups of lanes.
-  std::optional<int64_t> period = rhsOf(call).asConstant();
   int64_t span = *stride * lanes.width;
-  bool inOnePeriod = period && *stride > 0 && *period % span == 0 &&
+  bool inOnePeriod = *stride > 0 && knownDivisor(rhsOf(call), lanes) % span == 0 &&
                      knownDivisor(lhsOf(call), lanes) % span == 0;
   if (!inOnePeriod)
     return std::nullopt;

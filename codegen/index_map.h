@@ -28,8 +28,8 @@ Index delinearize(Dim offset, llvm::ArrayRef<Dim> shape, const Bounds &bounds);
 /// The operand's position for a position of the (broadcast) result of an elementwise op or expand.
 Index broadcastIndex(llvm::ArrayRef<Dim> index, TensorType operand);
 
-/// `index` of `from`, as a position of the tensor reshaped to `to`. Runs of axes with equal products
-/// are matched first, so that an axis that stays keeps its expression.
+/// `index` of `from`, as a position of the tensor reshaped to `to`. Runs of axes with equal
+/// products are matched first, so that an axis that stays keeps its expression.
 Index reshapeIndex(llvm::ArrayRef<Dim> index, llvm::ArrayRef<Dim> from, llvm::ArrayRef<Dim> to,
                    const Bounds &bounds);
 
@@ -55,8 +55,8 @@ struct Lanes {
   llvm::StringSet<> irregular = {};
 };
 
-/// How far `offset` moves from one lane to the next: 0 if not at all; none where the step is not one
-/// constant.
+/// How far `offset` moves from one lane to the next: 0 if not at all; none where the step is not
+/// one constant.
 std::optional<int64_t> laneStride(Dim offset, const Lanes &lanes);
 
 /// A number that divides `offset` at the first lane whatever the coordinates and sizes are; 0 if

@@ -45,18 +45,32 @@ Dim IterationSpace::collapse(Dim offset) const {
 }
 
 Dim IterationSpace::collapse(Dim offset, const Flat &flat) const {
+  // All parts give the flat coordinate; the outer ones give it divided by the inner extents.
   MLIRContext *context = offset.getContext();
-  std::optional<Dim> unit = linearFactor(offset, flat.parts.back().symbol);
+  Dim inner = Dim::constant(context, 1);
+  for (size_t count = flat.parts.size(); count > 1; --count) {
+    ArrayRef<Part> outer = ArrayRef(flat.parts).take_front(count);
+    if (std::optional<Dim> unit = rowMajorFactor(offset, outer)) {
+      for (const Part &part : outer)
+        offset = offset - *linearFactor(offset, part.symbol) * Dim::symbol(context, part.symbol);
+      return offset + *unit * Dim::symbol(context, flat.symbol).floorDiv(inner);
+    }
+    inner = inner * outer.back().extent;
+  }
+  return offset;
+}
+
+std::optional<Dim> IterationSpace::rowMajorFactor(Dim offset, ArrayRef<Part> parts) {
+  std::optional<Dim> unit = linearFactor(offset, parts.back().symbol);
   if (!unit || unit->isConstant(0))
-    return offset;
-  Dim stride = *unit, parts = Dim::constant(context, 0);
-  for (const Part &part : llvm::reverse(flat.parts)) {
+    return std::nullopt;
+  Dim stride = *unit;
+  for (const Part &part : llvm::reverse(parts)) {
     if (linearFactor(offset, part.symbol) != stride)
-      return offset;
-    parts = parts + stride * Dim::symbol(context, part.symbol);
+      return std::nullopt;
     stride = stride * part.extent;
   }
-  return offset - parts + *unit * Dim::symbol(context, flat.symbol);
+  return unit;
 }
 
 SmallVector<IterationSpace::Definition>
@@ -65,7 +79,8 @@ IterationSpace::definitions(llvm::function_ref<bool(StringRef)> isUsed) const {
   for (const Flat &flat : flats) {
     if (flat.parts.size() < 2)
       continue;
-    SmallVector<Dim> extents = llvm::map_to_vector(flat.parts, [](const Part &p) { return p.extent; });
+    SmallVector<Dim> extents =
+        llvm::map_to_vector(flat.parts, [](const Part &p) { return p.extent; });
     MLIRContext *context = extents.front().getContext();
     Bounds flatBound;
     flatBound[flat.symbol] = bounds.lookup(flat.symbol);

@@ -3,8 +3,8 @@
 // Threads find their place by few flat coordinates (an element, a row and a column, a tile's row);
 // tensors have more axes. A flat coordinate over axes [batch, seq] has a part for each axis:
 //   %row  with the parts  %row0 (of batch)  and  %row1 (of seq)
-// Index maps use the parts, which keeps them polynomials; an offset in which the parts occur just as
-// row-major order has them is then written with the flat coordinate, so that most kernels never
+// Index maps use the parts, which keeps them polynomials; an offset in which the parts occur just
+// as row-major order has them is then written with the flat coordinate, so that most kernels never
 // divide.
 #pragma once
 
@@ -14,14 +14,16 @@ namespace smelt::codegen {
 
 class IterationSpace {
 public:
-  /// Adds a flat coordinate over `axes`, called `name` in the text; returns a position of each axis.
+  /// Adds a flat coordinate over `axes`, called `name` in the text; returns a position of each
+  /// axis.
   Index addFlat(mlir::MLIRContext *context, llvm::StringRef name, llvm::ArrayRef<Dim> axes);
   /// Adds a coordinate without parts, 0 <= name < extent.
   Dim add(llvm::StringRef name, Dim extent);
 
   const Bounds &getBounds() const { return bounds; }
 
-  /// `offset` with parts gathered into flat coordinates where they stand in row-major order.
+  /// `offset` with parts gathered into flat coordinates where they stand in row-major order: all
+  /// of them into the coordinate itself, the outer ones into its quotient.
   Dim collapse(Dim offset) const;
 
   /// A part's value, computed from its flat coordinate.
@@ -30,8 +32,7 @@ public:
     Dim value;
   };
   /// How to compute those parts that `isUsed`.
-  llvm::SmallVector<Definition>
-  definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed) const;
+  llvm::SmallVector<Definition> definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed) const;
 
   /// `symbol` is a part of a flat coordinate that has several.
   bool isPart(llvm::StringRef symbol) const;
@@ -46,6 +47,8 @@ private:
     llvm::SmallVector<Part> parts; // those of extent other than 1, outermost first
   };
   Dim collapse(Dim offset, const Flat &flat) const;
+  /// The factor of the last part where the parts stand in `offset` in row-major order.
+  static std::optional<Dim> rowMajorFactor(Dim offset, llvm::ArrayRef<Part> parts);
 
   llvm::SmallVector<Flat> flats;
   Bounds bounds;

@@ -88,7 +88,8 @@ std::string castExpression(CastOp cast, const std::string &operand) {
   Type from = tensorType(cast.getInput()).getElementType();
   Type to = tensorType(cast.getOutput()).getElementType();
   if (isHalfWidth(to))
-    return from == to ? operand : "convert<float>(convert<" + storageType(to).str() + ">(" + operand + "))";
+    return from == to ? operand
+                      : "convert<float>(convert<" + storageType(to).str() + ">(" + operand + "))";
   if (computeType(from) == computeType(to))
     return operand;
   return "convert<" + computeType(to).str() + ">(" + operand + ")";

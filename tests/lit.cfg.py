@@ -1,4 +1,4 @@
-"""lit's view of the tree: every .mlir file below this folder is a test of smelt-opt.
+"""lit's view of the tree: every .mlir file below this folder is a test of smelt-opt or emit-cuda.
 
 CMake passes the tools and the folder to run in as parameters (tests/passes/CMakeLists.txt).
 """
@@ -12,5 +12,6 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = lit_config.params["exec_root"]
-for tool in ("smelt-opt", "FileCheck", "not"):
-    config.substitutions.append((rf"\b(?<![/.-]){tool}\b(?![/.-])", lit_config.params[tool]))
+for tool in ("smelt-opt", "emit-cuda", "FileCheck", "not"):
+    if tool in lit_config.params:
+        config.substitutions.append((rf"\b(?<![/.-]){tool}\b(?![/.-])", lit_config.params[tool]))

@@ -9,9 +9,7 @@
 namespace smelt {
 
 /// Quotient rounded towards minus infinity; divisor > 0.
-__device__ __forceinline__ int divideFloor(int a, int b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
+__device__ __forceinline__ int divideFloor(int a, int b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 /// Quotient rounded towards zero, 0 for a divisor of 0; exact division for floats.
 template <class T> __device__ __forceinline__ T divide(T a, T b) {

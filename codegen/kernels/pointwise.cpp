@@ -7,6 +7,7 @@
 #include "codegen/kernels/pointwise.h"
 
 #include "codegen/emit_expression.h"
+#include "codegen/kernel_text.h"
 #include "codegen/printer.h"
 
 using namespace mlir;
@@ -95,7 +96,7 @@ LogicalResult emitBody(FusionOp fusion, ArrayRef<Dim> index, ExpressionEmitter &
   return success();
 }
 
-KernelLaunch finish(FusionOp fusion, ExpressionEmitter &emitter, const Candidate &candidate) {
+GeneratedKernel finish(FusionOp fusion, ExpressionEmitter &emitter, const Candidate &candidate) {
   Dim count = tensorType(fusion.getOutputs()[0]).getNumElements();
   std::string width = std::to_string(candidate.lanes.width);
   std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
@@ -112,27 +113,27 @@ KernelLaunch finish(FusionOp fusion, ExpressionEmitter &emitter, const Candidate
                                     {"entry", kEntryName},
                                     {"parameters", entryParameters(fusion, sizes)},
                                     {"arguments", entryArguments(fusion, sizes)}});
-  KernelLaunch launch;
+  GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   // One thread a vector, and one for each element of the tail.
   Dim threads = count.floorDiv(Dim::constant(context, candidate.lanes.width));
   if (candidate.hasTail)
     threads = threads + (candidate.lanes.width - 1);
   Dim one = Dim::constant(context, 1);
-  launch.grid = {threads.ceilDiv(Dim::constant(context, kThreads)), one, one};
-  launch.threads = kThreads;
-  launch.config = "vectors of " + width;
-  finishKernel(launch, fusion, std::move(text), used);
-  return launch;
+  kernel.grid = {threads.ceilDiv(Dim::constant(context, kThreads)), one, one};
+  kernel.block = {kThreads, 1, 1};
+  finishKernel(kernel, fusion, std::move(text), "in vectors of " + width, used);
+  return kernel;
 }
 
 } // namespace
 
-FailureOr<KernelLaunch> emitPointwise(FusionOp fusion) {
+FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
   TensorType type = tensorType(fusion.getOutputs()[0]);
   for (Value output : fusion.getOutputs())
     if (tensorType(output).getShape() != type.getShape())
-      return fusion.emitError("pointwise results differ in shape; this is a bug in Smelt"), failure();
+      return fusion.emitError("pointwise results differ in shape; this is a bug in Smelt"),
+             failure();
   IterationSpace space;
   SmallVector<Dim> shape = type.getShape();
   Index index = space.addFlat(fusion.getContext(), "e", shape);

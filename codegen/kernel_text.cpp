@@ -1,4 +1,4 @@
-#include "codegen/kernel.h"
+#include "codegen/kernel_text.h"
 
 #include "codegen/cache.h"
 #include "codegen/emit_expression.h"
@@ -96,8 +96,8 @@ Dim elementsRead(FusionOp fusion, unsigned input) {
   Dim all = tensorType(argument).getNumElements(), read = Dim::constant(fusion.getContext(), 0);
   for (OpOperand &use : argument.getUses()) {
     Operation *user = use.getOwner();
-    bool readsPart = isa<SliceOp>(user) ||
-                     (isa<GatherOp, GatherElementsOp, GatherNdOp>(user) && use.getOperandNumber() == 0);
+    bool readsPart = isa<SliceOp>(user) || (isa<GatherOp, GatherElementsOp, GatherNdOp>(user) &&
+                                            use.getOperandNumber() == 0);
     read = read + (readsPart ? tensorType(user->getResult(0)).getNumElements() : all);
   }
   return read.min(all);
@@ -111,24 +111,40 @@ Dim elementwiseFlops(FusionOp fusion) {
   return total;
 }
 
-void finishKernel(KernelLaunch &launch, FusionOp fusion, std::string text,
-                  const std::set<std::string> &sizes) {
-  launch.label = fusionLabel(fusion);
-  std::string hash = CubinCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
-  launch.entry = launch.label + "_" + hash;
-  llvm::replace(launch.entry, '+', '_');
-  replaceAll(text, kEntryName, launch.entry);
-  launch.text = std::move(text);
-  launch.sizes.assign(sizes.begin(), sizes.end());
-  MLIRContext *context = fusion.getContext();
-  launch.bytes = Dim::constant(context, 0);
+static void setArguments(GeneratedKernel &kernel, FusionOp fusion,
+                         const std::set<std::string> &sizes) {
+  for (unsigned index = 0; index < fusion.getNumOperands(); ++index)
+    kernel.arguments.push_back(KernelArgument::inputPointer(index));
+  for (unsigned index = 0; index < fusion.getNumResults(); ++index)
+    kernel.arguments.push_back(KernelArgument::outputPointer(index));
+  for (const std::string &size : sizes)
+    kernel.arguments.push_back(KernelArgument::size32(Dim::symbol(fusion.getContext(), size)));
+}
+
+static Dim unavoidableBytes(FusionOp fusion) {
+  Dim bytes = Dim::constant(fusion.getContext(), 0);
   for (auto [index, value] : llvm::enumerate(fusion.getInputs()))
-    launch.bytes = launch.bytes + elementsRead(fusion, index) *
-                                      storageBytes(tensorType(value).getElementType());
+    bytes = bytes + elementsRead(fusion, index) * storageBytes(tensorType(value).getElementType());
   for (Value value : fusion.getOutputs())
-    launch.bytes = launch.bytes + tensorType(value).getNumElements() *
-                                      storageBytes(tensorType(value).getElementType());
-  launch.flops = elementwiseFlops(fusion);
+    bytes = bytes +
+            tensorType(value).getNumElements() * storageBytes(tensorType(value).getElementType());
+  return bytes;
+}
+
+void finishKernel(GeneratedKernel &kernel, FusionOp fusion, std::string text, StringRef config,
+                  const std::set<std::string> &sizes) {
+  std::string label = fusionLabel(fusion);
+  std::string hash = CubinCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
+  kernel.text.entry = label + "_" + hash;
+  llvm::replace(kernel.text.entry, '+', '_');
+  replaceAll(text, kEntryName, kernel.text.entry);
+  kernel.text.text = std::move(text);
+  SmallVector<std::string> nodes = nodeNames(fusion.getLoc());
+  kernel.text.description = label + " (" + join(nodes) + ")";
+  kernel.name = label + (config.empty() ? "" : " " + config.str());
+  setArguments(kernel, fusion, sizes);
+  kernel.bytes = unavoidableBytes(fusion);
+  kernel.flops = elementwiseFlops(fusion);
 }
 
 } // namespace smelt::codegen

@@ -1,0 +1,26 @@
+// Which template runs a fusion.
+#include "codegen/kernel.h"
+
+#include "codegen/kernels/pointwise.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+static FailureOr<std::vector<GeneratedKernel>> single(FailureOr<GeneratedKernel> kernel) {
+  if (failed(kernel))
+    return failure();
+  return std::vector{std::move(*kernel)};
+}
+
+FailureOr<std::vector<GeneratedKernel>> selectKernels(FusionOp fusion, const Target &target,
+                                                      bool tf32) {
+  switch (fusion.getKind()) {
+  case FusionKind::pointwise:
+    return single(emitPointwise(fusion));
+  default:
+    return fusion.emitError("no kernel template takes this fusion"), failure();
+  }
+}
+
+} // namespace smelt::codegen
