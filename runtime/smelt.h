@@ -1,0 +1,210 @@
+/* Smelt's runtime: runs a compiled model (a plan) on an NVIDIA GPU as one CUDA graph.
+ *
+ *   smelt_engine   a plan loaded onto a device. Immutable: any thread may use it at any time.
+ *   smelt_context  shapes, bindings and workspace of one run at a time. Cheap. Not for two threads
+ *                  at once, which is noticed and refused with SMELT_USAGE.
+ *
+ * Order of use: create an engine, create a context, set the shapes of inputs that the model leaves
+ * open, bind memory to every input and output, prepare once, enqueue as often as you like.
+ *
+ * The library needs no CUDA library at link time: it opens the driver when the first engine is
+ * created, and says so when there is none. It never prints, never throws, and never ends the process.
+ *
+ * Every function that can fail returns a smelt_code and describes the failure in `error`, which may
+ * be NULL. Option structs begin with their size, so that they may grow without breaking callers:
+ * initialise them with their _INIT macros. This header is C89 and C++.
+ */
+#ifndef SMELT_H
+#define SMELT_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SMELT_API __attribute__((visibility("default")))
+#else
+#define SMELT_API
+#endif
+
+/* 64-bit signed integer; Smelt runs where long has 64 bits. */
+typedef long smelt_int64;
+typedef char smelt_long_must_have_64_bits[sizeof(long) == 8 ? 1 : -1];
+
+/* Equal to the exit codes of the command line. */
+typedef enum smelt_code {
+  SMELT_OK = 0,
+  SMELT_RUN_FAILED = 1,  /* the device or the driver refused or broke a run */
+  SMELT_USAGE = 2,       /* a wrong name, type, shape, pointer or order of calls */
+  SMELT_RESOURCES = 5,   /* out of memory */
+  SMELT_ENVIRONMENT = 6, /* no driver, an unfit driver, or no code in the plan for this device */
+  SMELT_BAD_PLAN = 7,    /* the plan is damaged, or of another version of Smelt */
+  SMELT_INTERNAL = 70    /* a defect of Smelt */
+} smelt_code;
+
+/* Filled in when a call fails. `file` and `line` are places in Smelt's sources, for bug reports. */
+typedef struct smelt_error {
+  size_t struct_size;
+  int line;
+  char file[64];
+  char message[1024]; /* ends with a NUL, cut where it is too long */
+} smelt_error;
+#define SMELT_ERROR_INIT {sizeof(smelt_error), 0, "", ""}
+
+/* "0.1.0" */
+SMELT_API const char *smelt_version(void);
+
+/* ---- Tensors ---------------------------------------------------------------------------------- */
+
+typedef enum smelt_element_type {
+  SMELT_F32 = 0,
+  SMELT_F16 = 1,
+  SMELT_BF16 = 2,
+  SMELT_F64 = 3,
+  SMELT_I64 = 4,
+  SMELT_I32 = 5,
+  SMELT_I16 = 6,
+  SMELT_I8 = 7,
+  SMELT_U8 = 8,
+  SMELT_BOOL = 9 /* one byte, 0 or 1 */
+} smelt_element_type;
+
+/* Bytes of one element; 0 for an unknown type. */
+SMELT_API size_t smelt_element_bytes(smelt_element_type type);
+
+/* An input or output of a model. Pointers live as long as the engine. */
+typedef struct smelt_tensor_info {
+  size_t struct_size;
+  const char *name;
+  smelt_element_type element_type;
+  size_t rank;
+  const smelt_int64 *extents; /* rank many; -1 where the extent depends on the input's shape */
+} smelt_tensor_info;
+#define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0}
+
+/* ---- Engine ----------------------------------------------------------------------------------- */
+
+typedef struct smelt_engine smelt_engine;
+
+/* Where device memory comes from. Must be callable from any thread that uses the engine or its
+ * contexts. `allocate` returns device memory aligned to 256 bytes, or NULL when there is none. */
+typedef struct smelt_allocator {
+  size_t struct_size;
+  void *user;
+  void *(*allocate)(void *user, size_t bytes);
+  void (*release)(void *user, void *memory, size_t bytes);
+} smelt_allocator;
+#define SMELT_ALLOCATOR_INIT {sizeof(smelt_allocator), 0, 0, 0}
+
+typedef struct smelt_engine_options {
+  size_t struct_size;
+  int device;                       /* CUDA ordinal; its primary context is used */
+  const smelt_allocator *allocator; /* NULL: the driver. Copied; its functions must stay callable */
+} smelt_engine_options;
+#define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0}
+
+/* Reads and verifies the plan file, loads its kernels, uploads its weights. `options` may be NULL. */
+SMELT_API smelt_code smelt_engine_create(const char *path, const smelt_engine_options *options,
+                                         smelt_engine **engine, smelt_error *error);
+
+/* The same for a plan in memory, which may be freed afterwards. */
+SMELT_API smelt_code smelt_engine_create_from_memory(const void *plan, size_t bytes,
+                                                     const smelt_engine_options *options,
+                                                     smelt_engine **engine, smelt_error *error);
+
+/* Contexts keep what they need of the engine. NULL is ignored. */
+SMELT_API void smelt_engine_destroy(smelt_engine *engine);
+
+SMELT_API const char *smelt_engine_model_name(const smelt_engine *engine);
+SMELT_API const char *smelt_engine_device_name(const smelt_engine *engine);
+SMELT_API size_t smelt_engine_input_count(const smelt_engine *engine);
+SMELT_API size_t smelt_engine_output_count(const smelt_engine *engine);
+SMELT_API smelt_code smelt_engine_input(const smelt_engine *engine, size_t index,
+                                        smelt_tensor_info *info, smelt_error *error);
+SMELT_API smelt_code smelt_engine_output(const smelt_engine *engine, size_t index,
+                                         smelt_tensor_info *info, smelt_error *error);
+
+/* ---- Context ---------------------------------------------------------------------------------- */
+
+typedef struct smelt_context smelt_context;
+
+typedef struct smelt_context_options {
+  size_t struct_size;
+  size_t cached_shapes; /* how many shapes' graphs to keep, at least 1 */
+} smelt_context_options;
+#define SMELT_CONTEXT_OPTIONS_INIT {sizeof(smelt_context_options), 16}
+
+/* `options` may be NULL. */
+SMELT_API smelt_code smelt_context_create(const smelt_engine *engine,
+                                          const smelt_context_options *options,
+                                          smelt_context **context, smelt_error *error);
+
+/* Waits for a run in flight. NULL is ignored. */
+SMELT_API void smelt_context_destroy(smelt_context *context);
+
+/* Not needed for inputs whose extents are all fixed. */
+SMELT_API smelt_code smelt_context_set_input_shape(smelt_context *context, const char *name,
+                                                   const smelt_int64 *extents, size_t rank,
+                                                   smelt_error *error);
+
+/* Known as soon as the shapes of all inputs are. `capacity` is the room in `extents`; when it is
+ * less than the rank, nothing is written there and SMELT_USAGE returned, with *rank set. */
+SMELT_API smelt_code smelt_context_output_shape(smelt_context *context, const char *name,
+                                                smelt_int64 *extents, size_t capacity, size_t *rank,
+                                                smelt_error *error);
+
+typedef enum smelt_location {
+  SMELT_DEVICE = 0, /* read and written in place; aligned to 16 bytes */
+  SMELT_HOST = 1    /* copied to and from the device around each run */
+} smelt_location;
+
+/* Memory of the caller for a row-major, contiguous tensor; must last as long as runs use it. */
+typedef struct smelt_binding {
+  size_t struct_size;
+  smelt_element_type element_type;
+  smelt_location location;
+  void *data;
+  size_t bytes; /* at least those of the tensor */
+} smelt_binding;
+#define SMELT_BINDING_INIT {sizeof(smelt_binding), SMELT_F32, SMELT_DEVICE, 0, 0}
+
+/* May be called between runs to move to other memory. Only where host memory is bound for the first
+ * time, or after shapes changed, smelt_context_prepare must follow. Inputs are only read. */
+SMELT_API smelt_code smelt_context_bind_input(smelt_context *context, const char *name,
+                                              const smelt_binding *binding, smelt_error *error);
+SMELT_API smelt_code smelt_context_bind_output(smelt_context *context, const char *name,
+                                               const smelt_binding *binding, smelt_error *error);
+
+/* Device memory that the current shapes and bindings take besides weights and bound memory. */
+SMELT_API smelt_code smelt_context_workspace_bytes(smelt_context *context, size_t *bytes,
+                                                   smelt_error *error);
+
+/* Uses the caller's device memory, aligned to 256 bytes, instead of the context's own; NULL gives
+ * it back. smelt_context_prepare must follow. */
+SMELT_API smelt_code smelt_context_set_workspace(smelt_context *context, void *memory, size_t bytes,
+                                                 smelt_error *error);
+
+/* Makes the current shapes and bindings ready to run: allocates and builds what is missing. May wait
+ * for the device. Does nothing when everything is ready. */
+SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *error);
+
+/* Runs the model on `stream` (a CUstream or cudaStream_t; NULL is the default stream): one graph
+ * launch, with copies around it for host memory. Allocates nothing, waits for nothing. Results are
+ * there when the stream gets there; at most one run of a context may be in flight on different
+ * streams.
+ *
+ * While `stream` is capturing, the run becomes a child graph of the capture. It uses the context's
+ * workspace, so the context must outlive the captured graph and prepare no larger shapes meanwhile. */
+SMELT_API smelt_code smelt_context_enqueue(smelt_context *context, void *stream,
+                                           smelt_error *error);
+
+/* Prepares, enqueues and waits for the results. */
+SMELT_API smelt_code smelt_context_run(smelt_context *context, void *stream, smelt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

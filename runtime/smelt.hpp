@@ -1,0 +1,229 @@
+// Smelt's runtime for C++17: smelt.h with objects that clean up after themselves and failures as
+// exceptions. Header only; nothing of the C++ library crosses into libsmelt_rt.
+//
+//   smelt::Engine engine("model.plan");
+//   smelt::Context context(engine);
+//   context.setInputShape("ids", {1, 128});
+//   context.bindInput("ids", smelt::host(ids.data(), ids.size()));
+//   context.bindOutput("logits", smelt::host(logits.data(), logits.size()));
+//   context.run();
+#pragma once
+
+#include "smelt.h"
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace smelt {
+
+/// A failed call. code() is one of smelt_code, what() tells what went wrong and what to do.
+class Error : public std::runtime_error {
+public:
+  Error(smelt_code code, const smelt_error &error)
+      : std::runtime_error(error.message), failure(code) {}
+
+  smelt_code code() const noexcept { return failure; }
+
+private:
+  smelt_code failure;
+};
+
+/// The element type that a C++ type stands for. Half-precision types have no standard C++ type:
+/// name SMELT_F16 or SMELT_BF16.
+template <typename T> constexpr smelt_element_type elementTypeOf() {
+  using Element = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<Element, float>)
+    return SMELT_F32;
+  else if constexpr (std::is_same_v<Element, double>)
+    return SMELT_F64;
+  else if constexpr (std::is_same_v<Element, bool>)
+    return SMELT_BOOL;
+  else if constexpr (std::is_integral_v<Element> && sizeof(Element) == 1)
+    return std::is_signed_v<Element> ? SMELT_I8 : SMELT_U8;
+  else {
+    static_assert(std::is_integral_v<Element> && std::is_signed_v<Element>,
+                  "name the element type of this type");
+    return sizeof(Element) == 8 ? SMELT_I64 : sizeof(Element) == 4 ? SMELT_I32 : SMELT_I16;
+  }
+}
+
+/// Memory of the caller for one tensor.
+class Memory {
+public:
+  Memory(smelt_location location, smelt_element_type type, const void *data, std::size_t bytes) {
+    described.location = location;
+    described.element_type = type;
+    described.data = const_cast<void *>(data); // the library only reads what is bound to inputs
+    described.bytes = bytes;
+  }
+
+  const smelt_binding &binding() const { return described; }
+
+private:
+  smelt_binding described = SMELT_BINDING_INIT;
+};
+
+/// `count` elements in host memory, copied around each run.
+template <typename T> Memory host(T *data, std::size_t count) {
+  return {SMELT_HOST, elementTypeOf<T>(), data, count * sizeof(T)};
+}
+inline Memory host(smelt_element_type type, void *data, std::size_t count) {
+  return {SMELT_HOST, type, data, count * smelt_element_bytes(type)};
+}
+
+/// `count` elements in device memory, used in place.
+template <typename T> Memory device(T *data, std::size_t count) {
+  return {SMELT_DEVICE, elementTypeOf<T>(), data, count * sizeof(T)};
+}
+inline Memory device(smelt_element_type type, void *data, std::size_t count) {
+  return {SMELT_DEVICE, type, data, count * smelt_element_bytes(type)};
+}
+
+using Shape = std::vector<std::int64_t>;
+static_assert(std::is_same_v<std::int64_t, smelt_int64>, "shapes cross without a copy");
+
+/// An input or output of a model; extents that depend on the inputs' shapes are -1.
+struct TensorInfo {
+  std::string name;
+  smelt_element_type elementType;
+  Shape shape;
+};
+
+/// A plan on a device. Any thread may use it.
+class Engine {
+public:
+  /// Loads a plan file. `device` is a CUDA ordinal.
+  explicit Engine(const std::string &path, int device = 0) {
+    smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+    options.device = device;
+    create(path.c_str(), options);
+  }
+  Engine(const std::string &path, const smelt_engine_options &options) {
+    create(path.c_str(), options);
+  }
+  /// Loads a plan from memory.
+  Engine(const void *plan, std::size_t bytes, const smelt_engine_options &options) {
+    check([&](smelt_error *error) {
+      return smelt_engine_create_from_memory(plan, bytes, &options, &handle, error);
+    });
+  }
+  Engine(Engine &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  Engine &operator=(Engine &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~Engine() { smelt_engine_destroy(handle); }
+
+  std::string modelName() const { return smelt_engine_model_name(handle); }
+  std::string deviceName() const { return smelt_engine_device_name(handle); }
+  std::vector<TensorInfo> inputs() const {
+    return describe(smelt_engine_input_count(handle), smelt_engine_input);
+  }
+  std::vector<TensorInfo> outputs() const {
+    return describe(smelt_engine_output_count(handle), smelt_engine_output);
+  }
+  const smelt_engine *get() const { return handle; }
+
+  /// Calls a function of smelt.h that takes a smelt_error; throws Error when it fails.
+  template <typename Call> static void check(Call call) {
+    smelt_error error = SMELT_ERROR_INIT;
+    smelt_code code = call(&error);
+    if (code != SMELT_OK)
+      throw Error(code, error);
+  }
+
+private:
+  void create(const char *path, const smelt_engine_options &options) {
+    check([&](smelt_error *error) { return smelt_engine_create(path, &options, &handle, error); });
+  }
+
+  template <typename Query> std::vector<TensorInfo> describe(std::size_t count, Query query) const {
+    std::vector<TensorInfo> tensors;
+    for (std::size_t i = 0; i < count; ++i) {
+      smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+      check([&](smelt_error *error) { return query(handle, i, &info, error); });
+      tensors.push_back(
+          {info.name, info.element_type, Shape(info.extents, info.extents + info.rank)});
+    }
+    return tensors;
+  }
+
+  smelt_engine *handle = nullptr;
+};
+
+/// One run at a time of an engine's model; see smelt.h for what each call means.
+class Context {
+public:
+  explicit Context(const Engine &engine) : Context(engine, SMELT_CONTEXT_OPTIONS_INIT) {}
+  Context(const Engine &engine, const smelt_context_options &options) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_context_create(engine.get(), &options, &handle, error);
+    });
+  }
+  Context(Context &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  Context &operator=(Context &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~Context() { smelt_context_destroy(handle); }
+
+  void setInputShape(const std::string &name, const Shape &shape) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_context_set_input_shape(handle, name.c_str(), shape.data(), shape.size(), error);
+    });
+  }
+  Shape outputShape(const std::string &name) {
+    std::size_t rank = 0;
+    Shape shape(16);
+    auto read = [&](smelt_error *error) {
+      return smelt_context_output_shape(handle, name.c_str(), shape.data(), shape.size(), &rank,
+                                        error);
+    };
+    if (read(nullptr) == SMELT_USAGE && rank > shape.size())
+      shape.resize(rank);
+    Engine::check(read);
+    shape.resize(rank);
+    return shape;
+  }
+  void bindInput(const std::string &name, const Memory &memory) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_context_bind_input(handle, name.c_str(), &memory.binding(), error);
+    });
+  }
+  void bindOutput(const std::string &name, const Memory &memory) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_context_bind_output(handle, name.c_str(), &memory.binding(), error);
+    });
+  }
+  std::size_t workspaceBytes() {
+    std::size_t bytes = 0;
+    Engine::check(
+        [&](smelt_error *error) { return smelt_context_workspace_bytes(handle, &bytes, error); });
+    return bytes;
+  }
+  void setWorkspace(void *memory, std::size_t bytes) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_context_set_workspace(handle, memory, bytes, error);
+    });
+  }
+  void prepare() {
+    Engine::check([&](smelt_error *error) { return smelt_context_prepare(handle, error); });
+  }
+  /// `stream` is a CUstream or cudaStream_t.
+  void enqueue(void *stream = nullptr) {
+    Engine::check([&](smelt_error *error) { return smelt_context_enqueue(handle, stream, error); });
+  }
+  void run(void *stream = nullptr) {
+    Engine::check([&](smelt_error *error) { return smelt_context_run(handle, stream, error); });
+  }
+  smelt_context *get() const { return handle; }
+
+private:
+  smelt_context *handle = nullptr;
+};
+
+} // namespace smelt

@@ -1,0 +1,223 @@
+#include "runtime/c_api.h"
+
+#include "tests/runtime/fake_model.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+namespace smelt::runtime {
+namespace {
+
+using test::AddScaleData;
+using test::FakeModel;
+
+/// Calls with a fresh error and checks the code and a part of the message.
+#define EXPECT_REFUSED(code, part, function, ...)                                                  \
+  do {                                                                                             \
+    smelt_error error = SMELT_ERROR_INIT;                                                          \
+    EXPECT_EQ(function(__VA_ARGS__, &error), code);                                                \
+    EXPECT_NE(std::strstr(error.message, part), nullptr) << error.message;                         \
+  } while (false)
+
+class CApiTest : public testing::Test {
+protected:
+  void SetUp() override {
+    Result<SharedEngine> created = model.createEngine();
+    ASSERT_TRUE(test::isOk(created));
+    engine = makeHandle(*created);
+    ASSERT_EQ(smelt_context_create(engine, nullptr, &context, nullptr), SMELT_OK);
+  }
+  void TearDown() override {
+    smelt_engine_destroy(engine); // the context keeps what it needs
+    smelt_context_destroy(context);
+    EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+  }
+
+  static smelt_binding hostBinding(std::vector<float> &values) {
+    smelt_binding binding = SMELT_BINDING_INIT;
+    binding.location = SMELT_HOST;
+    binding.data = values.data();
+    binding.bytes = values.size() * sizeof(float);
+    return binding;
+  }
+
+  void bind(AddScaleData &data) {
+    smelt_binding x = hostBinding(data.x), y = hostBinding(data.y), out = hostBinding(data.out);
+    for (const char *name : {"x", "y"})
+      ASSERT_EQ(smelt_context_set_input_shape(context, name, data.shape.data(), 2, nullptr),
+                SMELT_OK);
+    ASSERT_EQ(smelt_context_bind_input(context, "x", &x, nullptr), SMELT_OK);
+    ASSERT_EQ(smelt_context_bind_input(context, "y", &y, nullptr), SMELT_OK);
+    ASSERT_EQ(smelt_context_bind_output(context, "out", &out, nullptr), SMELT_OK);
+  }
+
+  FakeModel model;
+  smelt_engine *engine = nullptr;
+  smelt_context *context = nullptr;
+};
+
+TEST_F(CApiTest, DescribesTheModel) {
+  EXPECT_STREQ(smelt_engine_model_name(engine), "add_scale");
+  EXPECT_STREQ(smelt_engine_device_name(engine), "Fake GPU");
+  EXPECT_EQ(smelt_engine_input_count(engine), 2u);
+  EXPECT_EQ(smelt_engine_output_count(engine), 1u);
+  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+  ASSERT_EQ(smelt_engine_input(engine, 1, &info, nullptr), SMELT_OK);
+  EXPECT_STREQ(info.name, "y");
+  EXPECT_EQ(info.element_type, SMELT_F32);
+  ASSERT_EQ(info.rank, 2u);
+  EXPECT_EQ(info.extents[0], -1);
+  ASSERT_EQ(smelt_engine_output(engine, 0, &info, nullptr), SMELT_OK);
+  EXPECT_STREQ(info.name, "out");
+  EXPECT_REFUSED(SMELT_USAGE, "there is no tensor 2; there are 2", smelt_engine_input, engine, 2,
+                 &info);
+}
+
+TEST_F(CApiTest, RunsOnHostMemory) {
+  AddScaleData data({3, 77});
+  bind(data);
+  ASSERT_EQ(smelt_context_run(context, nullptr, nullptr), SMELT_OK);
+  EXPECT_EQ(data.out, data.expected);
+}
+
+TEST_F(CApiTest, PreparesThenEnqueuesInTheCallersWorkspace) {
+  AddScaleData data({3, 77});
+  bind(data);
+  size_t bytes = 0;
+  ASSERT_EQ(smelt_context_workspace_bytes(context, &bytes, nullptr), SMELT_OK);
+  Driver driver = model.fake.driver();
+  Result<CurrentContext> current = CurrentContext::enter(**Device::open(driver, 0));
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(driver->cuMemAlloc(&memory, bytes), CUDA_SUCCESS);
+  auto *workspace = reinterpret_cast<void *>(memory);
+  ASSERT_EQ(smelt_context_set_workspace(context, workspace, bytes, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_enqueue(context, model.fake.stream(), nullptr), SMELT_OK);
+  EXPECT_EQ(data.out, data.expected);
+  ASSERT_EQ(driver->cuMemFree(memory), CUDA_SUCCESS);
+}
+
+TEST_F(CApiTest, TellsOutputShapes) {
+  AddScaleData data({3, 77});
+  bind(data);
+  smelt_int64 extents[2] = {};
+  size_t rank = 0;
+  ASSERT_EQ(smelt_context_output_shape(context, "out", extents, 2, &rank, nullptr), SMELT_OK);
+  EXPECT_EQ(rank, 2u);
+  EXPECT_EQ(extents[1], 77);
+  EXPECT_REFUSED(SMELT_USAGE, "output 'out' has 2 dimensions, there is room for 1",
+                 smelt_context_output_shape, context, "out", extents, 1, &rank);
+}
+
+TEST_F(CApiTest, RefusesNullPointers) {
+  smelt_context *none = nullptr;
+  smelt_binding binding = SMELT_BINDING_INIT;
+  size_t size = 0;
+  EXPECT_REFUSED(SMELT_USAGE, "context is NULL", smelt_context_run, none, nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "context is NULL", smelt_context_prepare, none);
+  EXPECT_REFUSED(SMELT_USAGE, "context is NULL", smelt_context_enqueue, none, nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "context is NULL", smelt_context_set_workspace, none, nullptr, 0);
+  EXPECT_REFUSED(SMELT_USAGE, "name is NULL", smelt_context_bind_input, context, nullptr, &binding);
+  EXPECT_REFUSED(SMELT_USAGE, "binding is NULL", smelt_context_bind_output, context, "out",
+                 nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "extents is NULL", smelt_context_set_input_shape, context, "x",
+                 nullptr, 2);
+  EXPECT_REFUSED(SMELT_USAGE, "bytes is NULL", smelt_context_workspace_bytes, context, nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "rank is NULL", smelt_context_output_shape, context, "out", nullptr,
+                 0, nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "engine is NULL", smelt_context_create, nullptr, nullptr, &none);
+  EXPECT_REFUSED(SMELT_USAGE, "path is NULL", smelt_engine_create, nullptr, nullptr, &engine);
+  EXPECT_REFUSED(SMELT_USAGE, "info is NULL", smelt_engine_input, engine, 0, nullptr);
+  EXPECT_REFUSED(SMELT_USAGE, "plan is NULL", smelt_engine_create_from_memory, nullptr, 8, nullptr,
+                 &engine);
+  EXPECT_EQ(smelt_engine_input_count(nullptr), size);
+  EXPECT_STREQ(smelt_engine_model_name(nullptr), "");
+  smelt_engine_destroy(nullptr);
+  smelt_context_destroy(nullptr);
+}
+
+TEST_F(CApiTest, RefusesUnknownEnumerators) {
+  AddScaleData data({3, 77});
+  smelt_binding binding = hostBinding(data.x);
+  binding.element_type = static_cast<smelt_element_type>(77);
+  EXPECT_REFUSED(SMELT_USAGE, "77 is not an element type", smelt_context_bind_input, context, "x",
+                 &binding);
+  binding = hostBinding(data.x);
+  binding.location = static_cast<smelt_location>(3);
+  EXPECT_REFUSED(SMELT_USAGE, "3 is not a location", smelt_context_bind_input, context, "x",
+                 &binding);
+  EXPECT_EQ(smelt_element_bytes(static_cast<smelt_element_type>(77)), 0u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_BF16), 2u);
+}
+
+TEST_F(CApiTest, TakesOptionsOfOtherVersions) {
+  struct {
+    smelt_context_options options = SMELT_CONTEXT_OPTIONS_INIT;
+    size_t later = 0;
+  } newer;
+  newer.options.struct_size = sizeof(newer);
+  smelt_context *created = nullptr;
+  EXPECT_EQ(smelt_context_create(engine, &newer.options, &created, nullptr), SMELT_OK);
+  smelt_context_destroy(created);
+  newer.later = 1;
+  EXPECT_REFUSED(SMELT_USAGE, "context options sets options that this version of Smelt",
+                 smelt_context_create, engine, &newer.options, &created);
+  smelt_context_options older = SMELT_CONTEXT_OPTIONS_INIT;
+  older.struct_size = sizeof(size_t); // knows of nothing else
+  older.cached_shapes = 0;
+  EXPECT_EQ(smelt_context_create(engine, &older, &created, nullptr), SMELT_OK);
+  smelt_context_destroy(created);
+  smelt_context_options unset = {};
+  EXPECT_REFUSED(SMELT_USAGE, "struct_size is 0; initialise the struct with its macro",
+                 smelt_context_create, engine, &unset, &created);
+}
+
+TEST_F(CApiTest, LeavesAnErrorOfUnknownSizeAlone) {
+  smelt_error error = SMELT_ERROR_INIT;
+  error.struct_size = 8;
+  EXPECT_EQ(smelt_context_prepare(nullptr, &error), SMELT_USAGE);
+  EXPECT_STREQ(error.message, "");
+}
+
+TEST_F(CApiTest, NamesPlaceAndCutsLongMessages) {
+  smelt_error error = SMELT_ERROR_INIT;
+  std::string name(5000, 'n');
+  EXPECT_EQ(smelt_context_set_input_shape(context, name.c_str(), nullptr, 0, &error), SMELT_USAGE);
+  EXPECT_EQ(std::strlen(error.message), sizeof(error.message) - 1);
+  EXPECT_STREQ(error.file, "runtime/context.cpp");
+  EXPECT_GT(error.line, 0);
+}
+
+TEST(CApi, ReadsThePlanBeforeItLooksForADriver) {
+  smelt_engine *engine = nullptr;
+  EXPECT_REFUSED(SMELT_USAGE, "cannot be read", smelt_engine_create, "no such file", nullptr,
+                 &engine);
+  EXPECT_REFUSED(SMELT_BAD_PLAN, "the plan in memory: this is not a Smelt plan",
+                 smelt_engine_create_from_memory, "nonsense", 8, nullptr, &engine);
+}
+
+TEST(CApi, ChecksTheAllocator) {
+  test::TestPlan plan;
+  std::vector<std::byte> file = test::planBytes(plan.contents);
+  smelt_allocator allocator = SMELT_ALLOCATOR_INIT;
+  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  smelt_engine *engine = nullptr;
+  EXPECT_REFUSED(SMELT_USAGE, "an allocator needs both", smelt_engine_create_from_memory,
+                 file.data(), file.size(), &options, &engine);
+}
+
+TEST(CApi, SaysThatThereIsNoDriver) {
+  if (void *library = dlopen("libcuda.so.1", RTLD_NOW)) {
+    dlclose(library);
+    GTEST_SKIP() << "this machine has a CUDA driver";
+  }
+  test::TestPlan plan;
+  std::vector<std::byte> file = test::planBytes(plan.contents);
+  smelt_engine *engine = nullptr;
+  EXPECT_REFUSED(SMELT_ENVIRONMENT, "no usable CUDA driver", smelt_engine_create_from_memory,
+                 file.data(), file.size(), nullptr, &engine);
+}
+
+} // namespace
+} // namespace smelt::runtime
