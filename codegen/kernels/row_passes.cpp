@@ -10,6 +10,9 @@ namespace smelt::codegen {
 
 namespace {
 
+/// Registers, in bytes a thread, for constants that are loaded before the wait for earlier kernels.
+constexpr int64_t kFetchedBytes = 144;
+
 constexpr char kRegisterLoop[] = R"(
 #pragma unroll
 for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -80,6 +83,8 @@ RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConf
   index = space.addFlat(context, "row", shape.take_front(axis));
   llvm::append_range(index, space.addFlat(context, "col", shape.drop_front(axis)));
   emitter.emplace(fusion, space, space.lanesAlong("col", config.width));
+  if (config.chunks)
+    emitter->fetchAhead(ExpressionEmitter::FetchAhead::constants, kFetchedBytes / config.chunks);
   emitter->setResolver([this](Operation *op, ArrayRef<Dim> at) { return resolve(op, at); });
 }
 
@@ -278,33 +283,38 @@ LogicalResult RowPasses::storeRowValue(unsigned output, Value value) {
   return success();
 }
 
-std::string RowPasses::loop(const Chunk &chunk) {
-  std::string text = chunk.text();
-  if (text.empty())
+std::string RowPasses::loop(const std::string &chunk) {
+  if (chunk.empty())
     return "";
   if (config.chunks == 0)
-    return format(kStreamLoop, {{"columns", emitter->printer().print(columns)}, {"chunk", text}});
+    return format(kStreamLoop, {{"columns", emitter->printer().print(columns)}, {"chunk", chunk}});
   bool isExact = columns.isConstant(config.chunks * config.threadsPerRow * config.width);
   std::string guard =
       isExact ? "" : "if (col >= " + emitter->printer().print(columns) + ")\n  continue;";
-  return format(kRegisterLoop, {{"guard", guard}, {"chunk", text}});
+  return format(kRegisterLoop, {{"guard", guard}, {"chunk", chunk}});
+}
+
+std::string RowPasses::beforeFirstPass() {
+  const ExpressionEmitter::Fetched &fetched = emitter->fetched();
+  return llvm::join(fetched.declarations, "") + loop(llvm::join(fetched.statements, "")) +
+         "tile.waitForEarlierKernels();\n";
 }
 
 std::string RowPasses::body() {
-  std::string text;
+  std::string text = emitter->keptDeclarations() + beforeFirstPass();
   for (auto [number, pass] : llvm::enumerate(passes)) {
     bool isLast = number + 1 == passes.size();
     text += pass.before;
     if (isLast)
       text += "if (!tile.isActive)\n  return;\n";
-    text += loop(emitter->allChunks()[number]) + pass.after;
+    text += loop(emitter->allChunks()[number].text()) + pass.after;
   }
   if (!rowStores.empty())
     text += "if (tile.lane == 0) {\n" + indented(rowStores, 2) + "}\n";
   std::string constants = "constexpr int W = " + std::to_string(config.width) + ";\n";
   if (config.chunks)
     constants += "constexpr int kChunks = " + std::to_string(config.chunks) + ";\n";
-  return constants + emitter->coordinateDefinitions() + emitter->keptDeclarations() + text;
+  return constants + emitter->coordinateDefinitions() + text;
 }
 
 } // namespace smelt::codegen

@@ -70,7 +70,9 @@ private:
   /// The position of `value`, a tensor with as many elements as the iteration space, of this
   /// thread.
   Index indexOf(mlir::Value value) const;
-  std::string loop(const Chunk &chunk);
+  std::string loop(const std::string &chunk);
+  /// Loads what does not depend on earlier kernels, then waits for them.
+  std::string beforeFirstPass();
 
   struct Pass {
     std::string before, after;

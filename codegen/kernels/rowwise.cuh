@@ -29,6 +29,13 @@ template <int ThreadsPerRow> struct RowTile {
   bool isActive; // false: a copy of another row's threads, which fills up a warp
   void *scratch; // 32 values in shared memory
 
+  /// To be called once, before the first access to memory that another kernel touches; scales and
+  /// biases are loaded before it.
+  __device__ __forceinline__ void waitForEarlierKernels() const {
+    ptx::gridDependencyWait();
+    ptx::gridDependencyLaunch();
+  }
+
   /// First column of this thread's vector number `chunk`.
   template <int Width> __device__ __forceinline__ int column(int chunk) const {
     return (chunk * ThreadsPerRow + lane) * Width;
@@ -47,8 +54,6 @@ template <class Problem> __device__ __forceinline__ void rowwise(const Problem &
   constexpr int kThreads = Problem::kThreadsPerRow;
   static_assert(kThreads <= 32 || Problem::kRowsPerBlock == 1, "long rows fill a block");
   __shared__ double scratch[32];
-  ptx::gridDependencyLaunch();
-  ptx::gridDependencyWait();
   int row = blockIdx.x * Problem::kRowsPerBlock + threadIdx.x / kThreads;
   int rows = problem.rows();
   bool isActive = row < rows;

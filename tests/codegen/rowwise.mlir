@@ -4,6 +4,9 @@
 // CHECK: // rowwise+gather+gather+add+layer_norm 32 threads a row, 3 x 8 columns each
 // CHECK-NEXT: // grid [ceildiv(b*s, 2), 1, 1], block [64]
 // CHECK: float [[SUM:kept[0-9]+]][kChunks][W];
+// Scale and bias are on their way before the kernel waits for its predecessors.
+// CHECK: [[FACTORS:v[0-9]+Ahead]][chunk] = loadVector<W, Cache::kConstant>(in4 + col);
+// CHECK: tile.waitForEarlierKernels();
 // CHECK: g{{[0-9]+}} = clampIndex(
 // CHECK: load<W, Cache::kConstant>(in2 + col + g{{[0-9]+}} * 768,
 // CHECK: // Add_2
@@ -14,6 +17,7 @@
 // CHECK: const float [[SCALE:scale[0-9]+]] = rsqrt(
 // CHECK: if (!tile.isActive)
 // CHECK-NEXT: return;
+// CHECK: unpack<W>([[FACTORS]][chunk],
 // CHECK: ([[SUM]][chunk][i] - [[MEAN]]) * [[SCALE]] * {{.*}}; // Norm_3
 // CHECK: store<W>(out0 + col + row * 768,
 // CHECK: store<W>(out1 + col + row * 768,
