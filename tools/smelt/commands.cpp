@@ -11,13 +11,21 @@ void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed) {
                      "Draw weights whose file is missing, by this seed (structure-only models)");
 }
 
+void addTf32(CLI::App &command, bool &tf32) {
+  command.add_flag("--tf32", tf32,
+                   "Let float32 products use tensor cores, at ten bits of mantissa");
+}
+
 void addModel(CLI::App &command, OpenFlags &flags) {
-  static const std::map<std::string, DeviceChoice> kDevices = {{"auto", DeviceChoice::kAuto},
-                                                               {"cpu", DeviceChoice::kCpu}};
-  command.add_option("model", flags.model.path, "The .onnx file")->required();
-  command.add_option("--device", flags.device, "auto or cpu")
+  static const std::map<std::string, DeviceChoice> kDevices = {
+      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
+  command.add_option("model", flags.model.path, "The .onnx or .plan file")->required();
+  command
+      .add_option("--device", flags.device,
+                  "auto (cuda where there is a GPU), cpu (the interpreter) or cuda")
       ->transform(CLI::CheckedTransformer(kDevices))
-      ->option_text("auto|cpu");
+      ->option_text("auto|cpu|cuda");
+  addTf32(command, flags.tf32);
   addRandomWeights(command, flags.model.randomWeights);
 }
 

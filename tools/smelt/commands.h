@@ -21,6 +21,7 @@ void addCompare(CLI::App &app, Status &status);
 // Flags that several commands share.
 void addJson(CLI::App &command, bool &json);
 void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed);
+void addTf32(CLI::App &command, bool &tf32);
 /// The model and the device that it runs on.
 void addModel(CLI::App &command, OpenFlags &flags);
 void addInputs(CLI::App &command, InputFlags &flags);

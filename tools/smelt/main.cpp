@@ -6,7 +6,6 @@
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <csignal>
 #include <new>
 
 namespace smelt::tools {
@@ -32,7 +31,7 @@ static Status execute(int argc, char **argv) {
   app.set_version_flag("--version", SMELT_VERSION);
   app.require_subcommand(1);
   Status status;
-  for (auto add : {addRun, addCheck})
+  for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect})
     add(app, status);
   try {
     app.parse(argc, argv);
@@ -75,6 +74,5 @@ static int run(int argc, char **argv) {
 } // namespace smelt::tools
 
 int main(int argc, char **argv) {
-  std::signal(SIGPIPE, SIG_IGN);
   return smelt::tools::run(argc, argv);
 }

@@ -22,6 +22,8 @@ using namespace mlir;
 
 namespace smelt::tools {
 
+static constexpr int64_t kMaxPrintedElements = 16;
+
 static ElementType elementTypeOf(Type type) {
   if (type.isF16())
     return ElementType::f16;
@@ -175,14 +177,19 @@ Status Model::addShapeLimits(const ModelFlags &flags) {
   return {};
 }
 
-static Status dumpModule(ModuleOp module, const std::string &path) {
+std::string moduleText(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(16);
+  flags.elideLargeElementsAttrs(kMaxPrintedElements);
   flags.enableDebugInfo(true, true);
   flags.useLocalScope();
   module.print(stream, flags);
+  return text;
+}
+
+static Status dumpModule(ModuleOp module, const std::string &path) {
+  std::string text = moduleText(module);
   SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
   SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
   return file.publish();

@@ -54,6 +54,9 @@ private:
   Signature importedSignature;
 };
 
+/// The module as text, with large constants left out and locations written.
+std::string moduleText(mlir::ModuleOp module);
+
 /// The inputs and outputs of @main, in order.
 Signature signatureOf(mlir::ModuleOp module);
 

@@ -1,11 +1,45 @@
 #include "tools/smelt/open.h"
 
+#include "runtime/text.h"
+#include "tools/smelt/report.h"
+
 namespace smelt::tools {
 
-Result<std::unique_ptr<OpenModel>> openModel(const OpenFlags &flags) {
+static Result<OpenModel> openPlan(const OpenFlags &flags) {
+  if (flags.device == DeviceChoice::kCpu)
+    return Status(
+        StatusCode::kUsage,
+        joinText(flags.model.path, ": a plan holds GPU code; give the .onnx to run on the CPU"));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(flags.model.path));
+  CudaSession *cuda = session.get();
+  return OpenModel{nullptr, std::move(session), cuda};
+}
+
+static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &architecture) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_RETURN_IF_ERROR(model->fuse(""));
+  SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
+  SMELT_RETURN_IF_ERROR(buildPlan(*model, {{architecture}, flags.tf32}, plan.path()));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
+  session->adoptBounds(model->signature());
+  CudaSession *cuda = session.get();
+  return OpenModel{std::move(model), std::move(session), cuda};
+}
+
+Result<OpenModel> openModel(const OpenFlags &flags) {
+  if (isPlan(flags.model.path))
+    return openPlan(flags);
+  if (flags.device != DeviceChoice::kCpu) {
+    Result<std::string> architecture = deviceArchitecture();
+    if (architecture.isOk())
+      return openOnGpu(flags, *architecture);
+    if (flags.device == DeviceChoice::kCuda)
+      return architecture.status();
+    note("running on the CPU: " + architecture.status().message());
+  }
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
   std::unique_ptr<Session> session = openCpuSession(*model, false);
-  return std::make_unique<OpenModel>(std::move(model), std::move(session));
+  return OpenModel{std::move(model), std::move(session), nullptr};
 }
 
 } // namespace smelt::tools

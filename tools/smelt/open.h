@@ -1,31 +1,29 @@
 // Opens what the user named, an .onnx or a .plan, on the device that the user chose.
 #pragma once
 
-#include "tools/smelt/model.h"
-#include "tools/smelt/session.h"
+#include "tools/smelt/build_plan.h"
+#include "tools/smelt/cuda_session.h"
 
 namespace smelt::tools {
 
-enum class DeviceChoice { kAuto, kCpu };
+enum class DeviceChoice { kAuto, kCpu, kCuda };
 
 struct OpenFlags {
   ModelFlags model;
   DeviceChoice device = DeviceChoice::kAuto;
+  bool tf32 = false;
 };
 
-/// A session, and the model that it runs.
-class OpenModel {
-public:
-  OpenModel(std::unique_ptr<Model> model, std::unique_ptr<Session> session)
-      : model(std::move(model)), opened(std::move(session)) {}
-
-  Session &session() { return *opened; }
-
-private:
+/// A session, and the model that it runs where that is not a plan.
+struct OpenModel {
   std::unique_ptr<Model> model;
-  std::unique_ptr<Session> opened;
+  std::unique_ptr<Session> session;
+  /// The session where it runs on a GPU, else null.
+  CudaSession *cuda = nullptr;
 };
 
-Result<std::unique_ptr<OpenModel>> openModel(const OpenFlags &flags);
+/// `auto` is cuda where there is a driver and a GPU that Smelt has kernels for. An .onnx for cuda
+/// is compiled first (its kernels are kept in the cache). A plan runs on cuda only.
+Result<OpenModel> openModel(const OpenFlags &flags);
 
 } // namespace smelt::tools

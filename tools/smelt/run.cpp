@@ -157,8 +157,8 @@ static Status report(const Flags &flags, const Session &session, const std::vect
 }
 
 static Status run(const Flags &flags) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<OpenModel> model, openModel(flags.open));
-  Session &session = model->session();
+  SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
+  Session &session = *model.session;
   SMELT_ASSIGN_OR_RETURN(auto files, outputFiles(flags, session.signature()));
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(session.signature(), flags.inputs));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, session.run(inputs.inputs));

@@ -1,0 +1,177 @@
+// smelt compile: an ONNX model becomes a plan, or what lies on the way to one.
+#include "codegen/compile.h"
+#include "codegen/output_file.h"
+#include "runtime/read_plan.h"
+#include "runtime/text.h"
+#include "tools/smelt/commands.h"
+#include "tools/smelt/report.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+namespace smelt::tools {
+
+namespace {
+
+enum class Emit { kPlan, kMlir, kCuda };
+
+struct Flags {
+  ModelFlags model;
+  BuildFlags build{{"sm_90a"}, false};
+  std::string output;
+  std::string dumpDir;
+  Emit emit = Emit::kPlan;
+  bool json = false;
+};
+
+/// Seconds since the last call.
+class Stopwatch {
+public:
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    double seconds = std::chrono::duration<double>(now - last).count();
+    last = now;
+    return seconds;
+  }
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+/// To the file `path`, whole or not at all; to stdout where it is "".
+static Status emitText(const std::string &text, const std::string &path) {
+  if (path.empty()) {
+    llvm::outs() << text;
+    return {};
+  }
+  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
+  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
+  return file.publish();
+}
+
+static Result<std::vector<codegen::KernelText>>
+generate(Model &model, const std::string &architecture, bool tf32) {
+  auto kernels = codegen::generateKernels(model.module(), architecture, tf32);
+  if (kernels.isOk())
+    return kernels;
+  return model.diagnostics().asStatus(kernels.status().code(), kernels.status().message());
+}
+
+/// Writes the CUDA text of every kernel to `folder`/ARCH/ENTRY.cu.
+static Status dumpKernels(Model &model, const Flags &flags) {
+  for (const std::string &architecture : flags.build.architectures) {
+    std::string folder = flags.dumpDir + "/" + architecture;
+    if (std::error_code error = llvm::sys::fs::create_directories(folder))
+      return Status(StatusCode::kResources,
+                    joinText(folder, ": cannot be created: ", error.message()));
+    SMELT_ASSIGN_OR_RETURN(auto kernels, generate(model, architecture, flags.build.tf32));
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      std::string name = joinText(folder, "/", i, "_", kernels[i].entry, ".cu");
+      SMELT_RETURN_IF_ERROR(
+          emitText("// " + kernels[i].description + "\n" + kernels[i].text, name));
+    }
+  }
+  return {};
+}
+
+static Status emitCuda(Model &model, const Flags &flags) {
+  std::string text;
+  for (const std::string &architecture : flags.build.architectures) {
+    SMELT_ASSIGN_OR_RETURN(auto kernels, generate(model, architecture, flags.build.tf32));
+    for (const codegen::KernelText &kernel : kernels)
+      text += "// " + architecture + ": " + kernel.description + "\n" + kernel.text + "\n";
+  }
+  return emitText(text, flags.output);
+}
+
+static Status emitMlir(Model &model, const Flags &flags) {
+  return emitText(moduleText(model.module()), flags.output);
+}
+
+/// What the finished plan holds; reading it also verifies every byte of it.
+static Status reportPlan(const Flags &flags, double passSeconds, double codegenSeconds) {
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.output));
+  const plan::ProgramT &program = *plan.metadata().programs[0];
+  auto launches = static_cast<int64_t>(program.launches.size());
+  auto kernels = static_cast<int64_t>(program.kernels.size());
+  if (flags.json)
+    printJson(llvm::json::Object{{"schema", "smelt.compile/1"},
+                                 {"model", flags.model.path},
+                                 {"plan", flags.output},
+                                 {"architectures", llvm::json::Array(flags.build.architectures)},
+                                 {"launches", launches},
+                                 {"kernels", kernels},
+                                 {"plan_bytes", static_cast<int64_t>(plan.fileBytes())},
+                                 {"import_and_passes_s", passSeconds},
+                                 {"codegen_s", codegenSeconds}});
+  else
+    print(joinText(flags.output, ": ", launches, " launches of ", kernels, " kernels, ",
+                   bytesText(static_cast<double>(plan.fileBytes())), ", compiled in ",
+                   numberText(passSeconds + codegenSeconds, 1), " s"));
+  return {};
+}
+
+static Status compile(Flags flags) {
+  Stopwatch watch;
+  if (flags.emit == Emit::kPlan && flags.output.empty())
+    flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_RETURN_IF_ERROR(model->fuse(flags.dumpDir));
+  if (!flags.dumpDir.empty())
+    SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
+  if (flags.emit != Emit::kPlan)
+    return flags.emit == Emit::kMlir ? emitMlir(*model, flags) : emitCuda(*model, flags);
+  double passSeconds = watch.lap();
+  SMELT_RETURN_IF_ERROR(buildPlan(*model, flags.build, flags.output));
+  return reportPlan(flags, passSeconds, watch.lap());
+}
+
+static void addShapeFlags(CLI::App &command, ModelFlags &flags) {
+  auto add = [&](const char *name, std::vector<std::string> &values, const char *help) {
+    command.add_option(name, values, help)->option_text("NAME=1x128")->allow_extra_args(false);
+  };
+  add("--shape", flags.shapes,
+      "Compile an input for one shape, NAME=1x128 (repeatable); ? leaves a dimension open");
+  add("--min-shape", flags.minShapes, "Smallest shape that the plan accepts for an input");
+  add("--max-shape", flags.maxShapes, "Largest shape that the plan accepts for an input");
+}
+
+void addCompile(CLI::App &app, Status &status) {
+  static const std::map<std::string, Emit> kEmit = {
+      {"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}};
+  auto flags = std::make_shared<Flags>();
+  CLI::App *command = app.add_subcommand("compile", "Compile a model to a plan; needs no GPU");
+  command->add_option("model", flags->model.path, "The .onnx file")->required();
+  command->add_option(
+      "-o,--output", flags->output,
+      "The plan's file (default: MODEL.plan here); with --emit, of the text (default: stdout)");
+  command
+      ->add_option("--arch", flags->build.architectures,
+                   "Architectures: sm_90a, sm_80 (comma-separated)")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->option_text("sm_90a[,sm_80]");
+  addShapeFlags(*command, flags->model);
+  command
+      ->add_option("--emit", flags->emit,
+                   "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)")
+      ->transform(CLI::CheckedTransformer(kEmit))
+      ->option_text("plan|mlir|cuda");
+  command->add_option("--dump-dir", flags->dumpDir,
+                      "Folder for the IR after every phase and the CUDA text");
+  addTf32(*command, flags->build.tf32);
+  addRandomWeights(*command, flags->model.randomWeights);
+  addJson(*command, flags->json);
+  command->footer("examples:\n"
+                  "  smelt compile model.onnx -o model.plan --arch sm_90a,sm_80\n"
+                  "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
+                  "  smelt compile model.onnx --emit cuda | less");
+  command->callback([flags, &status] { status = compile(*flags); });
+}
+
+} // namespace smelt::tools

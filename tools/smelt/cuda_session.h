@@ -1,0 +1,58 @@
+// Sessions on a GPU: a plan, run by the runtime.
+#pragma once
+
+#include "tools/smelt/session.h"
+
+#include "runtime/profile.h"
+
+namespace smelt::tools {
+
+/// The name of the architecture whose code the first GPU runs best ("sm_90a"). Fails with
+/// kEnvironment where there is no driver, no GPU, or one that Smelt has no kernels for.
+Result<std::string> deviceArchitecture();
+
+class CudaSession : public Session {
+public:
+  /// Loads the plan at `path`; the file is not needed afterwards.
+  static Result<std::unique_ptr<CudaSession>> open(const std::string &path);
+  ~CudaSession() override;
+
+  const Signature &signature() const override { return planSignature; }
+  std::string deviceName() const override;
+  Result<std::vector<Array>> run(const std::vector<Array> &inputs) override;
+
+  /// Takes the row bounds of integer inputs over from the model that the plan was made of.
+  void adoptBounds(const Signature &model);
+
+  /// Copies the inputs to the device and makes the run ready, so that it can be measured alone.
+  Status prepareOnDevice(const std::vector<Array> &inputs);
+  /// Milliseconds per graph launch, after prepareOnDevice().
+  Result<std::vector<double>> timeGraph(double seconds);
+
+  /// One launch of the graph, after prepareOnDevice().
+  struct KernelTime {
+    std::string name;
+    std::vector<std::string> onnxNodes;
+    double microseconds;
+    int64_t bytes; ///< that it must move
+    int64_t flops;
+  };
+  Result<std::vector<KernelTime>> timeKernels();
+
+private:
+  CudaSession(runtime::SharedEngine engine, std::unique_ptr<runtime::Context> context,
+              runtime::CurrentContext current);
+
+  runtime::SharedEngine engine;
+  runtime::CurrentContext current;
+  CUstream stream = nullptr;
+  std::vector<runtime::DeviceMemory> memory;
+  std::unique_ptr<runtime::Context> context;
+  std::vector<runtime::Shape> inputShapes;
+  Signature planSignature;
+};
+
+/// Inputs and outputs of a plan.
+Signature signatureOf(const plan::MetadataT &metadata);
+
+} // namespace smelt::tools
