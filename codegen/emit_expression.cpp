@@ -39,6 +39,17 @@ void collectNames(Location location, llvm::SetVector<StringRef> &names) {
   }
 }
 
+/// `name` occurs in `text` as a whole identifier.
+bool containsIdentifier(StringRef text, StringRef name) {
+  auto continues = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(name); at != StringRef::npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !continues(text[at - 1])) && (end == text.size() || !continues(text[end])))
+      return true;
+  }
+  return false;
+}
+
 /// The value of an operand that is one literal integer.
 std::optional<int64_t> literalInteger(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
@@ -173,30 +184,61 @@ Operand ExpressionEmitter::variable(StringRef type, StringRef expression, bool p
 }
 
 Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
-  TensorType type = tensorType(input);
-  Type element = type.getElementType();
-  std::string pointer = inputName(input.getArgNumber());
-  Dim offset = space.collapse(linearize(index, type.getShape(), input.getContext()));
+  Dim offset = space.collapse(linearize(index, tensorType(input).getShape(), input.getContext()));
   std::optional<int64_t> stride = laneStride(offset, lanes);
-  bool isUniform = stride == 0 && !predicate.perLane;
-  bool isVector =
-      stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0;
-  StringRef compute = computeType(element);
-  if (isVector && !isUniform) {
-    std::string array = name("v");
-    bool isConstant = isConstantValue(fusion.getInputs()[input.getArgNumber()]);
-    std::string call = "load<W" + std::string(isConstant ? ", Cache::kConstant" : "") + ">(" +
-                       pointer + " + " + dims.print(offset) + ", " + array + ");\n";
-    std::string declaration = compute.str() + " " + array + "[W]";
-    if (predicate.text.empty())
-      chunk().loads.push_back(declaration + ";\n" + call);
-    else
-      chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
+  if (stride == 0 && !predicate.perLane)
+    return loadScalar(input, offset, /*isUniform=*/true);
+  if (stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0)
+    return loadVector(input, offset);
+  irregularAccesses += lanes.width > 1;
+  return loadScalar(input, offset, /*isUniform=*/false);
+}
+
+bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
+  bool dependsOnData = false;
+  offset.forEachSymbol([&](StringRef symbol) {
+    dependsOnData |= symbol.starts_with("%") && !space.getBounds().contains(symbol);
+  });
+  bool isWanted =
+      fetching == FetchAhead::inputs || (fetching == FetchAhead::constants &&
+                                         isConstantValue(fusion.getInputs()[input.getArgNumber()]));
+  int64_t bytes = storageBytes(elementOf(input)) * lanes.width;
+  if (!isWanted || dependsOnData || !predicate.text.empty() || bytes > fetchBytesLeft)
+    return false;
+  fetchBytesLeft -= bytes;
+  return true;
+}
+
+Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
+  Type element = elementOf(input);
+  std::string array = name("v");
+  bool isConstant = isConstantValue(fusion.getInputs()[input.getArgNumber()]);
+  std::string policy = isConstant ? "W, Cache::kConstant" : "W";
+  std::string address = inputName(input.getArgNumber()) + " + " + dims.print(offset);
+  std::string declaration = computeType(element).str() + " " + array + "[W]";
+  if (mayFetchAhead(input, offset)) {
+    bool isMember = fetching == FetchAhead::inputs;
+    std::string vector = isMember ? "inputs." + array : array + "Ahead[chunk]";
+    fetchedVectors.declarations.push_back("Vector<" + storageType(element).str() + ", W> " +
+                                          (isMember ? array : array + "Ahead[kChunks]") + ";\n");
+    fetchedVectors.statements.push_back(vector + " = loadVector<" + policy + ">(" + address +
+                                        ");\n");
+    chunk().loads.push_back(declaration + ";\nunpack<W>(" + vector + ", " + array + ");\n");
     return {array + "[i]", true};
   }
-  irregularAccesses += !isUniform && lanes.width > 1;
+  std::string call = "load<" + policy + ">(" + address + ", " + array + ");\n";
+  if (predicate.text.empty())
+    chunk().loads.push_back(declaration + ";\n" + call);
+  else
+    chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
+  return {array + "[i]", true};
+}
+
+Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, bool isUniform) {
+  Type element = elementOf(input);
+  StringRef compute = computeType(element);
   std::string position = isUniform ? dims.print(offset) : dims.printAtLane(offset, lanes.symbols);
-  std::string value = pointer + "[" + position + "]";
+  std::string value = inputName(input.getArgNumber()) + "[" + position + "]";
   if (storageType(element) != compute)
     value = "convert<" + compute.str() + ">(" + value + ")";
   if (!predicate.text.empty())
@@ -401,6 +443,15 @@ std::string ExpressionEmitter::coordinateDefinitions() {
     text +=
         "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
   return text;
+}
+
+std::string ExpressionEmitter::coordinateDefinitions(StringRef text) {
+  std::string definitions;
+  auto isUsed = [&](StringRef symbol) { return containsIdentifier(text, symbol.drop_front()); };
+  for (const auto &definition : space.definitions(isUsed))
+    definitions +=
+        "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
+  return definitions;
 }
 
 } // namespace smelt::codegen

@@ -39,6 +39,7 @@ struct Chunk {
 class ExpressionEmitter {
 public:
   ExpressionEmitter(FusionOp fusion, const IterationSpace &space, Lanes lanes);
+  ExpressionEmitter(const ExpressionEmitter &) = delete;
 
   /// Emits `value` at `index`. Reports what it cannot emit at the op and fails.
   mlir::FailureOr<Operand> emit(mlir::Value value, llvm::ArrayRef<Dim> index);
@@ -72,8 +73,26 @@ public:
   std::string takeUniform();
   /// Declarations of the kept registers.
   std::string keptDeclarations() const;
-  /// Computes the parts of flat coordinates that the text uses.
+  /// Computes the parts of flat coordinates that the emitted text uses, or those that `text` uses.
   std::string coordinateDefinitions();
+  std::string coordinateDefinitions(llvm::StringRef text);
+
+  /// Splits vector loads whose addresses depend on coordinates alone: `fetched()` loads the vector
+  /// as it is stored, the chunk unpacks it.
+  enum class FetchAhead {
+    none,
+    inputs,    ///< all of them, into members of a struct called `inputs`
+    constants, ///< those of constants, into register arrays indexed by `chunk`
+  };
+  void fetchAhead(FetchAhead which, int64_t maxBytes) {
+    fetching = which;
+    fetchBytesLeft = maxBytes;
+  }
+  struct Fetched {
+    std::vector<std::string> declarations; // "Vector<half, W> v3;\n"
+    std::vector<std::string> statements;   // "inputs.v3 = loadVector<W>(in1 + n);\n"
+  };
+  const Fetched &fetched() const { return fetchedVectors; }
 
   DimPrinter &printer() { return dims; }
   std::string printUniform(Dim dim) { return dims.print(space.collapse(dim)); }
@@ -99,6 +118,9 @@ private:
   std::optional<Operand> lookup(const Key &key);
   mlir::FailureOr<Operand> emitNew(mlir::Value value, llvm::ArrayRef<Dim> index);
   Operand load(mlir::BlockArgument input, llvm::ArrayRef<Dim> index);
+  Operand loadVector(mlir::BlockArgument input, Dim offset);
+  bool mayFetchAhead(mlir::BlockArgument input, Dim offset);
+  Operand loadScalar(mlir::BlockArgument input, Dim offset, bool isUniform);
   mlir::FailureOr<Operand> elementwise(mlir::Operation *op, llvm::ArrayRef<Dim> index);
   mlir::FailureOr<Operand> constant(ConstantOp op, llvm::ArrayRef<Dim> index);
   mlir::FailureOr<Operand> dimsValue(DimsOp op, llvm::ArrayRef<Dim> index);
@@ -123,6 +145,9 @@ private:
   std::vector<std::string> uniform;
   std::vector<std::string> kept;
   std::vector<Chunk> chunks;
+  Fetched fetchedVectors;
+  FetchAhead fetching = FetchAhead::none;
+  int64_t fetchBytesLeft = 0;
   bool keepValues = false;
   unsigned counter = 0, outputCounter = 0, irregularAccesses = 0;
 };

@@ -30,11 +30,20 @@ Dim IterationSpace::add(StringRef name, Dim extent) {
   return extent.isConstant(1) ? Dim::constant(context, 0) : Dim::symbol(context, symbol);
 }
 
-bool IterationSpace::isPart(StringRef symbol) const {
-  return llvm::any_of(flats, [&](const Flat &flat) {
-    return flat.parts.size() > 1 &&
-           llvm::any_of(flat.parts, [&](const Part &part) { return part.symbol == symbol; });
-  });
+Lanes IterationSpace::lanesAlong(StringRef name, int64_t width) const {
+  Lanes lanes{{}, width, {}};
+  std::string symbol = "%" + name.str();
+  lanes.symbols.insert(symbol);
+  const Flat *flat = llvm::find_if(flats, [&](const Flat &f) { return f.symbol == symbol; });
+  if (flat->parts.size() < 2 || width == 1)
+    return lanes;
+  const Part &innermost = flat->parts.back();
+  if (knownDivisor(innermost.extent, lanes) % width == 0)
+    lanes.symbols.insert(innermost.symbol);
+  else
+    for (const Part &part : flat->parts)
+      lanes.irregular.insert(part.symbol);
+  return lanes;
 }
 
 Dim IterationSpace::collapse(Dim offset) const {

@@ -34,8 +34,9 @@ public:
   /// How to compute those parts that `isUsed`.
   llvm::SmallVector<Definition> definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed) const;
 
-  /// `symbol` is a part of a flat coordinate that has several.
-  bool isPart(llvm::StringRef symbol) const;
+  /// `width` lanes along the flat coordinate `name`. Where its innermost part holds whole groups of
+  /// lanes, that part moves with them and the others stand still; else all parts are irregular.
+  Lanes lanesAlong(llvm::StringRef name, int64_t width) const;
 
 private:
   struct Part {

@@ -29,6 +29,10 @@ void forEachPointer(FusionOp fusion,
 
 } // namespace
 
+std::string includeTemplate(StringRef name) {
+  return ("#include \"kernels/" + name + ".cuh\"\n").str();
+}
+
 std::string fusionLabel(FusionOp fusion) {
   std::string label = stringifyFusionKind(fusion.getKind()).str();
   size_t count = 0;

@@ -12,6 +12,9 @@ namespace smelt::codegen {
 /// The kernel's name in the text until finishKernel() puts the label and a hash of the text there.
 inline constexpr llvm::StringRef kEntryName = "KERNEL_ENTRY";
 
+/// The text's first line, which includes the template "pointwise".
+std::string includeTemplate(llvm::StringRef name);
+
 /// "pointwise+add+gelu": the kind and the ops of a region that compute something.
 std::string fusionLabel(FusionOp fusion);
 

@@ -2,6 +2,7 @@
 #include "codegen/kernel.h"
 
 #include "codegen/kernels/pointwise.h"
+#include "codegen/kernels/rowwise.h"
 
 using namespace mlir;
 
@@ -18,6 +19,8 @@ FailureOr<std::vector<GeneratedKernel>> selectKernels(FusionOp fusion, const Tar
   switch (fusion.getKind()) {
   case FusionKind::pointwise:
     return single(emitPointwise(fusion));
+  case FusionKind::rowwise:
+    return single(emitRowwise(fusion));
   default:
     return fusion.emitError("no kernel template takes this fusion"), failure();
   }

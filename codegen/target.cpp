@@ -1,4 +1,5 @@
-// The architectures that kernels are generated for, and their limits (CUDA C++ Programming Guide, compute capabilities).
+// The architectures that kernels are generated for, and their limits (CUDA C++ Programming Guide,
+// compute capabilities).
 #include "codegen/kernel.h"
 
 using namespace mlir;

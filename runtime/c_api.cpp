@@ -140,7 +140,7 @@ Status describe(const Tensors &tensors, const std::vector<std::vector<smelt_int6
   if (info->struct_size < sizeof(smelt_tensor_info))
     return Status(StatusCode::kUsage, "initialise info with SMELT_TENSOR_INFO_INIT");
   info->name = tensors[index]->name.c_str();
-  info->element_type = static_cast<smelt_element_type>(tensors[index]->element_type);
+  info->element_type = static_cast<int>(tensors[index]->element_type);
   info->rank = extents[index].size();
   info->extents = extents[index].data();
   return {};
@@ -151,9 +151,9 @@ Result<Binding> readBinding(const smelt_binding *given) {
                          readOptions(given, smelt_binding(SMELT_BINDING_INIT), "binding"));
   if (smelt_element_bytes(read.element_type) == 0)
     return Status(StatusCode::kUsage,
-                  smelt::joinText(int(read.element_type), " is not an element type"));
+                  smelt::joinText(read.element_type, " is not an element type"));
   if (read.location != SMELT_DEVICE && read.location != SMELT_HOST)
-    return Status(StatusCode::kUsage, smelt::joinText(int(read.location), " is not a location"));
+    return Status(StatusCode::kUsage, smelt::joinText(read.location, " is not a location"));
   Binding binding;
   binding.elementType = static_cast<plan::ElementType>(read.element_type);
   binding.location = read.location == SMELT_HOST ? Location::kHost : Location::kDevice;
@@ -174,6 +174,8 @@ smelt_engine *smelt::runtime::makeHandle(SharedEngine engine) {
 const char *smelt_version(void) { return smelt::kVersion; }
 
 size_t smelt_element_bytes(smelt_element_type type) {
+  if (type < SMELT_F32 || type > SMELT_BOOL)
+    return 0;
   return plan::elementBytes(static_cast<plan::ElementType>(type));
 }
 

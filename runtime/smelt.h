@@ -8,7 +8,8 @@
  * open, bind memory to every input and output, prepare once, enqueue as often as you like.
  *
  * The library needs no CUDA library at link time: it opens the driver when the first engine is
- * created, and says so when there is none. It never prints, never throws, and never ends the process.
+ * created, and says so when there is none. It never prints, never throws, and never ends the
+ * process.
  *
  * Every function that can fail returns a smelt_code and describes the failure in `error`, which may
  * be NULL. Option structs begin with their size, so that they may grow without breaking callers:
@@ -56,9 +57,10 @@ typedef struct smelt_error {
 /* "0.1.0" */
 SMELT_API const char *smelt_version(void);
 
-/* ---- Tensors ---------------------------------------------------------------------------------- */
+/* ---- Tensors ------------------------------------------------------------------------------- */
 
-typedef enum smelt_element_type {
+typedef int smelt_element_type;
+enum {
   SMELT_F32 = 0,
   SMELT_F16 = 1,
   SMELT_BF16 = 2,
@@ -69,7 +71,7 @@ typedef enum smelt_element_type {
   SMELT_I8 = 7,
   SMELT_U8 = 8,
   SMELT_BOOL = 9 /* one byte, 0 or 1 */
-} smelt_element_type;
+};
 
 /* Bytes of one element; 0 for an unknown type. */
 SMELT_API size_t smelt_element_bytes(smelt_element_type type);
@@ -84,7 +86,7 @@ typedef struct smelt_tensor_info {
 } smelt_tensor_info;
 #define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0}
 
-/* ---- Engine ----------------------------------------------------------------------------------- */
+/* ---- Engine -------------------------------------------------------------------------------- */
 
 typedef struct smelt_engine smelt_engine;
 
@@ -105,7 +107,8 @@ typedef struct smelt_engine_options {
 } smelt_engine_options;
 #define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0}
 
-/* Reads and verifies the plan file, loads its kernels, uploads its weights. `options` may be NULL. */
+/* Reads and verifies the plan file, loads its kernels, uploads its weights. `options` may be
+ * NULL. */
 SMELT_API smelt_code smelt_engine_create(const char *path, const smelt_engine_options *options,
                                          smelt_engine **engine, smelt_error *error);
 
@@ -126,7 +129,7 @@ SMELT_API smelt_code smelt_engine_input(const smelt_engine *engine, size_t index
 SMELT_API smelt_code smelt_engine_output(const smelt_engine *engine, size_t index,
                                          smelt_tensor_info *info, smelt_error *error);
 
-/* ---- Context ---------------------------------------------------------------------------------- */
+/* ---- Context ------------------------------------------------------------------------------- */
 
 typedef struct smelt_context smelt_context;
 
@@ -155,10 +158,11 @@ SMELT_API smelt_code smelt_context_output_shape(smelt_context *context, const ch
                                                 smelt_int64 *extents, size_t capacity, size_t *rank,
                                                 smelt_error *error);
 
-typedef enum smelt_location {
+typedef int smelt_location;
+enum {
   SMELT_DEVICE = 0, /* read and written in place; aligned to 16 bytes */
   SMELT_HOST = 1    /* copied to and from the device around each run */
-} smelt_location;
+};
 
 /* Memory of the caller for a row-major, contiguous tensor; must last as long as runs use it. */
 typedef struct smelt_binding {
@@ -186,8 +190,8 @@ SMELT_API smelt_code smelt_context_workspace_bytes(smelt_context *context, size_
 SMELT_API smelt_code smelt_context_set_workspace(smelt_context *context, void *memory, size_t bytes,
                                                  smelt_error *error);
 
-/* Makes the current shapes and bindings ready to run: allocates and builds what is missing. May wait
- * for the device. Does nothing when everything is ready. */
+/* Makes the current shapes and bindings ready to run: allocates and builds what is missing. May
+ * wait for the device. Does nothing when everything is ready. */
 SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *error);
 
 /* Runs the model on `stream` (a CUstream or cudaStream_t; NULL is the default stream): one graph
@@ -196,7 +200,8 @@ SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *
  * streams.
  *
  * While `stream` is capturing, the run becomes a child graph of the capture. It uses the context's
- * workspace, so the context must outlive the captured graph and prepare no larger shapes meanwhile. */
+ * workspace, so the context must outlive the captured graph and prepare no larger shapes
+ * meanwhile. */
 SMELT_API smelt_code smelt_context_enqueue(smelt_context *context, void *stream,
                                            smelt_error *error);
 

@@ -164,7 +164,10 @@ __device__ __forceinline__ void gridDependencyWait() {
 #endif
 }
 
-/// Lets the dependent kernels start once every block has said so.
+/// Lets the dependent kernels start once every block has said so. Say it right after the wait, not
+/// before: then at most one later kernel is resident, and its blocks spread over all
+/// multiprocessors. Said at the start, several kernels pile up, their blocks share multiprocessors
+/// (on an H200, 96 blocks on 88 of 132), and chains of short kernels ran up to 40 % slower.
 __device__ __forceinline__ void gridDependencyLaunch() {
 #if SMELT_HAS_CLUSTERS
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -21,15 +21,28 @@ struct Product {
   template <class T> __device__ __forceinline__ static T combine(T a, T b) { return a * b; }
 };
 
-/// Largest value; NaN wins. The identity is -infinity, so T is float or double.
+/// The smallest value of a float or integer type: minus infinity where there is one.
+template <class T> __device__ __forceinline__ T lowest() {
+  if constexpr (kIsSame<T, float> || kIsSame<T, double>)
+    return T(-infinity());
+  else
+    return T(-1) < T(0) ? T(uint64_t(1) << (8 * sizeof(T) - 1)) : T(0);
+}
+
+/// Largest value; NaN wins.
 struct Max {
-  template <class T> __device__ __forceinline__ static T identity() { return T(-infinity()); }
+  template <class T> __device__ __forceinline__ static T identity() { return lowest<T>(); }
   template <class T> __device__ __forceinline__ static T combine(T a, T b) { return maximum(a, b); }
 };
 
 /// Smallest value; NaN wins.
 struct Min {
-  template <class T> __device__ __forceinline__ static T identity() { return T(infinity()); }
+  template <class T> __device__ __forceinline__ static T identity() {
+    if constexpr (kIsSame<T, float> || kIsSame<T, double>)
+      return T(infinity());
+    else
+      return T(~lowest<T>());
+  }
   template <class T> __device__ __forceinline__ static T combine(T a, T b) { return minimum(a, b); }
 };
 

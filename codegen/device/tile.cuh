@@ -79,6 +79,15 @@ template <class Tile, int Threads> struct TileWalk {
     else
       return (threadIdx.x + i * Threads) % Tile::kChunks;
   }
+  /// Rows between two chunks of a columnwise thread.
+  static constexpr int kRowStep = Threads / Tile::kChunks;
+  /// Byte offset in the tile. Permutations repeat every eight rows.
+  __device__ __forceinline__ static uint32_t offset(int i) {
+    if constexpr (kColumnwise && kRowStep % 8 == 0)
+      return Tile::offset(row(0), chunk(0)) + i * kRowStep * Tile::kRowBytes;
+    else
+      return Tile::offset(row(i), chunk(i));
+  }
   __device__ __forceinline__ static bool exists(int i) {
     return kTotal % Threads == 0 || threadIdx.x + i * Threads < kTotal;
   }
@@ -89,11 +98,14 @@ enum class Along { kRows, kColumns };
 
 /// Copies the tile whose first element is (row0, column0) of a rows x columns matrix to shared
 /// memory at `target`; elements outside the matrix become zero. `source(row, column)` is the
-/// address of `VectorWidth` consecutive elements of a row; VectorWidth divides `columns`. Along K
-/// an address past the end may be asked for but is not used (clamping it would cost every step of
-/// the loop); across K it is clamped. Asynchronous (the caller commits the group), except that
-/// single 16-bit elements pass through registers.
-template <class Tile, Along K, int VectorWidth, int Threads, class Source>
+/// address of `VectorWidth` consecutive elements of a row; VectorWidth divides `columns`.
+///   - Linear: addresses are a linear function of row and column, so that one of them gives the
+///     others; they may be computed outside the matrix.
+///   - Otherwise every address is asked for, outside the matrix only along K (clamping there would
+///     cost every step of a main loop), and not used there.
+/// Asynchronous (the caller commits the group), except that single 16-bit elements pass through
+/// registers.
+template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, class Source>
 __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, int row0,
                                          int column0, int rows, int columns) {
   using T = typename Tile::Element;
@@ -101,6 +113,13 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
   constexpr int kPieceBytes = VectorWidth * sizeof(T) > 16 ? 16 : VectorWidth * sizeof(T);
   constexpr int kPieceElements = kPieceBytes / sizeof(T);
   constexpr bool kGather = kPieceBytes < 4;
+  constexpr bool kStepRows = Linear && Walk::kColumnwise && !kGather;
+  const T *first = nullptr;
+  int64_t rowStep = 0;
+  if constexpr (kStepRows) {
+    first = source(row0 + Walk::row(0), column0 + Walk::chunk(0) * Tile::kChunkElements);
+    rowStep = source(Walk::kRowStep, 0) - source(0, 0);
+  }
   uint32_t gathered[kGather ? Walk::kCount : 1][4];
 #pragma unroll
   for (int i = 0; i < Walk::kCount; ++i) {
@@ -109,19 +128,24 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
     int row = row0 + Walk::row(i);
     int column = column0 + Walk::chunk(i) * Tile::kChunkElements;
     bool rowValid = row < rows;
-    if constexpr (K == Along::kColumns)
+    if constexpr (K == Along::kColumns && !kStepRows)
       row = min(row, rows - 1);
     if constexpr (kGather) {
       gatherChunk(source, row, column, rowValid, columns, gathered[i]);
     } else {
-      uint32_t address = target + Tile::offset(Walk::row(i), Walk::chunk(i));
+      uint32_t address = target + Walk::offset(i);
 #pragma unroll
       for (int piece = 0; piece < 16 / kPieceBytes; ++piece) {
         int start = column + piece * kPieceElements;
         bool valid = rowValid && start < columns;
-        if constexpr (K == Along::kRows)
-          start = min(start, columns - kPieceElements);
-        ptx::copyAsync<kPieceBytes>(address + piece * kPieceBytes, source(row, start), valid);
+        const T *from = nullptr;
+        if constexpr (kStepRows)
+          from = first + i * rowStep + piece * kPieceElements;
+        else if constexpr (K == Along::kRows)
+          from = source(row, min(start, columns - kPieceElements));
+        else
+          from = source(row, start);
+        ptx::copyAsync<kPieceBytes>(address + piece * kPieceBytes, from, valid);
       }
     }
   }
@@ -130,8 +154,8 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
     for (int i = 0; i < Walk::kCount; ++i) {
       if (!Walk::exists(i))
         break;
-      ptx::storeShared(target + Tile::offset(Walk::row(i), Walk::chunk(i)), gathered[i][0],
-                       gathered[i][1], gathered[i][2], gathered[i][3]);
+      ptx::storeShared(target + Walk::offset(i), gathered[i][0], gathered[i][1], gathered[i][2],
+                       gathered[i][3]);
     }
   }
 }
@@ -205,5 +229,12 @@ __device__ __forceinline__ void loadSharedRow(uint32_t address, float (&values)[
       values[i] = ptx::loadShared(address + 4 * i);
   }
 }
+
+/// Rows at a constant distance from each other in global memory.
+template <class Element> struct LinearRows {
+  const Element *first;
+  int64_t distance;
+  __device__ __forceinline__ const Element *row(int i) const { return first + i * distance; }
+};
 
 } // namespace smelt

@@ -133,20 +133,23 @@ __device__ __forceinline__ void storeVector(T *p, const Vector<T, W> &vector) {
 
 /// Rounds W values to storage; pairs of 16-bit floats take one instruction.
 template <class T, int W, class C> __device__ __forceinline__ Vector<T, W> pack(const C (&in)[W]) {
-  Vector<T, W> vector;
   if constexpr (kIsHalfWidth<T> && kIsSame<C, float> && W % 2 == 0) {
+    union Registers {
+      uint32_t pairs[W / 2];
+      Vector<T, W> vector;
+      __device__ __forceinline__ Registers() {}
+    } registers;
 #pragma unroll
-    for (int i = 0; i < W; i += 2) {
-      uint32_t pair = packPair<T>(in[i], in[i + 1]);
-      vector[i].bits = static_cast<uint16_t>(pair);
-      vector[i + 1].bits = static_cast<uint16_t>(pair >> 16);
-    }
+    for (int i = 0; i < W / 2; ++i)
+      registers.pairs[i] = packPair<T>(in[2 * i], in[2 * i + 1]);
+    return registers.vector;
   } else {
+    Vector<T, W> vector;
 #pragma unroll
     for (int i = 0; i < W; ++i)
       vector[i] = convert<T>(in[i]);
+    return vector;
   }
-  return vector;
 }
 
 /// Converts W stored elements for computation.

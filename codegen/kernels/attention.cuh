@@ -18,11 +18,12 @@
 //   only
 //     steps that cross the diagonal; the longest blocks start first.
 //
-// Assumes: kVector divides kHeadSize and kValueSize; Config::kThreads threads;
-// Config::sharedBytes(kHeadSize, kValueSize) of shared memory, 16-byte aligned; grid
-// (ceil(queries / blockQ), heads, min(batches, 65535)). Problem::bias is asked only for existing
-// queries and keys. A row whose keys are all at -infinity yields NaN, or 0 with kZeroMaskedRows.
-// Cost: 4 * queries * keys * head size FLOPs a head (half if causal), O(queries + keys) memory.
+// Assumes: rows of one head lie at a constant distance from each other; kVector divides kHeadSize
+// and kValueSize; Config::kThreads threads; Config::sharedBytes(kHeadSize, kValueSize) of shared
+// memory, 16-byte aligned; grid (ceil(queries / blockQ), heads, min(batches, 65535)). Problem::bias
+// is asked only for existing queries and keys. A row whose keys are all at -infinity yields NaN, or
+// 0 with kZeroMaskedRows. Cost: 4 * queries * keys * head size FLOPs a head (half if causal),
+// O(queries + keys) memory.
 #pragma once
 
 #include "device/math.cuh"
@@ -73,6 +74,7 @@ template <class Config, class Problem> struct AttentionTask {
   const int warp, lane;
   const int warpRow, firstKey; // of the warp's rows in the block, of its keys in a step
   int batch, head, row0;       // row0: first query of the block
+  LinearRows<Element> keys, values;
   uint32_t queries[kRowTiles][kHeadSteps][4];
   float scores[kRowTiles][kKeyTiles][4];
   float sums[kRowTiles][kValueTiles][4];
@@ -95,22 +97,22 @@ template <class Config, class Problem> struct AttentionTask {
 
   __device__ __forceinline__ void copyQueries() const {
     auto source = [this](int i, int d) { return problem.q(batch, head, i) + d; };
-    copyTile<TileQ, Along::kColumns, kVector, kThreads>(shared, source, row0, 0, problem.queries(),
-                                                        Problem::kHeadSize);
+    copyTile<TileQ, Along::kColumns, kVector, kThreads, true>(
+        shared, source, row0, 0, problem.queries(), Problem::kHeadSize);
   }
 
   /// Copies the step's keys and values, each as one group.
   __device__ __forceinline__ void copyStep(int step, int steps) const {
     if (step < steps) {
-      auto source = [this](int j, int d) { return problem.k(batch, head, j) + d; };
-      copyTile<TileK, Along::kColumns, kVector, kThreads>(stageK(step), source, step * kBlockKV, 0,
-                                                          problem.keys(), Problem::kHeadSize);
+      auto source = [this](int j, int d) { return keys.row(j) + d; };
+      copyTile<TileK, Along::kColumns, kVector, kThreads, true>(
+          stageK(step), source, step * kBlockKV, 0, problem.keys(), Problem::kHeadSize);
     }
     ptx::copyAsyncCommit();
     if (step < steps) {
-      auto source = [this](int j, int d) { return problem.v(batch, head, j) + d; };
-      copyTile<TileV, Along::kColumns, kVector, kThreads>(stageV(step), source, step * kBlockKV, 0,
-                                                          problem.keys(), Problem::kValueSize);
+      auto source = [this](int j, int d) { return values.row(j) + d; };
+      copyTile<TileV, Along::kColumns, kVector, kThreads, true>(
+          stageV(step), source, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
     }
     ptx::copyAsyncCommit();
   }
@@ -137,12 +139,12 @@ template <class Config, class Problem> struct AttentionTask {
         staticFor<0, kRowTiles>(
             [&](auto i) { loadFragmentA<TileQ>(shared, warpRow + 16 * i, 2 * d, queries[i][0]); });
       staticFor<0, kKeyTiles / 2>([&](auto j) {
-        uint32_t keys[4];
-        loadFragmentBTransposed<TileK>(tile, firstKey + 16 * j, 2 * d, keys);
+        uint32_t k[4];
+        loadFragmentBTransposed<TileK>(tile, firstKey + 16 * j, 2 * d, k);
         staticFor<0, kRowTiles>([&](auto i) {
           const uint32_t (&q)[4] = queries[i][kKeepQueries ? int(d) : 0];
-          ptx::mma(scores[i][2 * j], q, keys[0], keys[1], Element());
-          ptx::mma(scores[i][2 * j + 1], q, keys[2], keys[3], Element());
+          ptx::mma(scores[i][2 * j], q, k[0], k[1], Element());
+          ptx::mma(scores[i][2 * j + 1], q, k[2], k[3], Element());
         });
       });
     });
@@ -212,6 +214,8 @@ template <class Config, class Problem> struct AttentionTask {
   /// under the old one. Rows that have seen only -infinity keep a maximum of -infinity and sums of
   /// 0.
   __device__ __forceinline__ void updateSoftmax() {
+    float rescales[kRowTiles][2];
+    bool moved = false; // some row's maximum
     staticFor<0, kRowTiles>([&](auto i) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -233,12 +237,18 @@ template <class Config, class Problem> struct AttentionTask {
           }
         });
         rowSum[i][h] = ::fmaf(rowSum[i][h], rescale, sum);
-        staticFor<0, kValueTiles>([&](auto d) {
-          sums[i][d][2 * h] *= rescale;
-          sums[i][d][2 * h + 1] *= rescale;
-        });
+        rescales[i][h] = rescale;
+        moved = moved || rescale != 1.0f;
       }
     });
+    if (__any_sync(0xffffffffu, moved)) // after a few steps maxima rarely move
+      staticFor<0, kRowTiles>([&](auto i) {
+        staticFor<0, kValueTiles>([&](auto d) {
+#pragma unroll
+          for (int r = 0; r < 4; ++r)
+            sums[i][d][r] *= rescales[i][r / 2];
+        });
+      });
   }
 
   /// e^(score - reference). With a bias the difference comes first: a bias of the lowest finite
@@ -261,11 +271,11 @@ template <class Config, class Problem> struct AttentionTask {
                                                   scores[i][2 * j + r / 2][r % 2 * 2 + 1]);
       });
       staticFor<0, kValueTiles / 2>([&](auto d) {
-        uint32_t values[4];
-        loadFragmentB<TileV>(tile, firstKey + 16 * j, 2 * d, values);
+        uint32_t v[4];
+        loadFragmentB<TileV>(tile, firstKey + 16 * j, 2 * d, v);
         staticFor<0, kRowTiles>([&](auto i) {
-          ptx::mma(sums[i][2 * d], probabilities[i], values[0], values[1], Element());
-          ptx::mma(sums[i][2 * d + 1], probabilities[i], values[2], values[3], Element());
+          ptx::mma(sums[i][2 * d], probabilities[i], v[0], v[1], Element());
+          ptx::mma(sums[i][2 * d + 1], probabilities[i], v[2], v[3], Element());
         });
       });
     });
@@ -359,6 +369,10 @@ template <class Config, class Problem> struct AttentionTask {
     int steps = visibleKeys > 0 ? ceilDiv(visibleKeys, kBlockKV) : 0;
     int warpKeyEnd = row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
 
+    const Element *key = problem.k(batch, head, 0), *value = problem.v(batch, head, 0);
+    keys = {key, problem.k(batch, head, 1) - key};
+    values = {value, problem.v(batch, head, 1) - value};
+
     copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
       copyStep(step, steps);
@@ -368,19 +382,24 @@ template <class Config, class Problem> struct AttentionTask {
       bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
       if constexpr (kFetchBias)
         fetchBias(key0);
-      ptx::copyAsyncWait<2 * (kStages - 1) - 1>(); // this step's keys
-      __syncthreads();
-      if constexpr (kKeepQueries)
-        if (step == 0)
-          loadQueries();
+      if (step == 0) // the first keys are multiplied before their values arrive
+        ptx::copyAsyncWait<2 * (kStages - 1) - 1>();
+      else
+        ptx::copyAsyncWait<2 * (kStages - 2)>();
+      __syncthreads(); // and nobody reads the step before this any more
+      if (kKeepQueries && step == 0)
+        loadQueries();
+      if (sees)
+        multiplyKeys(stageK(step));
       copyStep(step + kStages - 1, steps);
       if (sees) {
-        multiplyKeys(stageK(step));
         finishScores(key0);
         updateSoftmax();
       }
-      ptx::copyAsyncWait<2 * (kStages - 1)>(); // this step's values
-      __syncthreads();
+      if (step == 0) {
+        ptx::copyAsyncWait<2 * (kStages - 1)>();
+        __syncthreads();
+      }
       if (sees)
         multiplyValues(stageV(step));
     }
@@ -396,8 +415,8 @@ template <class Config, class Problem> struct AttentionTask {
 /// The kernel's body: this block's rows of one head, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void attention(const Problem &problem, char *shared) {
-  ptx::gridDependencyLaunch();
   ptx::gridDependencyWait();
+  ptx::gridDependencyLaunch();
   AttentionTask<Config, Problem> task(problem, shared);
   int block = Problem::kCausal ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)

@@ -53,6 +53,7 @@ template <class Config, class Problem> struct AttentionSimtTask {
   const uint32_t shared, probabilities;
   const int threadRow, threadKey;
   int batch, head, row0;
+  LinearRows<float> keys, values;
   float scores[kRows][kKeys];
   float sums[kRows][kColumnQuads][kQuad];
   float rowMax[kRows], rowSum[kRows];
@@ -77,19 +78,19 @@ template <class Config, class Problem> struct AttentionSimtTask {
 
   __device__ __forceinline__ void copyQueries() const {
     auto source = [this](int i, int d) { return problem.q(batch, head, i) + d; };
-    copyTile<TileQ, Along::kColumns, kVector, kThreads>(shared, source, row0, 0, problem.queries(),
-                                                        Problem::kHeadSize);
+    copyTile<TileQ, Along::kColumns, kVector, kThreads, true>(
+        shared, source, row0, 0, problem.queries(), Problem::kHeadSize);
   }
 
   /// Copies the step's keys and values as one group.
   __device__ __forceinline__ void copyStep(int step, int steps) const {
     if (step < steps) {
-      auto keys = [this](int j, int d) { return problem.k(batch, head, j) + d; };
-      copyTile<TileK, Along::kColumns, kVector, kThreads>(stageK(step), keys, step * kBlockKV, 0,
-                                                          problem.keys(), Problem::kHeadSize);
-      auto values = [this](int j, int d) { return problem.v(batch, head, j) + d; };
-      copyTile<TileV, Along::kColumns, kVector, kThreads>(stageV(step), values, step * kBlockKV, 0,
-                                                          problem.keys(), Problem::kValueSize);
+      auto keySource = [this](int j, int d) { return keys.row(j) + d; };
+      copyTile<TileK, Along::kColumns, kVector, kThreads, true>(
+          stageK(step), keySource, step * kBlockKV, 0, problem.keys(), Problem::kHeadSize);
+      auto valueSource = [this](int j, int d) { return values.row(j) + d; };
+      copyTile<TileV, Along::kColumns, kVector, kThreads, true>(
+          stageV(step), valueSource, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
     }
     ptx::copyAsyncCommit();
   }
@@ -215,6 +216,10 @@ template <class Config, class Problem> struct AttentionSimtTask {
                                        : problem.keys();
     int steps = visibleKeys > 0 ? ceilDiv(visibleKeys, kBlockKV) : 0;
 
+    const float *key = problem.k(batch, head, 0), *value = problem.v(batch, head, 0);
+    keys = {key, problem.k(batch, head, 1) - key};
+    values = {value, problem.v(batch, head, 1) - value};
+
     copyQueries(); // in one group with the first step
     for (int step = 0; step < kStages - 1; ++step)
       copyStep(step, steps);
@@ -243,8 +248,8 @@ template <class Config, class Problem> struct AttentionSimtTask {
 /// The kernel's body: this block's rows of one head, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void attentionSimt(const Problem &problem, char *shared) {
-  ptx::gridDependencyLaunch();
   ptx::gridDependencyWait();
+  ptx::gridDependencyLaunch();
   AttentionSimtTask<Config, Problem> task(problem, shared);
   int block = Problem::kCausal ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)

@@ -18,6 +18,8 @@
 //   and
 //     moves 16 bytes at a time. What it reads is fetched before the main loop where registers
 //     allow.
+//   - Where few blocks run, a block's warps share K as well (warpsK), which shortens the chain of
+//     dependent mma that one warp has to get through.
 //   - Weights (kBConstant) fill the pipeline before `griddepcontrol.wait`, while the previous
 //   kernel
 //     drains.
@@ -47,24 +49,26 @@ template <class Config, class Problem> struct GemmTask {
   static constexpr int kRowTiles = kWarpM / 16, kColumnTiles = kWarpN / 8;
   static constexpr bool kFloat = kIsSame<Element, float>;
   static constexpr int kStepK = 32 / sizeof(Element); // K of one mma: 32 bytes
-  static constexpr int kSteps = kBlockK / kStepK;
-  static constexpr int kChunksPerStep = 2; // of 16 bytes
+  static constexpr int kWarpsK = kTiling.warpsK;
+  static constexpr int kSteps = kBlockK / kStepK / kWarpsK; // of a warp, in one tile
+  static constexpr int kChunksPerStep = 2;                  // of 16 bytes
 
   static_assert(kIsHalfWidth<Element> || kFloat, "operands are half, bfloat16 or (tf32) float");
   static_assert(kBlockM % (16 * kTiling.warpsM) == 0, "a warp computes whole 16-row fragments");
   static_assert(kBlockN % (16 * kTiling.warpsN) == 0, "a warp computes whole 16-column fragments");
-  static_assert(kBlockK % (2 * kStepK) == 0, "blockK is an even number of mma deep");
+  static_assert(kBlockK % (2 * kStepK * kWarpsK) == 0, "a warp's K is an even number of mma deep");
 
   using TileA = SharedTile<Element, kBlockM, kBlockK>;
   using TileB = Select<Problem::kBTransposed, SharedTile<Element, kBlockN, kBlockK>,
                        SharedTile<Element, kBlockK, kBlockN, kFloat>>;
   using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages>;
-  using Output =
-      TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kRowTiles * kColumnTiles * 4>;
+  using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kWarpsK,
+                              kRowTiles * kColumnTiles * 4>;
 
   const Problem &problem;
   const uint32_t shared;
   const int warp, lane;
+  const int warpPart;             // which steps of K are the warp's
   const int warpRow, warpColumn;  // of the warp's part of the tile
   const int batch, row0, column0; // of the tile in C
   float sums[kRowTiles][kColumnTiles][4];
@@ -73,14 +77,16 @@ template <class Config, class Problem> struct GemmTask {
   __device__ __forceinline__ GemmTask(const Problem &problem, char *sharedMemory, int batch,
                                       TileCoordinates tile)
       : problem(problem), shared(ptx::sharedAddress(sharedMemory)), warp(threadIdx.x / 32),
-        lane(threadIdx.x % 32), warpRow(warp % kTiling.warpsM * kWarpM),
-        warpColumn(warp / kTiling.warpsM * kWarpN), batch(batch), row0(tile.m * kBlockM),
-        column0(tile.n * kBlockN) {}
+        lane(threadIdx.x % 32), warpPart(warp / (kTiling.warpsM * kTiling.warpsN)),
+        warpRow(warp % kTiling.warpsM * kWarpM),
+        warpColumn(warp / kTiling.warpsM % kTiling.warpsN * kWarpN), batch(batch),
+        row0(tile.m * kBlockM), column0(tile.n * kBlockN) {}
 
   // --- Main loop ---
 
   __device__ __forceinline__ void loadA(uint32_t tile, int step, int i) {
-    loadFragmentA<TileA>(tile, warpRow + 16 * i, step * kChunksPerStep, fragmentsA[i]);
+    loadFragmentA<TileA>(tile, warpRow + 16 * i, (warpPart * kSteps + step) * kChunksPerStep,
+                         fragmentsA[i]);
   }
 
   __device__ __forceinline__ void loadB(uint32_t tile, int step) {
@@ -89,11 +95,12 @@ template <class Config, class Problem> struct GemmTask {
       int column = warpColumn + 16 * j;
       uint32_t (&f)[4] = fragmentsB[step % 2][j];
       if constexpr (Problem::kBTransposed)
-        loadFragmentBTransposed<TileB>(tile, column, step * kChunksPerStep, f);
+        loadFragmentBTransposed<TileB>(tile, column, (warpPart * kSteps + step) * kChunksPerStep,
+                                       f);
       else if constexpr (kFloat)
-        loadFragmentBFloat<TileB>(tile, step * kStepK, column, f);
+        loadFragmentBFloat<TileB>(tile, (warpPart * kSteps + step) * kStepK, column, f);
       else
-        loadFragmentB<TileB>(tile, step * kStepK, column / 8, f);
+        loadFragmentB<TileB>(tile, (warpPart * kSteps + step) * kStepK, column / 8, f);
     }
   }
 
@@ -146,13 +153,17 @@ template <class Config, class Problem> struct GemmTask {
     int stage = 0; // that fragments are fetched from
     for (int tile = 0; tile < pipeline.countK; ++tile) {
       staticFor<0, kSteps>([&](auto step) {
-        if constexpr (step == 0)
-          pipeline.copyAhead(tile);
         if constexpr (step == kSteps - 1) { // fetches from the next tile
           pipeline.waitForStep();
           stage = stage + 1 == kStages ? 0 : stage + 1;
         }
         multiplyStep(step, pipeline.stageA(stage), pipeline.stageB(stage), (step + 1) % kSteps);
+        // Behind the fetches, so that the addresses are computed while the tensor cores work; the
+        // groups must be closed before the next wait.
+        if constexpr (step == 0)
+          pipeline.copyAheadA(tile);
+        if constexpr (step == (kSteps > 2 ? 1 : 0))
+          pipeline.copyAheadB(tile);
       });
     }
     ptx::copyAsyncWait<0>();
@@ -166,7 +177,7 @@ template <class Config, class Problem> struct GemmTask {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         uint32_t target =
-            output.target(warpRow + 16 * i + 8 * h + lane / 4, warpColumn + lane % 4 * 2);
+            output.target(warpPart, warpRow + 16 * i + 8 * h + lane / 4, warpColumn + lane % 4 * 2);
 #pragma unroll
         for (int j = 0; j < kColumnTiles; ++j)
           Output::send(target + 32 * j, sums[i][j][2 * h], sums[i][j][2 * h + 1]);
@@ -196,7 +207,6 @@ template <class Config, class Problem> struct GemmTask {
 template <class Config, class Problem>
 __device__ __forceinline__ void gemm(const Problem &problem, char *shared) {
   using Task = GemmTask<Config, Problem>;
-  ptx::gridDependencyLaunch();
   TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
                                    ceilDiv(problem.n(), Task::kBlockN));
   ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));

@@ -16,16 +16,17 @@ struct GemmTiling {
   int warpsM, warpsN;
   int stages;
   int clusterK;
+  int warpsK = 1;
 
-  constexpr int threads() const { return warpsM * warpsN * 32; }
+  constexpr int threads() const { return warpsM * warpsN * warpsK * 32; }
 
   constexpr int stageBytes(int elementBytes) const {
     return (blockM + blockN) * blockK * elementBytes;
   }
 
-  /// Float tile through which sums become rows for the epilogue, and reach the block of the cluster
-  /// that owns them.
-  constexpr int exchangeBytes() const { return blockM * (blockN + kExchangePadding) * 4; }
+  /// Float tiles through which sums become rows for the epilogue, and reach the block of the
+  /// cluster that owns them.
+  constexpr int exchangeBytes() const { return warpsK * blockM * (blockN + kExchangePadding) * 4; }
 
   /// Dynamic shared memory of one block. The exchange buffer reuses the stages, except in a
   /// cluster, where peers may still be multiplying when the first sums arrive.
@@ -37,9 +38,11 @@ struct GemmTiling {
   }
 };
 
-template <int BlockM, int BlockN, int BlockK, int WarpsM, int WarpsN, int Stages, int ClusterK>
+template <int BlockM, int BlockN, int BlockK, int WarpsM, int WarpsN, int Stages, int ClusterK,
+          int WarpsK = 1>
 struct GemmConfig {
-  static constexpr GemmTiling kTiling{BlockM, BlockN, BlockK, WarpsM, WarpsN, Stages, ClusterK};
+  static constexpr GemmTiling kTiling{BlockM, BlockN, BlockK,   WarpsM,
+                                      WarpsN, Stages, ClusterK, WarpsK};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int sharedBytes(int elementBytes) { return kTiling.sharedBytes(elementBytes); }
 };

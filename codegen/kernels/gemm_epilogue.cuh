@@ -4,7 +4,8 @@
 // Sums leave registers through an exchange buffer of floats in shared memory, so that the epilogue
 // gets up to eight consecutive columns whatever the fragments look like. Without a cluster the
 // buffer holds one tile. In a cluster every block owns a band of the tile's rows; its buffer holds,
-// for each rank, that rank's sums for the band, and they are added in the order of the ranks.
+// for each rank, that rank's sums for the band. Blocks whose warps share K send several shares.
+// They are added in the order of ranks and shares.
 #pragma once
 
 #include "device/tile.cuh"
@@ -33,9 +34,13 @@ template <int Size> struct ClusterSplit {
   int rank;
   int first, count; // steps of K
 
-  __device__ __forceinline__ ClusterSplit(int rank, int steps)
-      : rank(rank), first(rank * (steps / Size) + min(rank, steps % Size)),
-        count(steps / Size + (rank < steps % Size)) {}
+  __device__ __forceinline__ ClusterSplit(int rank, int steps) : rank(0), first(0), count(steps) {
+    if constexpr (Size > 1) {
+      this->rank = rank;
+      first = rank * (steps / Size) + min(rank, steps % Size);
+      count = steps / Size + (rank < steps % Size);
+    }
+  }
 
   __device__ __forceinline__ static void arrive() {
     if constexpr (Size > 1)
@@ -77,9 +82,10 @@ struct Epilogue<Problem, W, VoidType<typename Problem::template Inputs<W>>> {
   }
 };
 
-/// The way of one tile's sums to memory. `SumsPerThread` tells how many registers the main loop
-/// keeps busy.
-template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int SumsPerThread>
+/// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
+/// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
+template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
+          int SumsPerThread>
 struct TileEpilogue {
   static constexpr int kWidth = Problem::kEpilogueWidth;
   static constexpr int kOwnedRows = BlockM / ClusterK;
@@ -147,9 +153,11 @@ struct TileEpilogue {
       fetched = fetch(0);
   }
 
-  /// Where this block's sum for (row, column) of the tile goes: in the memory of the row's owner.
-  __device__ __forceinline__ uint32_t target(int row, int column) const {
-    uint32_t local = exchange + ((rank * kOwnedRows + row % kOwnedRows) * kStride + column) * 4;
+  /// Where this block's share `part` of the sum for (row, column) of the tile goes: in the memory
+  /// of the row's owner.
+  __device__ __forceinline__ uint32_t target(int part, int row, int column) const {
+    int slot = (rank * Parts + part) * kOwnedRows + row % kOwnedRows;
+    uint32_t local = exchange + (slot * kStride + column) * 4;
     if constexpr (ClusterK > 1)
       return ptx::mapToRank(local, row / kOwnedRows);
     else
@@ -180,7 +188,7 @@ struct TileEpilogue {
       float total[kWidth];
       loadSharedRow(address, total);
 #pragma unroll
-      for (int other = 1; other < ClusterK; ++other) {
+      for (int other = 1; other < ClusterK * Parts; ++other) {
         float share[kWidth];
         loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
 #pragma unroll

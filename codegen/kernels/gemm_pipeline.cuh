@@ -11,10 +11,21 @@
 
 namespace smelt {
 
+/// Whether the Problem says that its addresses are linear functions of their indices.
+template <class Problem, class = void> struct LinearOperands {
+  static constexpr bool kA = false, kB = false;
+};
+template <bool> using VoidFor = void;
+template <class Problem>
+struct LinearOperands<Problem, VoidFor<Problem::kALinear && Problem::kBLinear>> {
+  static constexpr bool kA = Problem::kALinear, kB = Problem::kBLinear;
+};
+
 template <class Problem, class TileA, class TileB, int Threads, int Stages> struct GemmPipeline {
   static_assert(Stages >= 2, "the pipeline needs two stages");
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kBlockK = TileA::kColumns;
+  using Linear = LinearOperands<Problem>;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
 
   const Problem &problem;
@@ -38,6 +49,7 @@ template <class Problem, class TileA, class TileB, int Threads, int Stages> stru
           copyB(i, i);
     }
     ptx::gridDependencyWait();
+    ptx::gridDependencyLaunch();
 #pragma unroll
     for (int i = 0; i < Stages - 1; ++i) {
       if (i < countK) {
@@ -55,20 +67,24 @@ template <class Problem, class TileA, class TileB, int Threads, int Stages> stru
     __syncthreads();
   }
 
-  /// While `step` is multiplied: asks for the step that takes the place of the one before it.
-  __device__ __forceinline__ void copyAhead(int step) const {
+  /// While `step` is multiplied: asks for the step that takes the place of the one before it. Both
+  /// operands make one group, closed by the copy of B.
+  __device__ __forceinline__ void copyAheadA(int step) const {
     int next = step + Stages - 1;
-    if (next < countK) {
+    if (next < countK)
       copyA(next, next % Stages);
+  }
+  __device__ __forceinline__ void copyAheadB(int step) const {
+    int next = step + Stages - 1;
+    if (next < countK)
       copyB(next, next % Stages);
-    }
     ptx::copyAsyncCommit();
   }
 
 private:
   __device__ __forceinline__ void copyA(int step, int stage) const {
     auto source = [this](int m, int k) { return problem.a(batch, m, k); };
-    copyTile<TileA, Along::kColumns, Problem::kAVector, Threads>(
+    copyTile<TileA, Along::kColumns, Problem::kAVector, Threads, Linear::kA>(
         stageA(stage), source, row0, (firstK + step) * kBlockK, problem.m(), problem.k());
   }
 
@@ -76,12 +92,12 @@ private:
     int k0 = (firstK + step) * kBlockK;
     if constexpr (kBTransposed) {
       auto source = [this](int n, int k) { return problem.b(batch, k, n); };
-      copyTile<TileB, Along::kColumns, Problem::kBVector, Threads>(stageB(stage), source, column0,
-                                                                   k0, problem.n(), problem.k());
+      copyTile<TileB, Along::kColumns, Problem::kBVector, Threads, Linear::kB>(
+          stageB(stage), source, column0, k0, problem.n(), problem.k());
     } else {
       auto source = [this](int k, int n) { return problem.b(batch, k, n); };
-      copyTile<TileB, Along::kRows, Problem::kBVector, Threads>(stageB(stage), source, k0, column0,
-                                                                problem.k(), problem.n());
+      copyTile<TileB, Along::kRows, Problem::kBVector, Threads, Linear::kB>(
+          stageB(stage), source, k0, column0, problem.k(), problem.n());
     }
   }
 };

@@ -44,7 +44,8 @@ template <class Config, class Problem> struct GemmSimtTask {
   using TileB = Select<kBTransposed, SharedTile<float, kBlockN, kBlockK>,
                        SharedTile<float, kBlockK, kBlockN>>;
   using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages>;
-  using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kThreadM * kThreadN>;
+  using Output =
+      TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, 1, kThreadM * kThreadN>;
 
   const Problem &problem;
   const uint32_t shared;
@@ -119,7 +120,8 @@ template <class Config, class Problem> struct GemmSimtTask {
         sums[i][j] = 0.0f;
     for (int step = 0, stage = 0; step < pipeline.countK; ++step) {
       pipeline.waitForStep();
-      pipeline.copyAhead(step);
+      pipeline.copyAheadA(step);
+      pipeline.copyAheadB(step);
       staticFor<0, kBlockK / kQuad>([&](auto quad) {
         multiplyQuad(pipeline.stageA(stage), pipeline.stageB(stage), quad * kQuad);
       });
@@ -136,11 +138,11 @@ template <class Config, class Problem> struct GemmSimtTask {
       if constexpr (kBTransposed) {
 #pragma unroll
         for (int j = 0; j < kThreadN; ++j)
-          Output::send(output.target(rowOf(i), columnOf(j)), sums[i][j]);
+          Output::send(output.target(0, rowOf(i), columnOf(j)), sums[i][j]);
       } else {
 #pragma unroll
         for (int j = 0; j < kThreadN; j += 2)
-          Output::send(output.target(rowOf(i), columnOf(j)), sums[i][j], sums[i][j + 1]);
+          Output::send(output.target(0, rowOf(i), columnOf(j)), sums[i][j], sums[i][j + 1]);
       }
   }
 
@@ -167,7 +169,6 @@ template <class Config, class Problem> struct GemmSimtTask {
 template <class Config, class Problem>
 __device__ __forceinline__ void gemmSimt(const Problem &problem, char *shared) {
   using Task = GemmSimtTask<Config, Problem>;
-  ptx::gridDependencyLaunch();
   TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
                                    ceilDiv(problem.n(), Task::kBlockN));
   ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));

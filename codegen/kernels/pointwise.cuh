@@ -18,8 +18,8 @@
 namespace smelt {
 
 template <class Problem> __device__ __forceinline__ void pointwise(const Problem &problem) {
-  ptx::gridDependencyLaunch();
   ptx::gridDependencyWait();
+  ptx::gridDependencyLaunch();
   constexpr int kWidth = Problem::kWidth;
   int vector = blockIdx.x * blockDim.x + threadIdx.x;
   int count = problem.count(), vectors = count / kWidth;

@@ -12,22 +12,24 @@ constexpr AttentionTiling kMiddle{64, 64, 4, 2};
 constexpr AttentionTiling kThroughput{128, 64, 4, 2};
 constexpr AttentionTiling kWide{128, 64, 8, 2}; // for head sizes from 96 on
 
-// batches, heads, kvHeads, queries, keys, causal offset
+// batches, queries, keys, causal offset
 const std::vector<AttentionShape> kPlainShapes = {
-    {1, 12, 12, 128, 128, 0}, {3, 4, 4, 77, 77, 0}, {2, 3, 3, 197, 197, 0}, {1, 2, 2, 1, 513, 0}};
+    {1, 128, 128, 0}, {3, 77, 77, 0}, {2, 197, 197, 0}, {1, 1, 513, 0}};
 const std::vector<AttentionShape> kCausalShapes = {
-    {1, 12, 12, 128, 128, 0}, {2, 4, 2, 77, 77, 0}, {1, 2, 1, 33, 150, 117}, {1, 2, 2, 40, 24, -8}};
-const std::vector<AttentionShape> kMaskedShapes = {{3, 4, 4, 77, 77, 0, 20, false, false},
-                                                   {3, 4, 4, 77, 77, 0, 20, false, true},
-                                                   {2, 2, 2, 130, 257, 0, 200, false, false}};
-const std::vector<AttentionShape> kFullyMaskedShapes = {{3, 4, 4, 77, 77, 0, 20, true, false},
-                                                        {3, 4, 4, 77, 77, 0, 20, true, true}};
+    {1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 150, 117}, {1, 40, 24, -8}};
+const std::vector<AttentionShape> kMaskedShapes = {{3, 77, 77, 0, 20, false, false},
+                                                   {3, 77, 77, 0, 20, false, true},
+                                                   {2, 130, 257, 0, 200, false, false}};
+const std::vector<AttentionShape> kFullyMaskedShapes = {{3, 77, 77, 0, 20, true, false},
+                                                        {3, 77, 77, 0, 20, true, true}};
 
 template <class Tiling> AttentionVariant variant(Tiling tiling, int head, Element element) {
   AttentionVariant v;
   v.tiling = tiling;
   v.headSize = v.valueSize = head;
   v.element = element;
+  v.heads = 4;
+  v.kvHeads = 2;
   v.vector = 16 / elementBytes(element);
   return v;
 }
@@ -65,33 +67,33 @@ std::vector<AttentionCase> attentionChecks() {
     v.softcap = 5;
     v.causal = true;
     v.bias = Bias::kFull;
-    cases.push_back({v, {{2, 2, 1, 77, 77, 0, 5}, {1, 1, 1, 197, 197, 0, 0}}});
+    cases.push_back({v, {{2, 77, 77, 0, 5}, {1, 197, 197, 0, 0}}});
   }
   AttentionVariant large = variant(AttentionTiling{64, 32, 4, 2}, 256, Element::kBfloat16);
   cases.push_back({large, kPlainShapes});
   AttentionVariant uneven = variant(kMiddle, 72, Element::kHalf); // padded, short vectors
   uneven.valueSize = 40;
   uneven.causal = true;
-  cases.push_back({uneven, {{2, 4, 2, 77, 77, 0}}});
+  cases.push_back({uneven, {{2, 77, 77, 0}}});
   uneven.vector = 4;
-  cases.push_back({uneven, {{2, 4, 2, 77, 77, 0}}});
+  cases.push_back({uneven, {{2, 77, 77, 0}}});
   uneven = variant(kMiddle, 30, Element::kHalf);
   uneven.vector = 2;
-  cases.push_back({uneven, {{1, 3, 3, 50, 70, 0}}});
+  cases.push_back({uneven, {{1, 50, 70, 0}}});
   uneven.headSize = uneven.valueSize = 27;
   uneven.vector = 1;
-  cases.push_back({uneven, {{1, 3, 3, 50, 70, 0}}});
+  cases.push_back({uneven, {{1, 50, 70, 0}}});
   uneven = variant(AttentionSimtTiling{16, 32, 2}, 27, Element::kFloat);
   uneven.valueSize = 40;
   uneven.vector = 1;
-  cases.push_back({uneven, {{1, 3, 3, 50, 70, 0}}});
+  cases.push_back({uneven, {{1, 50, 70, 0}}});
   return cases;
 }
 
 std::vector<AttentionCase> attentionTimings() {
   struct Timing {
     AttentionShape shape;
-    int head;
+    int heads, head;
     bool causal;
     Bias bias;
     std::vector<AttentionTiling> tilings;
@@ -101,15 +103,16 @@ std::vector<AttentionCase> attentionTimings() {
   std::vector<AttentionTiling> throughput = {{128, 64, 4, 2}, {128, 64, 8, 2}, {64, 64, 4, 2},
                                              {128, 64, 4, 3}, {128, 32, 4, 3}, {128, 128, 8, 2}};
   std::vector<Timing> timings = {
-      {{1, 12, 12, 128, 128, 0}, 64, false, Bias::kPerKey, latency},
-      {{1, 12, 12, 128, 128, 0}, 32, false, Bias::kPerKey, latency},
-      {{1, 12, 12, 128, 128, 0}, 64, true, Bias::kNone, latency},
-      {{1, 12, 12, 197, 197, 0}, 64, false, Bias::kNone, latency},
-      {{8, 12, 12, 512, 512, 0}, 64, false, Bias::kPerKey, throughput},
-      {{8, 12, 12, 512, 512, 0}, 64, false, Bias::kNone, throughput},
-      {{64, 12, 12, 197, 197, 0}, 64, false, Bias::kNone, throughput},
-      {{4, 16, 16, 4096, 4096, 0}, 64, true, Bias::kNone, throughput},
-      {{4, 16, 16, 4096, 4096, 0},
+      {{1, 128, 128, 0}, 12, 64, false, Bias::kPerKey, latency},
+      {{1, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency},
+      {{1, 128, 128, 0}, 12, 64, true, Bias::kNone, latency},
+      {{1, 197, 197, 0}, 12, 64, false, Bias::kNone, latency},
+      {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput},
+      {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput},
+      {{64, 197, 197, 0}, 12, 64, false, Bias::kNone, throughput},
+      {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput},
+      {{4, 4096, 4096, 0},
+       16,
        128,
        false,
        Bias::kNone,
@@ -119,13 +122,16 @@ std::vector<AttentionCase> attentionTimings() {
   for (const Timing &timing : timings)
     for (const AttentionTiling &tiling : timing.tilings) {
       AttentionVariant v = variant(tiling, timing.head, Element::kHalf);
+      v.heads = v.kvHeads = timing.heads;
       v.causal = timing.causal;
       v.bias = timing.bias;
       cases.push_back({v, {timing.shape}});
     }
-  for (int blockQ : {16, 32, 64})
-    cases.push_back({variant(AttentionSimtTiling{blockQ, 64, 2}, 32, Element::kFloat),
-                     {{1, 12, 12, 128, 128, 0}, {8, 12, 12, 512, 512, 0}}});
+  for (int blockQ : {16, 32, 64}) {
+    AttentionVariant v = variant(AttentionSimtTiling{blockQ, 64, 2}, 32, Element::kFloat);
+    v.heads = v.kvHeads = 12;
+    cases.push_back({v, {{1, 128, 128, 0}, {8, 512, 512, 0}}});
+  }
   return cases;
 }
 

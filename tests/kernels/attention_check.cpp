@@ -14,13 +14,12 @@ namespace {
 /// AttentionTestProblem of attention_problem.cuh, as the kernel's parameter.
 struct AttentionParameters {
   CUdeviceptr q, k, v, bias, out;
-  int batches, heads, kvHeads, queries, keys, causalOffset;
+  int batches, queries, keys, causalOffset;
 };
 
 std::string describe(const AttentionShape &s) {
   std::ostringstream out;
-  out << 'b' << s.batches << " h" << s.heads << '/' << s.kvHeads << ' ' << s.queries << 'x'
-      << s.keys;
+  out << 'b' << s.batches << ' ' << s.queries << 'x' << s.keys;
   return out.str();
 }
 
@@ -48,7 +47,7 @@ Launch launchOf(const KernelText &kernel, CUfunction function, const AttentionVa
   launch.function = function;
   int block = variant.blockQ();
   launch.grid[0] = unsigned((parameters.queries + block - 1) / block);
-  launch.grid[1] = unsigned(parameters.heads);
+  launch.grid[1] = unsigned(variant.heads);
   launch.grid[2] = unsigned(std::min(parameters.batches, 65535));
   launch.threads = unsigned(kernel.threads);
   launch.sharedBytes = unsigned(kernel.sharedBytes);
@@ -75,8 +74,8 @@ void maskBias(Buffer &bias, Element element, const AttentionShape &s, size_t row
   bias.upload(bytes.data());
 }
 
-size_t biasRows(Bias bias, const AttentionShape &s) {
-  return bias == Bias::kFull ? size_t(s.heads) * s.queries : 1;
+size_t biasRows(const AttentionVariant &variant, const AttentionShape &s) {
+  return variant.bias == Bias::kFull ? size_t(variant.heads) * s.queries : 1;
 }
 
 } // namespace
@@ -84,20 +83,19 @@ size_t biasRows(Bias bias, const AttentionShape &s) {
 void Checker::checkAttention(const AttentionVariant &variant, const AttentionShape &s) {
   KernelText kernel = variant.kernel();
   Element element = variant.element;
-  size_t rows = size_t(s.batches) * s.queries * s.heads;
-  size_t keyRows = size_t(s.batches) * s.keys * s.kvHeads;
+  size_t rows = size_t(s.batches) * s.queries * variant.heads;
+  size_t keyRows = size_t(s.batches) * s.keys * variant.kvHeads;
   size_t outputs = rows * variant.valueSize;
   Buffer q = randomBuffer(element, rows * variant.headSize, 3);
   Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
   Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
-  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant.bias, s) * s.keys, 1);
+  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant, s) * s.keys, 1);
   if (variant.bias != Bias::kNone)
-    maskBias(bias, element, s, biasRows(variant.bias, s));
+    maskBias(bias, element, s, biasRows(variant, s));
   Buffer out = gpu_.buffer(outputs * elementBytes(element));
   out.poison();
-  AttentionParameters parameters{q.data(),   k.data(),  v.data(),      bias.data(),
-                                 out.data(), s.batches, s.heads,       s.kvHeads,
-                                 s.queries,  s.keys,    s.causalOffset};
+  AttentionParameters parameters{q.data(),  k.data(),  v.data(), bias.data(),   out.data(),
+                                 s.batches, s.queries, s.keys,   s.causalOffset};
   gpu_.run(launchOf(kernel, load(kernel, "kernel"), variant, parameters));
 
   KernelText referenceKernel = variant.referenceKernel();
@@ -134,7 +132,7 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
 void Checker::checkAttentions() {
   for (const AttentionCase &c : attentionChecks())
     for (const AttentionShape &shape : c.shapes) {
-      bool isSmall = double(shape.batches) * shape.heads * shape.queries * shape.keys < 2e5;
+      bool isSmall = double(shape.batches) * c.variant.heads * shape.queries * shape.keys < 2e5;
       if (selected(c.variant.kernel()) && (isSmall || !options_.small))
         checkAttention(c.variant, shape);
     }
@@ -144,17 +142,17 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
   constexpr int kLaunches = 24;
   KernelText kernel = variant.kernel();
   Element element = variant.element;
-  size_t rows = size_t(s.batches) * s.queries * s.heads;
-  size_t keyRows = size_t(s.batches) * s.keys * s.kvHeads;
+  size_t rows = size_t(s.batches) * s.queries * variant.heads;
+  size_t keyRows = size_t(s.batches) * s.keys * variant.kvHeads;
   Buffer q = randomBuffer(element, rows * variant.headSize, 3);
   Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
   Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
-  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant.bias, s) * s.keys, 1);
+  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant, s) * s.keys, 1);
   Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
-  std::vector<Launch> launches(
-      kLaunches, launchOf(kernel, load(kernel, "kernel"), variant,
-                          {q.data(), k.data(), v.data(), bias.data(), out.data(), s.batches,
-                           s.heads, s.kvHeads, s.queries, s.keys, s.causalOffset}));
+  std::vector<Launch> launches(kLaunches,
+                               launchOf(kernel, load(kernel, "kernel"), variant,
+                                        {q.data(), k.data(), v.data(), bias.data(), out.data(),
+                                         s.batches, s.queries, s.keys, s.causalOffset}));
   Result result{kernel.name, describe(s)};
   result.timing = true;
   result.plainTime = gpu_.timeChain(launches, false);

@@ -30,7 +30,7 @@ std::string join(const std::vector<int> &values, const char *separator) {
 }
 
 std::vector<int> numbers(const GemmTiling &t) {
-  return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK};
+  return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK, t.warpsK};
 }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
@@ -58,7 +58,7 @@ std::string gemmProblemType(const GemmVariant &v) {
   std::ostringstream out;
   out << "GemmTestProblem<" << elementName(v.element) << ", " << v.aVector << ", " << v.bVector
       << ", " << v.bTransposed << ", " << v.bConstant << ", " << v.width << ", " << v.n << ", "
-      << v.k << ">";
+      << v.k << ", " << v.activation << ", " << v.residual << ", " << v.linear << ">";
   return out.str();
 }
 
@@ -72,7 +72,8 @@ KernelText GemmVariant::kernel() const {
   std::ostringstream name;
   name << (simt ? "gemm_simt_" : "gemm_") << elementName(element) << '_' << join(config, "x")
        << "_a" << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
-       << (bConstant ? "_const" : "") << "_n" << n << "_k" << k;
+       << (bConstant ? "_const" : "") << "_n" << n << "_k" << k << (activation ? "_gelu" : "")
+       << (residual ? "_add" : "") << (linear ? "" : "_scattered");
   result.name = name.str();
   result.text =
       kernelText(simt ? "gemm_simt.cuh" : "gemm.cuh", "gemm_problem.cuh", gemmProblemType(*this),
@@ -123,7 +124,7 @@ std::string AttentionVariant::problemType(int vectorWidth) const {
   std::ostringstream out;
   out << "AttentionTestProblem<" << elementName(element) << ", " << headSize << ", " << valueSize
       << ", " << vectorWidth << ", " << causal << ", TestBias::" << kBiasNames[int(bias)] << ", "
-      << softcap << ", " << zeroMaskedRows << ">";
+      << softcap << ", " << zeroMaskedRows << ", " << heads << ", " << kvHeads << ">";
   return out.str();
 }
 
@@ -131,7 +132,8 @@ std::string AttentionVariant::problemName() const {
   static constexpr const char *kBiasNames[] = {"", "_bias1", "_bias2"};
   std::ostringstream out;
   out << elementName(element) << "_d" << headSize << 'x' << valueSize << (causal ? "_causal" : "")
-      << kBiasNames[int(bias)] << (softcap ? "_cap" : "") << (zeroMaskedRows ? "_zero" : "");
+      << "_h" << heads << 'x' << kvHeads << kBiasNames[int(bias)] << (softcap ? "_cap" : "")
+      << (zeroMaskedRows ? "_zero" : "");
   return out.str();
 }
 

@@ -30,6 +30,8 @@ struct GemmVariant {
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;
+  bool activation = true, residual = true;
+  bool linear = true; // the addresses are said to be linear
 
   KernelText kernel() const;
   /// Name, in the reference text, of the kernel for the same problem.
@@ -60,6 +62,7 @@ struct AttentionVariant {
   Bias bias = Bias::kNone;
   int softcap = 0;
   bool zeroMaskedRows = false;
+  int heads = 1, kvHeads = 1;
 
   KernelText kernel() const;
   /// Text of the double-precision reference kernel for the same problem.
@@ -74,7 +77,7 @@ private:
 /// `maskedKeys`: that many keys at the end of each batch have a bias of -infinity; all of them in
 /// the last batch if `maskLastBatch`. `biasLowest`: the lowest finite number instead of -infinity.
 struct AttentionShape {
-  int batches, heads, kvHeads, queries, keys, causalOffset;
+  int batches, queries, keys, causalOffset;
   int maskedKeys = 0;
   bool maskLastBatch = false, biasLowest = false;
 };

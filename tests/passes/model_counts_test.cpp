@@ -1,5 +1,6 @@
-// What simplify and raise recover from every export of the models: attention in each layer, every norm and GELU as
-// one op, no shape arithmetic, no mask made by a gather. The models are optional developer data (SMELT_MODELS).
+// What simplify and raise recover from every export of the models: attention in each layer, every
+// norm and GELU as one op, no shape arithmetic, no mask made by a gather. The models are optional
+// developer data (SMELT_MODELS).
 #include "frontend/import.h"
 #include "passes/pipeline.h"
 
@@ -54,7 +55,8 @@ TEST_P(ModelCounts, Recovered) {
       gelus += llvm::isa<GeluOp>(op);
       softmaxes += llvm::isa<SoftmaxOp>(op);
       gathers += llvm::isa<GatherOp, GatherElementsOp, GatherNdOp>(op);
-      EXPECT_FALSE((llvm::isa<DimsOp, ErfOp, IsNanOp, ConvOp>(op))) << op->getName().getStringRef().str();
+      EXPECT_FALSE((llvm::isa<DimsOp, ErfOp, IsNanOp, ConvOp>(op)))
+          << op->getName().getStringRef().str();
     });
   };
   mlir::PassManager manager(&context);
@@ -72,25 +74,26 @@ TEST_P(ModelCounts, Recovered) {
 
 constexpr bool kPlain = false, kCausal = true, kBias = true;
 
-INSTANTIATE_TEST_SUITE_P(Exports, ModelCounts,
-                         testing::Values(Expected{"minilm.ts_fp32", 6, 13, 6, kPlain, kBias, 1},
-                                         Expected{"minilm.ts_fp16", 6, 13, 6, kPlain, kBias, 1},
-                                         Expected{"minilm.dy20_fp16", 6, 13, 6, kPlain, kBias, 1},
-                                         Expected{"bert_base.ts_fp16", 12, 25, 12, kPlain, kBias, 1},
-                                         Expected{"bert_base.dy20_fp16", 12, 25, 12, kPlain, kBias, 1},
-                                         Expected{"bert_base.dy23_fp16", 12, 25, 12, kPlain, kBias, 1},
-                                         Expected{"distilbert.dy20_fp16", 6, 13, 6, kPlain, kBias, 1},
-                                         Expected{"roberta.ts_fp16", 4, 9, 4, kPlain, kBias, 2},
-                                         Expected{"roberta.dy20_fp16", 4, 9, 4, kPlain, kBias, 2},
-                                         Expected{"vit_b16.ts_fp16", 12, 25, 12},
-                                         Expected{"vit_b16.dy20_fp16", 12, 25, 12},
-                                         Expected{"vit_b16.dy23_fp16", 12, 25, 12},
-                                         Expected{"gpt2.dy20_fp16", 12, 25, 12, kCausal, false, 1}),
-                         [](const auto &info) {
-                           std::string name = info.param.model;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Exports, ModelCounts,
+    testing::Values(Expected{"minilm.ts_fp32", 6, 13, 6, kPlain, kBias, 1},
+                    Expected{"minilm.ts_fp16", 6, 13, 6, kPlain, kBias, 1},
+                    Expected{"minilm.dy20_fp16", 6, 13, 6, kPlain, kBias, 1},
+                    Expected{"bert_base.ts_fp16", 12, 25, 12, kPlain, kBias, 1},
+                    Expected{"bert_base.dy20_fp16", 12, 25, 12, kPlain, kBias, 1},
+                    Expected{"bert_base.dy23_fp16", 12, 25, 12, kPlain, kBias, 1},
+                    Expected{"distilbert.dy20_fp16", 6, 13, 6, kPlain, kBias, 1},
+                    Expected{"roberta.ts_fp16", 4, 9, 4, kPlain, kBias, 2},
+                    Expected{"roberta.dy20_fp16", 4, 9, 4, kPlain, kBias, 2},
+                    Expected{"vit_b16.ts_fp16", 12, 25, 12},
+                    Expected{"vit_b16.dy20_fp16", 12, 25, 12},
+                    Expected{"vit_b16.dy23_fp16", 12, 25, 12},
+                    Expected{"gpt2.dy20_fp16", 12, 25, 12, kCausal, false, 1}),
+    [](const auto &info) {
+      std::string name = info.param.model;
+      std::replace(name.begin(), name.end(), '.', '_');
+      return name;
+    });
 
 } // namespace
 } // namespace smelt

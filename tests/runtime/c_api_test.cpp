@@ -139,14 +139,16 @@ TEST_F(CApiTest, RefusesNullPointers) {
 TEST_F(CApiTest, RefusesUnknownEnumerators) {
   AddScaleData data({3, 77});
   smelt_binding binding = hostBinding(data.x);
-  binding.element_type = static_cast<smelt_element_type>(77);
+  binding.element_type = 77;
   EXPECT_REFUSED(SMELT_USAGE, "77 is not an element type", smelt_context_bind_input, context, "x",
                  &binding);
   binding = hostBinding(data.x);
-  binding.location = static_cast<smelt_location>(3);
+  binding.location = 3;
   EXPECT_REFUSED(SMELT_USAGE, "3 is not a location", smelt_context_bind_input, context, "x",
                  &binding);
-  EXPECT_EQ(smelt_element_bytes(static_cast<smelt_element_type>(77)), 0u);
+  EXPECT_EQ(smelt_element_bytes(77), 0u);
+  EXPECT_EQ(smelt_element_bytes(256), 0u);
+  EXPECT_EQ(smelt_element_bytes(-1), 0u);
   EXPECT_EQ(smelt_element_bytes(SMELT_BF16), 2u);
 }
 

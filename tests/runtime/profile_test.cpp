@@ -38,18 +38,19 @@ TEST_F(ProfileTest, TimesEachKernel) {
   ASSERT_TRUE(isOk(times));
   ASSERT_EQ(times->size(), 2u);
   EXPECT_GT((*times)[0], 1500.0);
-  EXPECT_LT((*times)[1], 1000.0);
+  EXPECT_LT((*times)[1], (*times)[0]);
   EXPECT_EQ(model.fake.countOf("cuLaunchKernelEx"), 10u);
 }
 
 TEST_F(ProfileTest, TimesGraphLaunchesInSamplesOfSeveral) {
+  test::addKernels(model.fake); // a launch now takes far less than a sample
   ASSERT_TRUE(isOk(context->prepare()));
-  TimingOptions options = {.warmupSeconds = 0, .seconds = 0, .sampleMilliseconds = 10};
+  TimingOptions options = {.warmupSeconds = 0, .seconds = 0, .sampleMilliseconds = 50};
   Result<std::vector<double>> samples = timeGraph(*context, model.fake.stream(), options);
   ASSERT_TRUE(isOk(samples));
   EXPECT_EQ(samples->size(), 5u);
-  EXPECT_GT(median(*samples), 1.5);
-  EXPECT_GT(model.fake.countOf("cuGraphLaunch"), 10u);
+  EXPECT_GT(median(*samples), 0.0);
+  EXPECT_GT(model.fake.countOf("cuGraphLaunch"), 5u + 2 * samples->size());
 }
 
 TEST_F(ProfileTest, TimesGraphLaunchesOneByOne) {

@@ -10,7 +10,7 @@ namespace smelt {
 enum class TestBias { kNone, kPerKey, kFull };
 
 template <class T, int HeadSize, int ValueSize, int Vector, bool Causal, TestBias Bias, int Softcap,
-          bool ZeroMaskedRows>
+          bool ZeroMaskedRows, int Heads, int KvHeads>
 struct AttentionTestProblem {
   using Element = T;
   static constexpr int kHeadSize = HeadSize, kValueSize = ValueSize, kVector = Vector;
@@ -22,32 +22,31 @@ struct AttentionTestProblem {
   const T *qData, *kData, *vData; // (batches, queries or keys, heads or kvHeads, size)
   const T *biasData;              // (batches, keys) or (batches, heads, queries, keys)
   T *outData;                     // (batches, queries, heads, value size)
-  int batchCount, headCount, kvHeadCount, queryCount, keyCount, offset;
+  int batchCount, queryCount, keyCount, offset;
 
   __device__ int batches() const { return batchCount; }
-  __device__ int heads() const { return headCount; }
+  __device__ int heads() const { return Heads; }
   __device__ int queries() const { return queryCount; }
   __device__ int keys() const { return keyCount; }
   __device__ int causalOffset() const { return offset; }
-  __device__ int kvHead(int h) const { return h / (headCount / kvHeadCount); }
+  __device__ int kvHead(int h) const { return h / (Heads / KvHeads); }
   __device__ const T *q(int b, int h, int i) const {
-    return qData + ((int64_t(b) * queryCount + i) * headCount + h) * HeadSize;
+    return qData + ((int64_t(b) * queryCount + i) * Heads + h) * HeadSize;
   }
   __device__ const T *k(int b, int h, int j) const {
-    return kData + ((int64_t(b) * keyCount + j) * kvHeadCount + kvHead(h)) * HeadSize;
+    return kData + ((int64_t(b) * keyCount + j) * KvHeads + kvHead(h)) * HeadSize;
   }
   __device__ const T *v(int b, int h, int j) const {
-    return vData + ((int64_t(b) * keyCount + j) * kvHeadCount + kvHead(h)) * ValueSize;
+    return vData + ((int64_t(b) * keyCount + j) * KvHeads + kvHead(h)) * ValueSize;
   }
   __device__ T *out(int b, int h, int i) const {
-    return outData + ((int64_t(b) * queryCount + i) * headCount + h) * ValueSize;
+    return outData + ((int64_t(b) * queryCount + i) * Heads + h) * ValueSize;
   }
   __device__ float bias(int b, int h, int i, int j) const {
     if constexpr (Bias == TestBias::kPerKey)
       return convert<float>(biasData[int64_t(b) * keyCount + j]);
     else
-      return convert<float>(
-          biasData[((int64_t(b) * headCount + h) * queryCount + i) * keyCount + j]);
+      return convert<float>(biasData[((int64_t(b) * Heads + h) * queryCount + i) * keyCount + j]);
   }
 };
 

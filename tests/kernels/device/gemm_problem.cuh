@@ -1,4 +1,5 @@
-// The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched.
+// The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
+// the activation and the residual can be left out.
 #pragma once
 
 #include "device/math.cuh"
@@ -8,11 +9,12 @@ namespace smelt {
 
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
 template <class T, int AVector, int BVector, bool BTransposed, bool BConstant, int Width, int N,
-          int K>
+          int K, bool Activation, bool Residual, bool Linear>
 struct GemmTestProblem {
   using Element = T;
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
+  static constexpr bool kALinear = Linear, kBLinear = Linear;
   static constexpr int kEpilogueWidth = Width;
 
   const T *aData;        // (batches, m, k)
@@ -43,18 +45,25 @@ struct GemmTestProblem {
     Vector<T, W> bias, residual;
   };
   template <int W> __device__ Inputs<W> inputs(int batch, int row, int column) const {
-    return {loadVector<W>(biasData + column),
-            loadVector<W>(residualData + index(batch, row, column))};
+    Inputs<W> in;
+    in.bias = loadVector<W>(biasData + column);
+    if constexpr (Residual)
+      in.residual = loadVector<W>(residualData + index(batch, row, column));
+    return in;
   }
   template <int W>
   __device__ void epilogue(int batch, int row, int column, const float (&sums)[W],
                            const Inputs<W> &in) const {
     float bias[W], residual[W], result[W];
     unpack<W>(in.bias, bias);
-    unpack<W>(in.residual, residual);
+    if constexpr (Residual)
+      unpack<W>(in.residual, residual);
     for (int i = 0; i < W; ++i) {
-      float x = sums[i] + bias[i];
-      result[i] = (kIsHalfWidth<T> ? approx::gelu(x) : gelu(x)) + residual[i];
+      result[i] = sums[i] + bias[i];
+      if constexpr (Activation)
+        result[i] = kIsHalfWidth<T> ? approx::gelu(result[i]) : gelu(result[i]);
+      if constexpr (Residual)
+        result[i] += residual[i];
     }
     store<W>(cData + index(batch, row, column), result);
   }
