@@ -19,7 +19,8 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv
 )
 python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2')
-cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*')
+cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*'
+  'nvidia-nvtx==13.0.*')
 venv=build/venv
 
 say() { echo "setup.sh: $*"; }

@@ -171,6 +171,78 @@ TEST(Context, UsesPlainEdgesBeforeSm90) {
             CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
 }
 
+/// Makes a context of the changed test plan.
+Result<std::unique_ptr<Context>> contextAfter(void (*change)(test::TestPlan &), FakeModel &model) {
+  test::TestPlan plan;
+  change(plan);
+  model.file = test::planBytes(plan.contents);
+  SMELT_ASSIGN_OR_RETURN(SharedEngine engine, model.createEngine());
+  return Context::create(engine, {});
+}
+
+TEST(Context, NeedsNoShapesWhereTheModelFixesThem) {
+  FakeModel model;
+  auto context = contextAfter(
+      [](test::TestPlan &plan) {
+        plan::MetadataT &metadata = plan.contents.metadata;
+        metadata.dims[0]->program = {{plan::DimOpcode::constant, 3}};
+        metadata.dims[1]->program = {{plan::DimOpcode::constant, 77}};
+        for (auto &dim : metadata.dims)
+          for (plan::DimInstruction &instruction : dim->program)
+            if (instruction.opcode() == plan::DimOpcode::symbol)
+              instruction = {plan::DimOpcode::constant, instruction.operand() == 0 ? 3 : 77};
+        metadata.symbols.clear();
+      },
+      model);
+  ASSERT_TRUE(isOk(context));
+  AddScaleData data({3, 77});
+  Result<Shape> shape = (*context)->outputShape("out");
+  ASSERT_TRUE(isOk(shape));
+  EXPECT_EQ(*shape, data.shape);
+  ASSERT_TRUE(isOk((*context)->bindInput("x", hostBinding(data.x))));
+  ASSERT_TRUE(isOk((*context)->bindInput("y", hostBinding(data.y))));
+  ASSERT_TRUE(isOk((*context)->bindOutput("out", hostBinding(data.out))));
+  ASSERT_TRUE(isOk((*context)->run(nullptr)));
+  EXPECT_EQ(data.out, data.expected);
+  ASSERT_TRUE(isOk((*context)->setInputShape("x", {3, 78})));
+  EXPECT_TRUE(isRefused((*context)->run(nullptr), StatusCode::kUsage,
+                        "input 'x' [3, 77] must have shape [3, 77], but was given [3, 78]"));
+}
+
+TEST(Context, AsksNoMemoryForInputsThatNoKernelReads) {
+  FakeModel model;
+  auto context = contextAfter(
+      [](test::TestPlan &plan) {
+        auto mask = std::make_unique<plan::TensorT>(*plan.contents.metadata.inputs[0]);
+        mask->name = "mask";
+        plan.contents.metadata.inputs.push_back(std::move(mask));
+      },
+      model);
+  ASSERT_TRUE(isOk(context));
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(**context, data)));
+  ASSERT_TRUE(isOk((*context)->setInputShape("mask", data.shape)));
+  ASSERT_TRUE(isOk((*context)->run(nullptr)));
+  EXPECT_EQ(data.out, data.expected);
+}
+
+TEST(Context, RunsWithKernelsThatAreOnlyDeclared) {
+  FakeModel model;
+  FakeDriver other;
+  other.addKernels(model.plan.program(0));
+  Result<Plan> read = readPlan(model.file, "m.plan");
+  ASSERT_TRUE(isOk(read));
+  Result<SharedEngine> engine = Engine::create(*read, other.driver(), {});
+  ASSERT_TRUE(isOk(engine));
+  Result<std::unique_ptr<Context>> context = Context::create(*engine, {});
+  ASSERT_TRUE(isOk(context));
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(**context, data)));
+  ASSERT_TRUE(isOk((*context)->run(nullptr)));
+  EXPECT_EQ(other.countOf("cuGraphLaunch"), 1u);
+  EXPECT_EQ(other.kernelCalls().size(), 2u);
+}
+
 TEST(Context, OverlapsADiamond) {
   FakeModel model;
   test::DiamondPlan plan;
