@@ -1,5 +1,6 @@
 // Sessions on the CPU: the interpreter.
 #include "ir/interpret/interpret.h"
+#include "tools/smelt/interpreter_array.h"
 #include "tools/smelt/model.h"
 #include "tools/smelt/session.h"
 
@@ -7,7 +8,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <cstring>
 #include <thread>
 
 using namespace mlir;
@@ -34,7 +34,7 @@ public:
     auto main = model.module().lookupSymbol<func::FuncOp>("main");
     for (size_t i = 0; i < inputs.size(); ++i) {
       SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
-                             toInterpreter(inputs[i], main.getArgumentTypes()[i]));
+                             toInterpreter(inputs[i], main.getArgumentTypes()[i], precision));
       arguments.push_back(std::move(tensor));
     }
     FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments);
@@ -47,25 +47,6 @@ public:
   }
 
 private:
-  Result<HostTensor> toInterpreter(const Array &array, Type type) const {
-    llvm::ArrayRef<char> bytes(reinterpret_cast<const char *>(array.bytes.data()),
-                               array.bytes.size());
-    std::optional<HostTensor> tensor = HostTensor::fromBytes(
-        array.shape, cast<TensorType>(type).getElementType(), bytes, precision);
-    if (!tensor)
-      return Status(StatusCode::kResources, "an input does not fit into memory");
-    return std::move(*tensor);
-  }
-
-  static Array toArray(const HostTensor &tensor, ElementType type) {
-    Array array{type, tensor.getShape().vec(), {}};
-    std::vector<char> bytes = tensor.toBytes();
-    array.bytes.resize(bytes.size());
-    if (!bytes.empty())
-      std::memcpy(array.bytes.data(), bytes.data(), bytes.size());
-    return array;
-  }
-
   Model &model;
   Precision precision;
   Interpreter interpreter;

@@ -31,7 +31,7 @@ static Status execute(int argc, char **argv) {
   app.set_version_flag("--version", SMELT_VERSION);
   app.require_subcommand(1);
   Status status;
-  for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect})
+  for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare})
     add(app, status);
   try {
     app.parse(argc, argv);
@@ -73,6 +73,4 @@ static int run(int argc, char **argv) {
 
 } // namespace smelt::tools
 
-int main(int argc, char **argv) {
-  return smelt::tools::run(argc, argv);
-}
+int main(int argc, char **argv) { return smelt::tools::run(argc, argv); }

@@ -1,0 +1,160 @@
+// smelt compare: every output against the interpreter, in double precision, on the model as it was
+// imported; where one disagrees, every fusion against the interpreter on the same inputs.
+#include "runtime/text.h"
+#include "tools/smelt/commands.h"
+#include "tools/smelt/compare_fusions.h"
+#include "tools/smelt/error_statistics.h"
+#include "tools/smelt/report.h"
+
+namespace smelt::tools {
+
+namespace {
+
+struct Flags {
+  OpenFlags open;
+  InputFlags inputs;
+  std::string plan;
+  std::optional<double> tolerance;
+  bool json = false;
+};
+
+} // namespace
+
+/// Float outputs of a model that computes in 16 bits anywhere are as exact as that.
+static double toleranceFor(const Flags &flags, const Port &port, bool hasHalf) {
+  if (flags.tolerance)
+    return *flags.tolerance;
+  ElementType type = isFloat(port.type) && hasHalf ? ElementType::f16 : port.type;
+  return defaultTolerance(type, flags.open.tf32);
+}
+
+/// The session to judge. On the CPU that is the interpreter on the fused module in float32.
+static Result<OpenModel> openJudged(const Flags &flags) {
+  OpenFlags open = flags.open;
+  if (!flags.plan.empty()) {
+    open.model.path = flags.plan;
+    open.device = DeviceChoice::kCuda;
+  }
+  SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(open));
+  if (!opened.cuda) {
+    SMELT_RETURN_IF_ERROR(opened.model->fuse(""));
+    opened.session = openCpuSession(*opened.model, false);
+  }
+  return opened;
+}
+
+/// Judges the outputs; adds a row of each to `table` and `list`. Returns what disagrees, as text.
+static std::string judge(const Flags &flags, const Signature &signature, bool hasHalf,
+                         const std::vector<Array> &outputs, const std::vector<Array> &references,
+                         Table &table, llvm::json::Array &list) {
+  std::string failures;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Port &port = signature.outputs[i];
+    double tolerance = toleranceFor(flags, port, hasHalf);
+    if (outputs[i].shape != references[i].shape) {
+      failures += joinText("\noutput '", port.name, "' has shape ", shapeText(outputs[i].shape),
+                           ", expected ", shapeText(references[i].shape));
+      continue;
+    }
+    ErrorStatistics error = compareTensors(outputs[i], references[i]);
+    bool agrees = error.relativeNorm <= tolerance;
+    std::string position = positionText(error.worstIndex, references[i].shape);
+    table.add({port.name, shapeText(outputs[i].shape), scientificText(error.relativeNorm),
+               scientificText(tolerance), scientificText(error.maxAbsolute), position,
+               shortText(error.worstOutput), shortText(error.worstReference),
+               agrees ? "ok" : "DIFFERS"});
+    list.push_back(llvm::json::Object{{"name", port.name},
+                                      {"shape", llvm::json::Array(outputs[i].shape)},
+                                      {"relative_norm", jsonNumber(error.relativeNorm)},
+                                      {"tolerance", tolerance},
+                                      {"max_absolute", jsonNumber(error.maxAbsolute)},
+                                      {"worst_position", position},
+                                      {"worst_output", jsonNumber(error.worstOutput)},
+                                      {"worst_reference", jsonNumber(error.worstReference)},
+                                      {"non_finite", static_cast<int64_t>(error.nonFiniteOutputs)},
+                                      {"agrees", agrees}});
+    if (!agrees)
+      failures +=
+          joinText("\noutput '", port.name, "': relative error ",
+                   scientificText(error.relativeNorm), " exceeds ", scientificText(tolerance));
+  }
+  return failures;
+}
+
+static llvm::json::Array fusionsJson(const std::vector<FusionError> &fusions) {
+  llvm::json::Array list;
+  for (const FusionError &fusion : fusions)
+    list.push_back(llvm::json::Object{{"kernel", static_cast<int64_t>(fusion.index)},
+                                      {"kind", fusion.kind},
+                                      {"onnx_nodes", fusion.nodes},
+                                      {"relative_norm", jsonNumber(fusion.relativeNorm)},
+                                      {"max_absolute", jsonNumber(fusion.maxAbsolute)}});
+  return list;
+}
+
+static void printFusions(const std::vector<FusionError> &fusions) {
+  Table table({"kernel", "kind", "relative error", "largest error", "ONNX nodes"});
+  for (const FusionError &fusion : fusions)
+    table.add({std::to_string(fusion.index), fusion.kind, scientificText(fusion.relativeNorm),
+               scientificText(fusion.maxAbsolute), fusion.nodes});
+  print("\nevery fusion, on the inputs that it had:");
+  table.print();
+}
+
+static Status compare(const Flags &flags) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, Model::import(flags.open.model));
+  SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(reference->signature(), flags.inputs));
+  SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, judged.session->run(inputs.inputs));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Array> references,
+                         openCpuSession(*reference, true)->run(inputs.inputs));
+  Table table(
+      {"output", "shape", "relative error", "limit", "largest error", "at", "is", "should be", ""});
+  llvm::json::Array list;
+  std::string failures = judge(flags, reference->signature(), hasHalfFloats(reference->module()),
+                               outputs, references, table, list);
+  std::vector<FusionError> fusions;
+  if (!failures.empty() && judged.cuda && flags.plan.empty()) {
+    SMELT_ASSIGN_OR_RETURN(fusions, compareFusions(*judged.model, inputs.inputs, flags.open.tf32));
+  }
+  if (flags.json) {
+    printJson(llvm::json::Object{{"schema", "smelt.compare/1"},
+                                 {"model", flags.open.model.path},
+                                 {"device", judged.session->deviceName()},
+                                 {"agrees", failures.empty()},
+                                 {"outputs", std::move(list)},
+                                 {"fusions", fusionsJson(fusions)}});
+  } else {
+    print("device: " + judged.session->deviceName());
+    table.print();
+    if (!fusions.empty())
+      printFusions(fusions);
+  }
+  if (failures.empty())
+    return {};
+  return Status(StatusCode::kAccuracy, "the device disagrees with the interpreter:" + failures);
+}
+
+void addCompare(CLI::App &app, Status &status) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App *command = app.add_subcommand(
+      "compare", "Compare every output with the interpreter; where one differs, every fusion");
+  addModel(*command, flags->open);
+  addInputs(*command, flags->inputs);
+  command->add_option("--plan", flags->plan,
+                      "Judge this plan of the model instead of compiling one");
+  command
+      ->add_option("--tolerance", flags->tolerance,
+                   "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
+                   "floats, 2e-5 for "
+                   "float32 (2e-3 with --tf32), exact for integers")
+      ->check(CLI::NonNegativeNumber);
+  addJson(*command, flags->json);
+  command->footer("On the CPU, the fused model is compared with the imported one.\n"
+                  "examples:\n"
+                  "  smelt compare model.onnx --shape input_ids=3x77\n"
+                  "  smelt compare model.onnx --plan model.plan --json");
+  command->callback([flags, &status] { status = compare(*flags); });
+}
+
+} // namespace smelt::tools
