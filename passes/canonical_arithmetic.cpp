@@ -18,13 +18,13 @@ namespace {
 Type elementType(Value value) { return tensorType(value).getElementType(); }
 bool isFloat(Value value) { return isa<FloatType>(elementType(value)); }
 
-/// Commutative ops carry their constant on the right.
+/// Commutative ops carry their constant on the right, or a weight where neither side is constant.
 struct ConstantRight : RewritePattern {
   explicit ConstantRight(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!op->hasTrait<OpTrait::IsCommutative>() || op->getNumOperands() != 2 ||
-        !splatNumber(op->getOperand(0)) || splatNumber(op->getOperand(1)))
+        rank(op->getOperand(0)) <= rank(op->getOperand(1)))
       return failure();
     rewriter.modifyOpInPlace(op, [&] {
       Value left = op->getOperand(0);
@@ -33,6 +33,9 @@ struct ConstantRight : RewritePattern {
     });
     return success();
   }
+
+private:
+  static int rank(Value value) { return splatNumber(value) ? 2 : isWeightView(value) ? 1 : 0; }
 };
 
 /// x + 0, x - 0, x * 1, x / 1 where the constant does not widen the shape.

@@ -124,7 +124,7 @@ struct ElementwiseOfReshape : ElementwisePattern {
     SmallVector<Dim> result = shapeOf(op->getResult(0));
     for (Value candidate : op->getOperands()) {
       auto reshape = candidate.getDefiningOp<ReshapeOp>();
-      if (!reshape || shapeOf(candidate) != result)
+      if (!reshape || shapeOf(candidate) != result || isWeightView(candidate))
         continue;
       SmallVector<Dim> source = shapeOf(reshape.getInput());
       std::optional<SmallVector<PulledOperand>> pulled = pullAll(op, source, result);
@@ -167,7 +167,10 @@ private:
       for (unsigned axis : group.input)
         shape[axis] = source[axis];
     }
-    if (!differInUnitAxes(padded, shape) && !isWeightView(operand))
+    // An operand as large as the result would only take the view over from the other, and give it
+    // back.
+    bool isFull = ArrayRef<Dim>(padded) == result;
+    if ((isFull || !differInUnitAxes(padded, shape)) && !isWeightView(operand))
       return std::nullopt;
     return PulledOperand{operand, dropLeadingOnes(shape), {}};
   }
@@ -181,7 +184,7 @@ struct ElementwiseOfTranspose : ElementwisePattern {
     SmallVector<Dim> result = shapeOf(op->getResult(0));
     TransposeOp transpose;
     for (Value candidate : op->getOperands())
-      if (!transpose && shapeOf(candidate) == result)
+      if (!transpose && shapeOf(candidate) == result && !isWeightView(candidate))
         transpose = candidate.getDefiningOp<TransposeOp>();
     if (!transpose)
       return failure();

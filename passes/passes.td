@@ -26,6 +26,14 @@ def SimplifyShapes : Smelt_ModulePass<"simplify-shapes"> {
     ```
   }];
 }
+def SimplifyConstants : Smelt_ModulePass<"simplify-constants"> {
+  let summary = "What is computed from small constants alone becomes a constant";
+  let description = [{
+    ```
+    smelt.sqrt (smelt.cast %sixtyFour)                        =>  smelt.constant dense<8.0>
+    ```
+  }];
+}
 def SimplifyAffine : Smelt_ModulePass<"simplify-affine"> {
   let summary = "Index and mask tensors that are known at each coordinate become constants, iotas and views";
   let description = [{

@@ -30,12 +30,15 @@ struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
 
 /// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.
 void addSimplify(OpPassManager &manager, WeightStore *weights) {
-  manager.addPass(passes::createSimplifyShapes()); // first: the rest sees sizes, not arithmetic
-  manager.addPass(
-      passes::createSimplifyConvPatch()); // early: the views that it makes cancel with others
+  manager.addPass(passes::createSimplifyShapes());    // first: the rest sees sizes, not arithmetic
+  manager.addPass(passes::createSimplifyConstants()); // scales computed from those sizes
+  manager.addPass(passes::createSimplifyConvPatch()); // before canonical: the views that it makes
+                                                      // cancel with others
   manager.addPass(passes::createSimplifyCanonical());
-  manager.addPass(passes::createSimplifyAffine(weights)); // after: it reads few, short chains
-  manager.addPass(passes::createSimplifyCanonical());     // the views and constants that it made
+  manager.addPass(
+      passes::createSimplifyAffine(weights));         // after canonical: it reads few, short chains
+  manager.addPass(passes::createSimplifyConstants()); // masks that turned out to be constant
+  manager.addPass(passes::createSimplifyCanonical());
 }
 
 /// Afterwards: norms, activations, softmax and attention are one op each.

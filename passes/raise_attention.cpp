@@ -358,16 +358,20 @@ private:
     llvm::SetVector<Value> leaves =
         leavesOf(query.value, keyTransposed.value, weighted.getRhs(), scores, softmax);
     double scale = scores.scale * query.factor * keyTransposed.factor;
+    // Without a bias each query sees a key, unless a causal mask starts before the first.
+    bool seesKeys =
+        !normal.bias && (!normal.causal || shapeOf(q)[2].isKnownLessEqual(shapeOf(k)[2]));
+    bool zeroMaskedRows = probabilities.zeroMaskedRows && !seesKeys;
     Value attention = AttentionOp::create(
         builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), q, k, v, normal.bias,
         APFloat(static_cast<float>(scale)), APFloat(static_cast<float>(scores.softcap)),
-        normal.causal, probabilities.zeroMaskedRows);
+        normal.causal, zeroMaskedRows);
     Value result = reshapeTo(builder, attention.getLoc(), attention, shapeOf(weighted.getOutput()));
     double tolerance = scores.narrowed || probabilities.narrowed
                            ? roundingTolerance(builder.getF16Type())
                            : kExact;
     raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(), tolerance, "attention",
-                   describe(scores, normal, probabilities, k, q));
+                   describe(scores, normal, zeroMaskedRows, k, q));
   }
 
   /// Casts of Q, K or V to a wider type are attention's own business: it accumulates in fp32.
@@ -394,8 +398,8 @@ private:
     return leaves;
   }
 
-  static std::string describe(const Scores &scores, const NormalBias &normal,
-                              const Probabilities &probabilities, Value key, Value query) {
+  static std::string describe(const Scores &scores, const NormalBias &normal, bool zeroMaskedRows,
+                              Value key, Value query) {
     std::string text = "scale";
     if (scores.softcap > 0)
       text += ", soft cap";
@@ -403,7 +407,7 @@ private:
       text += ", bias " + toString(shapeOf(normal.bias));
     if (normal.causal)
       text += ", causal";
-    if (probabilities.zeroMaskedRows)
+    if (zeroMaskedRows)
       text += ", masked rows are zero";
     if (shapeOf(key)[1] != shapeOf(query)[1])
       text +=

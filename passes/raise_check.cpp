@@ -67,17 +67,21 @@ std::string describe(ArrayRef<Operation *> ops, ArrayRef<Value> leaves, ArrayRef
 Symbols chooseSizes(ModuleOp module, ArrayRef<Operation *> ops, ArrayRef<Value> leaves,
                     int64_t spread) {
   Symbols sizes;
-  auto visit = [&](Type type) {
+  auto visit = [&](Dim dim) {
+    dim.forEachSymbol([&](StringRef name) {
+      sizes.try_emplace(name, 2 + spread * static_cast<int64_t>(sizes.size()));
+    });
+  };
+  auto visitType = [&](Type type) {
     if (auto tensor = dyn_cast<TensorType>(type))
-      for (Dim dim : tensor.getShape())
-        dim.forEachSymbol([&](StringRef name) {
-          sizes.try_emplace(name, 3 + spread * static_cast<int64_t>(sizes.size()));
-        });
+      llvm::for_each(tensor.getShape(), visit);
   };
   for (Value leaf : leaves)
-    visit(leaf.getType());
-  for (Operation *op : ops)
-    llvm::for_each(op->getResultTypes(), visit);
+    visitType(leaf.getType());
+  for (Operation *op : ops) {
+    llvm::for_each(op->getResultTypes(), visitType);
+    op->getAttrDictionary().walk([&](DimAttr dim) { visit(Dim(dim)); });
+  }
   auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards");
   for (Attribute guard : guards ? guards.getValue() : ArrayRef<Attribute>()) {
     auto entry = dyn_cast<DictionaryAttr>(guard);

@@ -1,0 +1,32 @@
+// Does a pass change what a function computes? Both are interpreted in double precision on random
+// inputs.
+#pragma once
+
+#include "ir/weights.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+#include <string>
+
+namespace smelt {
+
+/// Sizes for every symbol of a function: `first`, then each next symbol `step` larger.
+struct SizeChoice {
+  int64_t first, step;
+};
+
+struct Comparison {
+  /// The function before the pass could be interpreted at these sizes.
+  bool ran = false;
+  /// Largest ||after - before|| / ||before|| of a result; infinite where shapes, infinities or NaN
+  /// differ.
+  double error = 0;
+  std::string problem;
+};
+
+/// Interprets both functions, which have the same arguments, on the same inputs.
+Comparison compareFunctions(mlir::func::FuncOp before, mlir::func::FuncOp after,
+                            WeightStore &weights, SizeChoice sizes, uint64_t seed);
+
+} // namespace smelt
