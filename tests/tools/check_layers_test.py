@@ -93,7 +93,13 @@ class CheckLayers(unittest.TestCase):
         )
         self.write("tests/ir/shape.mlir", "")
         self.write("tests/frontend/conv_test.cpp", "")
-        self.write("tests/kernels/gemm.cu", "")
+        self.write("tests/kernels/gemm_cases.cpp", "")
+        self.expect_clean()
+
+    def test_a_part_of_a_kernel_is_tested_with_it(self):
+        self.write("codegen/kernels/gemm_epilogue.cuh", "#pragma once\n")
+        self.expect("codegen/kernels/gemm_epilogue.cuh:1: tests:")
+        self.write("tests/codegen/gemm.mlir", "")
         self.expect_clean()
 
     def test_every_op_appears_in_a_test(self):

@@ -6,6 +6,7 @@
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <new>
 
 namespace smelt::tools {

@@ -1,0 +1,150 @@
+"""smelt compile, inspect and explain; plans that are damaged; machines that lack what is needed."""
+
+import support
+from support import ENVIRONMENT, INVALID_MODEL, OK, PLAN, RESOURCES, USAGE, CliTest
+from run_test import limit_file_size
+
+import os
+import unittest
+
+
+class Compile(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(support.scale_model())
+        self.plan = self.folder / "out.plan"
+
+    def compile(self, *flags):
+        self.expect(OK, "compile", self.model, "-o", self.plan, *flags)
+        return self.plan.read_bytes()
+
+    def test_a_plan_for_two_architectures(self):
+        flags = ("compile", self.model, "-o", self.plan, "--arch", "sm_90a,sm_80")
+        report = self.expect_json("smelt.compile/1", *flags)
+        self.assertEqual(report["architectures"], ["sm_90a", "sm_80"])
+        self.assertEqual(report["plan_bytes"], self.plan.stat().st_size)
+        self.assertGreaterEqual(report["launches"], 1)
+        inspected = self.expect_json("smelt.inspect/1", "inspect", self.plan)
+        self.assertEqual([p["arch"] for p in inspected["programs"]], ["sm_90a", "sm_80"])
+        self.assertEqual(
+            inspected["inputs"], [{"name": "x", "type": "float32", "shape": ["batch", 4]}]
+        )
+        nodes = {n for launch in inspected["programs"][0]["launches"] for n in launch["onnx_nodes"]}
+        self.assertEqual(nodes, {"/scale/Mul", "/shift/Add"})
+
+    def test_the_same_inputs_give_the_same_bytes(self):
+        cold = self.compile()
+        self.assertEqual(self.compile(), cold)
+        self.environment["SMELT_CACHE_DIR"] = str(self.folder / "another")
+        self.assertEqual(self.compile(), cold)
+
+    def test_the_default_name(self):
+        self.expect(OK, "compile", self.model)
+        self.assertTrue((self.folder / "model.plan").exists())
+
+    def test_shape_limits_become_guards(self):
+        self.compile("--min-shape", "x=2x4", "--max-shape", "x=8x4")
+        text = self.expect(OK, "inspect", self.plan).stdout
+        self.assertIn("2 <= batch", text)
+        self.assertIn("batch <= 8", text)
+        self.expect(USAGE, "compile", self.model, "--max-shape", "z=1", says="'z'")
+        self.expect(USAGE, "compile", self.model, "--max-shape", "x=1", says="--max-shape")
+
+    def test_a_fixed_shape(self):
+        self.compile("--shape", "x=3x4")
+        report = self.expect_json("smelt.inspect/1", "inspect", self.plan)
+        self.assertEqual(report["inputs"][0]["shape"], [3, 4])
+
+    def test_emitting_text_and_dumps(self):
+        self.assertIn(
+            "smelt.fusion", self.expect(OK, "compile", self.model, "--emit", "mlir").stdout
+        )
+        self.assertIn("__global__", self.expect(OK, "compile", self.model, "--emit", "cuda").stdout)
+        self.compile("--dump-dir", self.folder / "dump")
+        names = sorted(path.name for path in (self.folder / "dump").iterdir())
+        phases = ["import", "simplify", "raise", "fuse", "lower"]
+        self.assertEqual(
+            names, [f"{i:02}_{phase}.mlir" for i, phase in enumerate(phases)] + ["sm_90a"]
+        )
+        self.assertTrue(list((self.folder / "dump/sm_90a").glob("*.cu")))
+
+    def test_what_is_refused(self):
+        self.expect(USAGE, "compile", self.model, "--arch", "sm_12", says="sm_12")
+        self.expect(USAGE, "compile", self.model, "--emit", "ptx")
+        missing = ("compile", self.model, "-o", self.folder / "no/such/out.plan")
+        self.expect(RESOURCES, *missing, says="no/such/out.plan")
+        self.compile()
+        before = self.plan.read_bytes()
+        flags = ("compile", self.model, "-o", self.plan)
+        self.expect(RESOURCES, *flags, preexec=limit_file_size, says="out.plan")
+        self.assertEqual(self.plan.read_bytes(), before)
+        self.assertEqual(list(self.folder.glob("*.tmp")), [])
+
+    def test_no_nvrtc(self):
+        self.environment["SMELT_NVRTC_PATH"] = str(self.folder / "nowhere")
+        self.expect(ENVIRONMENT, "compile", self.model, "-o", self.plan, says=("NVRTC", "nowhere"))
+        self.assertFalse(self.plan.exists())
+
+    def test_explain(self):
+        report = self.expect_json("smelt.explain/1", "explain", self.model)
+        self.assertEqual(report["counts"]["kernels"], 1)
+        self.assertEqual(report["counts"]["shape_kernels"], 0)
+        self.assertEqual([node["name"] for node in report["nodes"]], ["/scale/Mul", "/shift/Add"])
+        self.assertTrue(all(node["kernels"] == [0] for node in report["nodes"]))
+        self.assertIn("/shift/Add", self.expect(OK, "explain", self.model).stdout)
+
+
+class BadPlan(CliTest):
+    """Damaged, truncated and foreign plans: exit code 7, whichever command reads them."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan = self.folder / "model.plan"
+        self.expect(OK, "compile", self.save(support.scale_model()), "-o", self.plan)
+        self.bytes = self.plan.read_bytes()
+
+    def refuse(self, content, *says):
+        self.plan.write_bytes(content)
+        for command in ("inspect", "run", "bench"):
+            self.expect(PLAN, command, self.plan, says=("model.plan", *says))
+
+    def test_damage(self):
+        for position in range(0, len(self.bytes), max(1, len(self.bytes) // 40)):
+            damaged = bytearray(self.bytes)
+            damaged[position] ^= 0x10
+            self.plan.write_bytes(bytes(damaged))
+            self.expect(PLAN, "inspect", self.plan, says="model.plan")
+
+    def test_truncation(self):
+        for length in (0, 1, 63, 64, 300, len(self.bytes) // 2, len(self.bytes) - 1):
+            self.refuse(self.bytes[:length])
+
+    def test_another_version(self):
+        older = bytearray(self.bytes)
+        older[8] ^= 0xFF  # the format's major version
+        self.refuse(bytes(older), "version")
+
+    def test_no_plan_at_all(self):
+        self.refuse(b"just text" * 100)
+
+    def test_missing_plan(self):
+        self.expect(USAGE, "inspect", self.folder / "gone.plan", says="gone.plan")
+
+
+@unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has a driver")
+class NoDriver(CliTest):
+    def test_cuda_needs_a_driver(self):
+        path = self.save(support.scale_model())
+        self.expect(ENVIRONMENT, "run", path, "--device", "cuda", says="driver")
+        plan = self.folder / "model.plan"
+        self.expect(OK, "compile", path, "-o", plan)
+        self.expect(ENVIRONMENT, "run", plan, says="driver")
+        self.expect(ENVIRONMENT, "bench", plan, says="driver")
+        self.expect(USAGE, "run", plan, "--device", "cpu", says=".onnx")
+
+    def test_auto_says_that_it_runs_on_the_cpu(self):
+        self.expect(OK, "run", self.save(support.scale_model()), says=("CPU", "driver"))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,205 @@
+"""smelt run and compare on the CPU: inputs, outputs, and what is refused."""
+
+import support
+from support import ACCURACY, OK, RESOURCES, RUN_FAILED, USAGE, CliTest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Run(CliTest):
+    def test_reads_inputs_and_writes_outputs(self):
+        path = self.save(support.scale_model())
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        file = self.array("x", x)
+        self.expect(
+            OK, "run", path, "--device", "cpu", "--input", f"x=@{file}", "--output", "y=@y.npy"
+        )
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), x * [1, 2, 3, 4] + 1)
+
+    def test_writes_every_output_to_a_folder(self):
+        nodes = [
+            helper.make_node("Neg", ["x"], ["/a/b"]),
+            helper.make_node("Abs", ["x"], ["c"]),
+        ]
+        outputs = [support.tensor_info("/a/b", [2]), support.tensor_info("c", [2])]
+        path = self.save(support.model(nodes, [support.tensor_info("x", [2])], outputs))
+        self.expect(OK, "run", path, "--device", "cpu", "--output-dir", "out")
+        names = sorted(file.name for file in (self.folder / "out").iterdir())
+        self.assertEqual(names, ["_a_b.npy", "c.npy"])
+
+    def test_outputs_that_would_share_a_file_are_refused(self):
+        nodes = [helper.make_node("Neg", ["x"], ["a/b"]), helper.make_node("Abs", ["x"], ["a_b"])]
+        outputs = [support.tensor_info("a/b", [2]), support.tensor_info("a_b", [2])]
+        path = self.save(support.model(nodes, [support.tensor_info("x", [2])], outputs))
+        self.expect(USAGE, "run", path, "--output-dir", "out", says="a_b.npy")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_random_inputs_depend_on_the_seed_alone(self):
+        path = self.save(support.scale_model())
+        results = []
+        for seed in (1, 1, 2):
+            self.expect(OK, "run", path, "--device", "cpu", "--seed", seed, "--output", "y=@y.npy")
+            results.append(np.load(self.folder / "y.npy"))
+        np.testing.assert_array_equal(results[0], results[1])
+        self.assertFalse(np.array_equal(results[0], results[2]))
+
+    def test_random_ids_lie_within_their_table(self):
+        path = self.save(support.lookup_model())
+        self.expect(
+            OK, "run", path, "--device", "cpu", "--shape", "ids=500", "--output", "rows=@rows.npy"
+        )
+        rows = np.load(self.folder / "rows.npy")
+        self.assertEqual(set(rows[:, 0]), {0.0, 3.0, 6.0, 9.0, 12.0})
+
+    def test_shapes_set_what_the_model_leaves_open(self):
+        path = self.save(support.scale_model())
+        report = self.expect_json("smelt.run/1", "run", path, "--device", "cpu", "--shape", "x=7x4")
+        self.assertEqual(report["outputs"][0]["shape"], [7, 4])
+        self.assertIn("cpu", report["device"])
+
+    def test_wrong_inputs_are_usage_errors(self):
+        path = self.save(support.scale_model())
+        half = self.array("half", np.zeros((2, 4), np.float16))
+        wide = self.array("wide", np.zeros((2, 5), np.float32))
+        text = self.write("text.npy", b"not an array")
+        run = ("run", path, "--device", "cpu")
+        self.expect(USAGE, *run, "--input", f"x=@{half}", says=("'x'", "float32", "float16"))
+        self.expect(USAGE, *run, "--input", f"x=@{wide}", says=("'x'", "dimension 1 must be 4"))
+        self.expect(USAGE, *run, "--input", f"x=@{text}", says=("text.npy", "not a .npy"))
+        self.expect(USAGE, *run, "--input", "x=@missing.npy", says="missing.npy")
+        self.expect(USAGE, *run, "--input", f"z=@{half}", says="no input 'z'")
+        self.expect(USAGE, *run, "--input", "x", says="NAME=@FILE")
+        self.expect(USAGE, *run, "--shape", "x=2x5", says="must be 4")
+        self.expect(USAGE, *run, "--shape", "x=2,4", says="NAME=1x128")
+        self.expect(USAGE, *run, "--shape", "z=2", says="it has 'x'")
+        self.expect(USAGE, *run, "--output", "z=@z.npy", says="no output 'z'")
+
+    def test_wrong_commands_are_usage_errors(self):
+        self.expect(USAGE)
+        self.expect(USAGE, "frobnicate")
+        self.expect(USAGE, "run")
+        self.expect(USAGE, "run", "model.onnx", "--device", "tpu")
+        self.expect(USAGE, "run", "missing.onnx", says="missing.onnx")
+        self.expect(USAGE, "run", self.folder, says="folder")
+
+    def test_help_is_short_and_has_examples(self):
+        done = self.expect(OK, "--help")
+        self.assertIn("examples:", done.stdout)
+        self.assertIn("exit codes:", done.stdout)
+        for command in ("run", "compile", "bench", "check", "explain", "inspect", "compare"):
+            done = self.expect(OK, command, "--help")
+            self.assertIn("example", done.stdout)
+            self.assertIn("--json", done.stdout)
+            self.assertLess(len(done.stdout.splitlines()), 60)
+        self.assertRegex(self.expect(OK, "--version").stdout, r"^\d+\.\d+\.\d+\n$")
+
+    def test_out_of_range_indices_are_reported(self):
+        path = self.save(support.lookup_model())
+        for bad in (5, -6, 2**62):
+            ids = self.array("ids", np.array([0, bad], np.int64))
+            run = ("run", path, "--device", "cpu", "--input", f"ids=@{ids}")
+            self.expect(RUN_FAILED, *run, says=(str(bad), "/lookup/Gather"))
+
+    def test_nan_is_an_accuracy_failure_and_still_written(self):
+        nodes = [helper.make_node("Sqrt", ["x"], ["y"])]
+        info = [support.tensor_info(name, [2]) for name in "xy"]
+        path = self.save(support.model(nodes, info[:1], info[1:]))
+        x = self.array("x", np.array([4, -1], np.float32))
+        run = ("run", path, "--device", "cpu", "--input", f"x=@{x}", "--output", "y=@y.npy")
+        self.expect(ACCURACY, *run, says=("'y'", "NaN"))
+        self.assertEqual(np.load(self.folder / "y.npy")[0], 2)
+
+    def test_a_full_disk_leaves_no_file(self):
+        path = self.save(support.scale_model())
+        run = ("run", path, "--device", "cpu", "--shape", "x=4096x4")
+        self.expect(RESOURCES, *run, "--output", "y=@y.npy", preexec=limit_file_size, says="y.npy")
+        self.expect(RESOURCES, *run, "--output", "y=@no/such/y.npy", says="no/such/y.npy")
+        self.assertEqual([f.name for f in self.folder.iterdir() if "npy" in f.name], [])
+
+    def test_a_full_stdout_is_noticed(self):
+        path = self.save(support.scale_model())
+        with open("/dev/full", "w") as full:
+            import subprocess
+
+            command = [support.SMELT, "run", str(path), "--device", "cpu"]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, RESOURCES, done.stderr)
+
+
+class TestData(CliTest):
+    """Folders of ONNX test data."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.save(support.scale_model())
+        self.data = self.folder / "test_data_set_0"
+        self.data.mkdir()
+        self.x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+
+    def put(self, name, value):
+        (self.data / f"{name}.pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
+
+    def run_folder(self, code, **options):
+        return self.expect(
+            code, "run", self.model, "--device", "cpu", "--input", f"@{self.data}", **options
+        )
+
+    def test_agreeing_outputs_pass(self):
+        self.put("input_0", self.x)
+        self.put("output_0", self.x * np.arange(1, 5, dtype=np.float32) + 1)
+        self.run_folder(OK)
+
+    def test_typed_fields_are_read(self):
+        tensor = helper.make_tensor("x", TensorProto.FLOAT, self.x.shape, self.x.flatten())
+        (self.data / "input_0.pb").write_bytes(tensor.SerializeToString())
+        self.put("output_0", self.x * np.arange(1, 5, dtype=np.float32) + 1)
+        self.run_folder(OK)
+
+    def test_disagreeing_outputs_fail(self):
+        expected = self.x * np.arange(1, 5, dtype=np.float32) + 1
+        expected[1, 2] += 0.5
+        self.put("input_0", self.x)
+        self.put("output_0", expected)
+        self.run_folder(ACCURACY, says=("'y'", "[1, 2]"))
+        self.put("output_0", expected[:2])
+        self.run_folder(ACCURACY, says=("'y'", "[2, 4]"))
+
+    def test_bad_folders_are_usage_errors(self):
+        self.run_folder(USAGE, says="input_0.pb")
+        self.put("input_0", self.x.astype(np.float64))
+        self.run_folder(USAGE, says=("float32", "float64"))
+        (self.data / "input_0.pb").write_bytes(b"\xff\xff\xff")
+        self.run_folder(USAGE, says="input_0.pb")
+        self.put("input_0", self.x)
+        self.put("input_1", self.x)
+        self.run_folder(USAGE, says="2 inputs")
+
+
+class Compare(CliTest):
+    def test_agreement_and_its_figures(self):
+        path = self.save(support.scale_model())
+        report = self.expect_json("smelt.compare/1", "compare", path, "--device", "cpu")
+        self.assertTrue(report["agrees"])
+        (output,) = report["outputs"]
+        self.assertEqual(output["name"], "y")
+        self.assertLessEqual(output["relative_norm"], output["tolerance"])
+
+    def test_a_tolerance_of_zero_finds_rounding(self):
+        node = helper.make_node("Exp", ["x"], ["y"], name="/exp")
+        info = [support.tensor_info(name, [64]) for name in "xy"]
+        path = self.save(support.model([node], info[:1], info[1:]))
+        compare = ("compare", path, "--device", "cpu", "--tolerance", 0)
+        self.expect(ACCURACY, *compare, says=("'y'", "exceeds"))
+        self.expect(USAGE, "compare", path, "--tolerance", -1)
+
+
+def limit_file_size():
+    """For a child process: files end at 4 KiB, and writing past that is an error, as on a full disk."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+if __name__ == "__main__":
+    support.main()

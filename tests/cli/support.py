@@ -1,0 +1,114 @@
+"""What the tests of the command line share: small models, running `smelt`, and judging how it ended."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SMELT = os.environ["SMELT"]  # the binary; set by CMake
+
+# Exit codes of the command line.
+OK, RUN_FAILED, USAGE, INVALID_MODEL, ACCURACY, RESOURCES, ENVIRONMENT, PLAN = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+)
+
+
+def tensor_info(name, shape, element_type=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, element_type, shape)
+
+
+def constant(name, value):
+    return numpy_helper.from_array(np.asarray(value), name)
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17):
+    graph = helper.make_graph(list(nodes), "test", list(inputs), list(outputs), list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def scale_model():
+    """y = x * [1, 2, 3, 4] + 1, with a dynamic batch."""
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["scaled"], name="/scale/Mul"),
+        helper.make_node("Add", ["scaled", "one"], ["y"], name="/shift/Add"),
+    ]
+    scale = constant("scale", np.arange(1, 5, dtype=np.float32))
+    one = constant("one", np.float32(1))
+    shape = ["batch", 4]
+    return model(nodes, [tensor_info("x", shape)], [tensor_info("y", shape)], [scale, one])
+
+
+def lookup_model():
+    """rows of a table of 5, by int64 ids."""
+    node = helper.make_node("Gather", ["table", "ids"], ["rows"], name="/lookup/Gather")
+    table = constant("table", np.arange(15, dtype=np.float32).reshape(5, 3))
+    inputs = [tensor_info("ids", ["n"], TensorProto.INT64)]
+    return model([node], inputs, [tensor_info("rows", ["n", 3])], [table])
+
+
+class CliTest(unittest.TestCase):
+    """A test with a folder of its own, as `self.folder`, and a cache that no other test shares."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.environment = {**os.environ, "SMELT_CACHE_DIR": str(self.folder / "cache")}
+
+    def save(self, proto, name="model.onnx"):
+        path = self.folder / name
+        path.write_bytes(proto.SerializeToString())
+        return path
+
+    def write(self, name, content: bytes):
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def array(self, name, value):
+        path = self.folder / f"{name}.npy"
+        np.save(path, value)
+        return path
+
+    def smelt(self, *arguments, preexec=None):
+        return subprocess.run(
+            [SMELT, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            cwd=self.folder,
+            timeout=120,
+            preexec_fn=preexec,
+        )
+
+    def expect(self, code, *arguments, says=(), preexec=None):
+        """Runs `smelt`; it must exit with `code`, and stderr must hold every text of `says`."""
+        done = self.smelt(*arguments, preexec=preexec)
+        shown = f"smelt {' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}"
+        self.assertEqual(done.returncode, code, shown)
+        for text in (says,) if isinstance(says, str) else says:
+            self.assertIn(text, done.stderr, shown)
+        return done
+
+    def expect_json(self, schema, *arguments, code=OK):
+        done = self.expect(code, *arguments, "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual(report["schema"], schema)
+        return report
+
+
+def main():
+    unittest.main()
