@@ -45,17 +45,24 @@ void DimTable::appendAtom(Attribute atom, std::vector<DimInstruction> &program) 
   program.emplace_back(opcode, 0);
 }
 
+/// A coefficient of 1 before atoms is left out, so that a plain symbol is one instruction: that is
+/// how the runtime recognises the input dimensions that define symbols.
 void DimTable::append(Dim dim, std::vector<DimInstruction> &program) {
-  bool first = true;
-  for (const Dim::Term &term : dim.getTerms()) {
-    program.emplace_back(DimOpcode::constant, term.coefficient);
+  SmallVector<Dim::Term> terms = dim.getTerms();
+  if (terms.empty())
+    program.emplace_back(DimOpcode::constant, 0);
+  for (auto [index, term] : llvm::enumerate(terms)) {
+    bool hasFactor = term.coefficient != 1 || term.atoms.empty();
+    if (hasFactor)
+      program.emplace_back(DimOpcode::constant, term.coefficient);
     for (Attribute atom : term.atoms) {
       appendAtom(atom, program);
-      program.emplace_back(DimOpcode::mul, 0);
+      if (hasFactor)
+        program.emplace_back(DimOpcode::mul, 0);
+      hasFactor = true;
     }
-    if (!first)
+    if (index > 0)
       program.emplace_back(DimOpcode::add, 0);
-    first = false;
   }
 }
 

@@ -74,4 +74,7 @@ static int run(int argc, char **argv) {
 
 } // namespace smelt::tools
 
-int main(int argc, char **argv) { return smelt::tools::run(argc, argv); }
+int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
+  return smelt::tools::run(argc, argv);
+}
