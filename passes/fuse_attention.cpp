@@ -16,13 +16,41 @@ namespace smelt::passes {
 
 namespace {
 
+constexpr int64_t kMaxHeadSize = 256;
+
 bool isBroadcastOrReshape(Operation *op) { return isa<ExpandOp, ReshapeOp>(op); }
+
+/// Element types and head sizes that the attention templates take; others become `generic`.
+bool hasTemplate(AttentionOp op) {
+  Type element = tensorType(op.getQuery()).getElementType();
+  auto fits = [](Value operand) {
+    auto size = tensorType(operand).getDim(3).asConstant();
+    return size && *size > 0 && *size <= kMaxHeadSize;
+  };
+  return (element.isF16() || element.isBF16() || element.isF32()) && fits(op.getQuery()) &&
+         fits(op.getValue());
+}
+
+/// A view through which rows of `size` elements stay contiguous.
+bool keepsRows(Operation *op, Dim size) {
+  TensorType input = tensorType(op->getOperand(0)), output = tensorType(op->getResult(0));
+  if (input.getRank() == 0 || output.getRank() == 0)
+    return false;
+  Dim last = input.getDim(input.getRank() - 1);
+  if (auto transpose = dyn_cast<TransposeOp>(op))
+    return transpose.getPermutation().back() == input.getRank() - 1;
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return slice.getSteps().back() == 1;
+  if (isa<ExpandOp>(op))
+    return last == output.getDim(output.getRank() - 1);
+  return last.exactDiv(size).has_value();
+}
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions;
     getOperation().walk([&](AttentionOp op) {
-      if (isFree(op))
+      if (isFree(op) && hasTemplate(op))
         attentions.push_back(op);
     });
     for (AttentionOp attention : attentions) {

@@ -1,0 +1,357 @@
+// Emits matrix product kernels.
+//
+// The product is seen as C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m where the right operand
+// has none (weights), else both run over batches. Views before the operands become addresses; the ops after the product become
+// the epilogue, which computes W neighbouring columns at a time.
+#include "codegen/kernels/gemm.h"
+
+#include "codegen/emit_expression.h"
+#include "codegen/kernel_text.h"
+#include "codegen/kernels/gemm_choice.h"
+#include "codegen/printer.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr int64_t kMaxGridZ = 65535;
+/// Row counts that stand for a range of shapes, and the largest count of each range but the last.
+constexpr int64_t kTypicalRows[] = {128, 768, 8192};
+constexpr int64_t kLastRows[] = {256, 2048};
+/// Stands for a size that is not known when compiling.
+constexpr int64_t kTypicalSize = 256;
+constexpr int64_t kMaxEpilogueWidth = 8;
+
+constexpr char kText[] = R"(
+#include "device/arithmetic.cuh"
+#include "kernels/$header$.cuh"
+
+namespace smelt {
+struct Problem {
+  using Element = $element$;
+  static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
+  static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
+  $members$
+
+  __device__ int m() const { return $m$; }
+  __device__ int n() const { return $n$; }
+  __device__ int k() const { return $k$; }
+  __device__ int batches() const { return $batches$; }
+  __device__ __forceinline__ const Element *a(int batch, int m, int k) const {
+    $a$
+  }
+  __device__ __forceinline__ const Element *b(int batch, int k, int n) const {
+    $b$
+  }
+  template <int W> __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W]) const {
+    $epilogue$
+  }
+};
+using Config = $config$;
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$) {
+  extern __shared__ __align__(128) char shared[];
+  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
+}
+)";
+
+Dim product(ArrayRef<Dim> dims, MLIRContext *context) {
+  Dim result = Dim::constant(context, 1);
+  for (Dim dim : dims)
+    result = result * dim;
+  return result;
+}
+
+/// The address of an operand's element, and how wide its loads may be.
+struct OperandAddress {
+  unsigned input = 0;
+  Dim offset;
+  int alongK = 1, alongN = 1;
+};
+
+/// What follows the product, `width` columns at a time.
+struct Epilogue {
+  int64_t width;
+  std::string text;
+  std::set<std::string> sizes;
+};
+
+class GemmEmitter {
+public:
+  GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target, bool tf32);
+  FailureOr<std::vector<GeneratedKernel>> run();
+
+private:
+  /// A tiling and the largest number of rows that it runs; none: any.
+  struct Range {
+    GemmChoice choice;
+    std::optional<int64_t> lastRow;
+  };
+
+  /// The leading part of an operand's position: of the axes before its matrix.
+  Index batchOf(TensorType operand) const { return broadcastIndex(ArrayRef(rowIndex).drop_back(), operand.withShape(ArrayRef(operand.getShape()).drop_back(2))); }
+  FailureOr<OperandAddress> address(Value operand, Index index);
+  int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
+  void anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index);
+  LogicalResult emitEpilogue(ExpressionEmitter &emitter);
+  FailureOr<Epilogue> widestEpilogue();
+  std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
+  FailureOr<GeneratedKernel> emit(const GemmChoice &choice, const Epilogue &epilogue);
+  std::vector<Range> chooseRanges() const;
+  GemmPrecision precision() const;
+
+  FusionOp fusion;
+  MatmulOp matmul;
+  const Target &target;
+  bool tf32;
+  TensorType lhs, rhs, output;
+  IterationSpace space;
+  Index rowIndex; // position of the leading axes and of the row of the result
+  Dim k, n, rows, columns, depth, batches;
+  OperandAddress a, b;
+  llvm::DenseMap<Value, Index> positions; // of the values between the product and the results
+};
+
+GemmEmitter::GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target, bool tf32)
+    : fusion(fusion), matmul(matmul), target(target), tf32(tf32), lhs(tensorType(matmul.getLhs())),
+      rhs(tensorType(matmul.getRhs())), output(tensorType(matmul.getOutput())) {
+  MLIRContext *context = fusion.getContext();
+  SmallVector<Dim> shape = output.getShape();
+  depth = lhs.getDim(lhs.getRank() - 1);
+  columns = shape.back();
+  ArrayRef<Dim> outer(shape);
+  outer = outer.drop_back();
+  bool shared = llvm::all_of(ArrayRef(rhs.getShape()).drop_back(2), [](Dim dim) { return dim.isConstant(1); });
+  if (shared) {
+    rowIndex = space.addFlat(context, "m", outer);
+    rows = product(outer, context);
+    batches = Dim::constant(context, 1);
+  } else {
+    rowIndex = space.addFlat(context, "batch", outer.drop_back());
+    rowIndex.push_back(space.add("m", outer.back()));
+    rows = outer.back();
+    batches = product(outer.drop_back(), context);
+  }
+  k = space.add("k", depth);
+  n = space.add("n", columns);
+}
+
+/// Elements that one aligned load may take along `coordinate`.
+int GemmEmitter::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
+  if (coordinate.asConstant())
+    return 1;
+  int64_t widest = 16 / storageBytes(lhs.getElementType());
+  for (int64_t width = widest; width > 1; width /= 2) {
+    Lanes lanes;
+    lanes.symbols.insert(*coordinate.asSymbol());
+    lanes.width = width;
+    if (laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 && knownDivisor(extent, Lanes()) % width == 0)
+      return width;
+  }
+  return 1;
+}
+
+FailureOr<OperandAddress> GemmEmitter::address(Value operand, Index index) {
+  while (Operation *op = operand.getDefiningOp()) {
+    if (!op->hasTrait<View>())
+      return op->emitError("operands reach a matrix product through views only; this is a bug in Smelt"), failure();
+    index = operandIndex(op, index, space.getBounds());
+    operand = op->getOperand(0);
+  }
+  auto input = cast<BlockArgument>(operand);
+  OperandAddress found;
+  found.input = input.getArgNumber();
+  found.offset = linearize(index, tensorType(input).getShape(), fusion.getContext());
+  found.alongK = loadWidth(found.offset, k, depth);
+  found.alongN = loadWidth(found.offset, n, columns);
+  return found;
+}
+
+GemmPrecision GemmEmitter::precision() const {
+  if (!lhs.getElementType().isF32())
+    return GemmPrecision::halfWidth;
+  return tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
+}
+
+/// Gives each value between the product and the results its position: what the accumulators stand for.
+void GemmEmitter::anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index) {
+  emitter.anchor(matmul.getOutput(), index);
+  positions.clear();
+  positions[matmul.getOutput()] = Index(index);
+  for (Operation &op : fusion.getBlock().without_terminator()) {
+    for (Value operand : op.getOperands()) {
+      auto found = positions.find(operand);
+      if (found == positions.end() || positions.count(op.getResult(0)))
+        continue;
+      std::optional<Index> position;
+      if (op.hasTrait<View>()) {
+        position = resultIndex(&op, found->second, space.getBounds());
+      } else if (op.hasTrait<Elementwise>()) {
+        size_t added = tensorType(op.getResult(0)).getRank() - found->second.size();
+        position = Index(added, Dim::constant(fusion.getContext(), 0));
+        position->append(found->second);
+      }
+      if (!position)
+        continue;
+      emitter.anchor(op.getResult(0), *position);
+      positions[op.getResult(0)] = *position;
+    }
+  }
+}
+
+/// Emits the results of the fusion from the accumulators.
+LogicalResult GemmEmitter::emitEpilogue(ExpressionEmitter &emitter) {
+  Index index(rowIndex);
+  index.push_back(n);
+  anchorResults(emitter, index);
+  emitter.define(matmul.getOutput(), index, Operand{"acc[i]", true});
+  for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
+    auto position = positions.find(value);
+    if (position == positions.end())
+      return fusion.emitError("a result of a gemm fusion does not follow from the product; this is a bug in Smelt");
+    FailureOr<Operand> operand = emitter.emit(value, position->second);
+    if (failed(operand))
+      return failure();
+    emitter.store(number, position->second, *operand);
+  }
+  return success();
+}
+
+/// The epilogue with the widest accesses that all its tensors allow.
+FailureOr<Epilogue> GemmEmitter::widestEpilogue() {
+  int64_t widest = n.asConstant() ? 1 : kMaxEpilogueWidth;
+  for (int64_t width = widest;; width /= 2) {
+    if (knownDivisor(columns, Lanes()) % width != 0)
+      continue;
+    Lanes lanes;
+    lanes.width = width;
+    if (auto symbol = n.asSymbol())
+      lanes.symbols.insert(*symbol);
+    ExpressionEmitter emitter(fusion, space, lanes);
+    if (failed(emitEpilogue(emitter)))
+      return failure();
+    if (width > 1 && !emitter.isRegular())
+      continue;
+    std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
+    return Epilogue{width, emitter.coordinateDefinitions() + uniform + chunk, emitter.printer().sizes()};
+  }
+}
+
+std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &printer) const {
+  std::string offset = printer.print(space.collapse(operand.offset)), text;
+  for (const IterationSpace::Definition &definition :
+       space.definitions([&](StringRef symbol) { return printer.uses(symbol); }))
+    text += "const int " + definition.symbol.substr(1) + " = " + printer.print(definition.value) + ";\n";
+  return text + "return " + inputName(operand.input) + " + " + offset + ";\n";
+}
+
+FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epilogue &epilogue) {
+  DimPrinter aPrinter(space.getBounds()), bPrinter(space.getBounds()), printer(space.getBounds());
+  std::string aText = addressText(a, aPrinter), bText = addressText(b, bPrinter);
+  std::string m = printer.print(rows), nText = printer.print(columns), kText_ = printer.print(depth), z = printer.print(batches);
+  std::set<std::string> used = epilogue.sizes;
+  for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
+    used.insert(other->sizes().begin(), other->sizes().end());
+  std::vector<std::string> sizes(used.begin(), used.end());
+  bool isFloat32 = precision() == GemmPrecision::float32, transposed = b.alongK > b.alongN;
+  std::string text = format(kText, {{"header", isFloat32 ? "gemm_simt" : "gemm"},
+                                    {"function", isFloat32 ? "gemmSimt" : "gemm"},
+                                    {"element", storageType(lhs.getElementType())},
+                                    {"aVector", std::to_string(a.alongK)},
+                                    {"bVector", std::to_string(transposed ? b.alongK : b.alongN)},
+                                    {"width", std::to_string(epilogue.width)},
+                                    {"bTransposed", transposed ? "true" : "false"},
+                                    {"bConstant", isConstantValue(fusion.getInputs()[b.input]) ? "true" : "false"},
+                                    {"members", problemMembers(fusion, sizes)},
+                                    {"m", m},
+                                    {"n", nText},
+                                    {"k", kText_},
+                                    {"batches", z},
+                                    {"a", aText},
+                                    {"b", bText},
+                                    {"epilogue", epilogue.text},
+                                    {"config", choice.config},
+                                    {"entry", kEntryName},
+                                    {"parameters", entryParameters(fusion, sizes)},
+                                    {"arguments", entryArguments(fusion, sizes)}});
+  GeneratedKernel kernel;
+  MLIRContext *context = fusion.getContext();
+  auto size = [&](int64_t value) { return Dim::constant(context, value); };
+  kernel.grid = {rows.ceilDiv(size(choice.blockM)) * columns.ceilDiv(size(choice.blockN)), size(choice.clusterK),
+                 batches.min(size(kMaxGridZ))};
+  kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
+  kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
+  kernel.sharedBytes = choice.sharedBytes;
+  finishKernel(kernel, fusion, std::move(text), choice.config, used);
+  kernel.flops = kernel.flops + batches * rows * columns * depth * 2;
+  return kernel;
+}
+
+/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
+std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
+  auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
+  GemmShape shape{0, sizeOr(columns, kTypicalSize), sizeOr(depth, kTypicalSize), sizeOr(batches, 8)};
+  auto best = [&](int64_t count) {
+    shape.m = count;
+    return rankGemmTilings(shape, precision(), target).front();
+  };
+  if (rows.asConstant())
+    return {{best(*rows.asConstant()), std::nullopt}};
+  std::vector<Range> ranges;
+  for (auto [index, typical] : llvm::enumerate(kTypicalRows)) {
+    GemmChoice choice = best(typical);
+    std::optional<int64_t> last;
+    if (index < std::size(kLastRows))
+      last = kLastRows[index];
+    if (!ranges.empty() && ranges.back().choice == choice)
+      ranges.back().lastRow = last;
+    else
+      ranges.push_back({choice, last});
+  }
+  return ranges;
+}
+
+FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
+  Index left(batchOf(lhs)), right(batchOf(rhs));
+  left.append({rowIndex.back(), k});
+  right.append({k, n});
+  FailureOr<OperandAddress> aFound = address(matmul.getLhs(), left), bFound = address(matmul.getRhs(), right);
+  if (failed(aFound) || failed(bFound))
+    return failure();
+  a = *aFound;
+  b = *bFound;
+  FailureOr<Epilogue> epilogue = widestEpilogue();
+  if (failed(epilogue))
+    return failure();
+  std::vector<GeneratedKernel> kernels;
+  Dim one = Dim::constant(fusion.getContext(), 1), isBelow = Dim::constant(fusion.getContext(), 0);
+  for (const Range &range : chooseRanges()) {
+    FailureOr<GeneratedKernel> kernel = emit(range.choice, *epilogue);
+    if (failed(kernel))
+      return failure();
+    // 1 for row counts up to the range's last: variants exclude each other by an empty grid.
+    Dim upTo = one;
+    if (range.lastRow)
+      upTo = one - rows.floorDiv(Dim::constant(fusion.getContext(), *range.lastRow + 1)).min(one);
+    kernel->grid[0] = kernel->grid[0] * (upTo - isBelow);
+    isBelow = upTo;
+    kernels.push_back(std::move(*kernel));
+  }
+  return kernels;
+}
+
+} // namespace
+
+FailureOr<std::vector<GeneratedKernel>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
+  MatmulOp matmul;
+  for (MatmulOp op : fusion.getBlock().getOps<MatmulOp>())
+    matmul = op;
+  if (!matmul)
+    return fusion.emitError("a gemm fusion holds one product; this is a bug in Smelt"), failure();
+  return GemmEmitter(fusion, matmul, target, tf32).run();
+}
+
+} // namespace smelt::codegen
