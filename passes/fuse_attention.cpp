@@ -31,19 +31,20 @@ bool hasTemplate(AttentionOp op) {
          fits(op.getValue());
 }
 
-/// A view through which rows of `size` elements stay contiguous.
-bool keepsRows(Operation *op, Dim size) {
+/// Rows of `size` elements stay contiguous through the view; `side` is its operand or result on the
+/// side away from the attention.
+bool keepsRows(Operation *op, Value side, Dim size) {
   TensorType input = tensorType(op->getOperand(0)), output = tensorType(op->getResult(0));
   if (input.getRank() == 0 || output.getRank() == 0)
     return false;
-  Dim last = input.getDim(input.getRank() - 1);
   if (auto transpose = dyn_cast<TransposeOp>(op))
     return transpose.getPermutation().back() == input.getRank() - 1;
   if (auto slice = dyn_cast<SliceOp>(op))
     return slice.getSteps().back() == 1;
   if (isa<ExpandOp>(op))
-    return last == output.getDim(output.getRank() - 1);
-  return last.exactDiv(size).has_value();
+    return input.getDim(input.getRank() - 1) == output.getDim(output.getRank() - 1);
+  TensorType away = tensorType(side);
+  return away.getDim(away.getRank() - 1).exactDiv(size).has_value();
 }
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
@@ -56,10 +57,15 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     for (AttentionOp attention : attentions) {
       FusionGroup group;
       group.add(attention);
-      growEpilogue(group, attention.getOutput(),
-                   [](Operation *op) { return isa<TransposeOp, ReshapeOp>(op); });
-      for (OpOperand &operand : attention->getOpOperands().take_front(3))
-        group.absorbViews(operand);
+      Dim valueSize = tensorType(attention.getValue()).getDim(3);
+      growEpilogue(group, attention.getOutput(), [&](Operation *op) {
+        return isa<TransposeOp, ReshapeOp>(op) && keepsRows(op, op->getResult(0), valueSize);
+      });
+      for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
+        Dim size = tensorType(operand.get()).getDim(3);
+        group.absorbViews(operand,
+                          [&](Operation *op) { return keepsRows(op, op->getOperand(0), size); });
+      }
       if (attention.getBias())
         group.absorbViews(attention->getOpOperand(3), isBroadcastOrReshape);
       group.outline(FusionKind::attention);

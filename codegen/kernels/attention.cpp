@@ -19,11 +19,11 @@ namespace smelt::codegen {
 
 namespace {
 
-constexpr int64_t kMaxHeadSize = 256;
 constexpr int64_t kMaxGridZ = 65535;
 
 constexpr char kText[] = R"(
 #include "device/arithmetic.cuh"
+#include "device/vector.cuh"
 #include "kernels/$header$.cuh"
 
 namespace smelt {

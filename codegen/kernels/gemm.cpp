@@ -1,8 +1,9 @@
 // Emits matrix product kernels.
 //
-// The product is seen as C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m where the right operand
-// has none (weights), else both run over batches. Views before the operands become addresses; the ops after the product become
-// the epilogue, which computes W neighbouring columns at a time.
+// The product is seen as C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m
+// where the right operand has none (weights), else both run over batches. Views before the operands
+// become addresses; the ops after the product become the epilogue, which computes W neighbouring
+// columns at a time.
 #include "codegen/kernels/gemm.h"
 
 #include "codegen/emit_expression.h"
@@ -26,6 +27,7 @@ constexpr int64_t kMaxEpilogueWidth = 8;
 
 constexpr char kText[] = R"(
 #include "device/arithmetic.cuh"
+#include "device/vector.cuh"
 #include "kernels/$header$.cuh"
 
 namespace smelt {
@@ -92,7 +94,10 @@ private:
   };
 
   /// The leading part of an operand's position: of the axes before its matrix.
-  Index batchOf(TensorType operand) const { return broadcastIndex(ArrayRef(rowIndex).drop_back(), operand.withShape(ArrayRef(operand.getShape()).drop_back(2))); }
+  Index batchOf(TensorType operand) const {
+    return broadcastIndex(ArrayRef(rowIndex).drop_back(),
+                          operand.withShape(ArrayRef(operand.getShape()).drop_back(2)));
+  }
   FailureOr<OperandAddress> address(Value operand, Index index);
   int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
   void anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index);
@@ -124,7 +129,8 @@ GemmEmitter::GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target,
   columns = shape.back();
   ArrayRef<Dim> outer(shape);
   outer = outer.drop_back();
-  bool shared = llvm::all_of(ArrayRef(rhs.getShape()).drop_back(2), [](Dim dim) { return dim.isConstant(1); });
+  bool shared = llvm::all_of(ArrayRef(rhs.getShape()).drop_back(2),
+                             [](Dim dim) { return dim.isConstant(1); });
   if (shared) {
     rowIndex = space.addFlat(context, "m", outer);
     rows = product(outer, context);
@@ -148,7 +154,8 @@ int GemmEmitter::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
     Lanes lanes;
     lanes.symbols.insert(*coordinate.asSymbol());
     lanes.width = width;
-    if (laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 && knownDivisor(extent, Lanes()) % width == 0)
+    if (laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 &&
+        knownDivisor(extent, Lanes()) % width == 0)
       return width;
   }
   return 1;
@@ -157,7 +164,9 @@ int GemmEmitter::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
 FailureOr<OperandAddress> GemmEmitter::address(Value operand, Index index) {
   while (Operation *op = operand.getDefiningOp()) {
     if (!op->hasTrait<View>())
-      return op->emitError("operands reach a matrix product through views only; this is a bug in Smelt"), failure();
+      return op->emitError(
+                 "operands reach a matrix product through views only; this is a bug in Smelt"),
+             failure();
     index = operandIndex(op, index, space.getBounds());
     operand = op->getOperand(0);
   }
@@ -176,7 +185,8 @@ GemmPrecision GemmEmitter::precision() const {
   return tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
 }
 
-/// Gives each value between the product and the results its position: what the accumulators stand for.
+/// Gives each value between the product and the results its position: what the accumulators stand
+/// for.
 void GemmEmitter::anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index) {
   emitter.anchor(matmul.getOutput(), index);
   positions.clear();
@@ -211,7 +221,8 @@ LogicalResult GemmEmitter::emitEpilogue(ExpressionEmitter &emitter) {
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
     auto position = positions.find(value);
     if (position == positions.end())
-      return fusion.emitError("a result of a gemm fusion does not follow from the product; this is a bug in Smelt");
+      return fusion.emitError(
+          "a result of a gemm fusion does not follow from the product; this is a bug in Smelt");
     FailureOr<Operand> operand = emitter.emit(value, position->second);
     if (failed(operand))
       return failure();
@@ -236,7 +247,8 @@ FailureOr<Epilogue> GemmEmitter::widestEpilogue() {
     if (width > 1 && !emitter.isRegular())
       continue;
     std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
-    return Epilogue{width, emitter.coordinateDefinitions() + uniform + chunk, emitter.printer().sizes()};
+    return Epilogue{width, emitter.coordinateDefinitions() + uniform + chunk,
+                    emitter.printer().sizes()};
   }
 }
 
@@ -244,44 +256,47 @@ std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &
   std::string offset = printer.print(space.collapse(operand.offset)), text;
   for (const IterationSpace::Definition &definition :
        space.definitions([&](StringRef symbol) { return printer.uses(symbol); }))
-    text += "const int " + definition.symbol.substr(1) + " = " + printer.print(definition.value) + ";\n";
+    text += "const int " + definition.symbol.substr(1) + " = " + printer.print(definition.value) +
+            ";\n";
   return text + "return " + inputName(operand.input) + " + " + offset + ";\n";
 }
 
 FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epilogue &epilogue) {
   DimPrinter aPrinter(space.getBounds()), bPrinter(space.getBounds()), printer(space.getBounds());
   std::string aText = addressText(a, aPrinter), bText = addressText(b, bPrinter);
-  std::string m = printer.print(rows), nText = printer.print(columns), kText_ = printer.print(depth), z = printer.print(batches);
+  std::string m = printer.print(rows), nText = printer.print(columns),
+              kText_ = printer.print(depth), z = printer.print(batches);
   std::set<std::string> used = epilogue.sizes;
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
   bool isFloat32 = precision() == GemmPrecision::float32, transposed = b.alongK > b.alongN;
-  std::string text = format(kText, {{"header", isFloat32 ? "gemm_simt" : "gemm"},
-                                    {"function", isFloat32 ? "gemmSimt" : "gemm"},
-                                    {"element", storageType(lhs.getElementType())},
-                                    {"aVector", std::to_string(a.alongK)},
-                                    {"bVector", std::to_string(transposed ? b.alongK : b.alongN)},
-                                    {"width", std::to_string(epilogue.width)},
-                                    {"bTransposed", transposed ? "true" : "false"},
-                                    {"bConstant", isConstantValue(fusion.getInputs()[b.input]) ? "true" : "false"},
-                                    {"members", problemMembers(fusion, sizes)},
-                                    {"m", m},
-                                    {"n", nText},
-                                    {"k", kText_},
-                                    {"batches", z},
-                                    {"a", aText},
-                                    {"b", bText},
-                                    {"epilogue", epilogue.text},
-                                    {"config", choice.config},
-                                    {"entry", kEntryName},
-                                    {"parameters", entryParameters(fusion, sizes)},
-                                    {"arguments", entryArguments(fusion, sizes)}});
+  std::string text =
+      format(kText, {{"header", isFloat32 ? "gemm_simt" : "gemm"},
+                     {"function", isFloat32 ? "gemmSimt" : "gemm"},
+                     {"element", storageType(lhs.getElementType())},
+                     {"aVector", std::to_string(a.alongK)},
+                     {"bVector", std::to_string(transposed ? b.alongK : b.alongN)},
+                     {"width", std::to_string(epilogue.width)},
+                     {"bTransposed", transposed ? "true" : "false"},
+                     {"bConstant", isConstantValue(fusion.getInputs()[b.input]) ? "true" : "false"},
+                     {"members", problemMembers(fusion, sizes)},
+                     {"m", m},
+                     {"n", nText},
+                     {"k", kText_},
+                     {"batches", z},
+                     {"a", aText},
+                     {"b", bText},
+                     {"epilogue", epilogue.text},
+                     {"config", choice.config},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(fusion, sizes)},
+                     {"arguments", entryArguments(fusion, sizes)}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
-  kernel.grid = {rows.ceilDiv(size(choice.blockM)) * columns.ceilDiv(size(choice.blockN)), size(choice.clusterK),
-                 batches.min(size(kMaxGridZ))};
+  kernel.grid = {rows.ceilDiv(size(choice.blockM)) * columns.ceilDiv(size(choice.blockN)),
+                 size(choice.clusterK), batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
   kernel.sharedBytes = choice.sharedBytes;
@@ -293,7 +308,8 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
 /// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
 std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
   auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
-  GemmShape shape{0, sizeOr(columns, kTypicalSize), sizeOr(depth, kTypicalSize), sizeOr(batches, 8)};
+  GemmShape shape{0, sizeOr(columns, kTypicalSize), sizeOr(depth, kTypicalSize),
+                  sizeOr(batches, 8)};
   auto best = [&](int64_t count) {
     shape.m = count;
     return rankGemmTilings(shape, precision(), target).front();
@@ -318,7 +334,8 @@ FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
   Index left(batchOf(lhs)), right(batchOf(rhs));
   left.append({rowIndex.back(), k});
   right.append({k, n});
-  FailureOr<OperandAddress> aFound = address(matmul.getLhs(), left), bFound = address(matmul.getRhs(), right);
+  FailureOr<OperandAddress> aFound = address(matmul.getLhs(), left),
+                            bFound = address(matmul.getRhs(), right);
   if (failed(aFound) || failed(bFound))
     return failure();
   a = *aFound;

@@ -22,6 +22,7 @@ struct GemmChoice {
 };
 
 /// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp.
-std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision, const Target &target);
+std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision,
+                                        const Target &target);
 
 } // namespace smelt::codegen
