@@ -1,6 +1,7 @@
 #include "codegen/nvrtc.h"
 
 #include "codegen/embedded_headers.h"
+#include "codegen/kernel_text.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"

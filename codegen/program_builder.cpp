@@ -1,5 +1,6 @@
 #include "codegen/program_builder.h"
 
+#include "codegen/kernel_text.h"
 #include "codegen/plan_memory.h"
 #include "ir/interpret/host_tensor.h"
 
@@ -175,7 +176,8 @@ std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &first
   for (auto [index, step] : llvm::enumerate(steps)) {
     launchesOfStep.emplace_back();
     for (const GeneratedKernel &kernel : step.kernels) {
-      auto [entry, isNew] = kernelOfText.try_emplace(kernel.text.text, program->kernels.size());
+      auto [entry, isNew] =
+          kernelOfText.try_emplace(withoutComments(kernel.text.text), program->kernels.size());
       if (isNew) {
         auto built = std::make_unique<plan::KernelT>();
         built->entry = kernel.text.entry;

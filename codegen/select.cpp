@@ -1,6 +1,9 @@
 // Which template runs a fusion.
 #include "codegen/kernel.h"
 
+#include "codegen/kernels/attention.h"
+#include "codegen/kernels/gemm.h"
+#include "codegen/kernels/generic.h"
 #include "codegen/kernels/pointwise.h"
 #include "codegen/kernels/rowwise.h"
 
@@ -21,6 +24,12 @@ FailureOr<std::vector<GeneratedKernel>> selectKernels(FusionOp fusion, const Tar
     return single(emitPointwise(fusion));
   case FusionKind::rowwise:
     return single(emitRowwise(fusion));
+  case FusionKind::gemm:
+    return emitGemm(fusion, target, tf32);
+  case FusionKind::attention:
+    return emitAttention(fusion, target);
+  case FusionKind::generic:
+    return single(emitGeneric(fusion));
   default:
     return fusion.emitError("no kernel template takes this fusion"), failure();
   }
