@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ Status OutputFile::append(std::span<const std::byte> bytes) {
 }
 
 Status OutputFile::appendZeros(uint64_t count) {
-  static constexpr std::byte kZeros[4096] = {};
+  static constexpr std::array<std::byte, 4096> kZeros = {};
   for (; count > sizeof(kZeros); count -= sizeof(kZeros))
     SMELT_RETURN_IF_ERROR(append(kZeros));
   return append(std::span(kZeros).first(count));

@@ -68,7 +68,7 @@ public:
 
   /// Fills with zeros up to `offset` from the start of the section.
   Status padTo(uint64_t offset) {
-    static constexpr std::byte kZeros[plan::kWeightBytes] = {};
+    static constexpr std::array<std::byte, plan::kWeightBytes> kZeros = {};
     return append(std::span(kZeros).first(offset - entry.size));
   }
 
@@ -82,7 +82,7 @@ public:
 
 private:
   OutputFile &file;
-  plan::SectionEntry entry{};
+  plan::SectionEntry entry{plan::SectionType::kMetadata, 0, 0, 0, 0, {}};
   ChecksumStream checksum;
   std::vector<plan::SectionEntry> table;
 };
@@ -196,7 +196,7 @@ private:
 
   static Status writeHeader(OutputFile &file, const std::vector<plan::SectionEntry> &table) {
     plan::PlanHeader header{};
-    std::copy(std::begin(plan::kMagic), std::end(plan::kMagic), header.magic);
+    header.magic = plan::kMagic;
     header.formatMajor = plan::kFormatMajor;
     header.formatMinor = plan::kFormatMinor;
     header.sectionCount = plan::kSectionCount;

@@ -11,7 +11,16 @@
 using smelt::Result;
 using smelt::Status;
 using smelt::StatusCode;
-using namespace smelt::runtime;
+using smelt::runtime::Binding;
+using smelt::runtime::Context;
+using smelt::runtime::ContextOptions;
+using smelt::runtime::Driver;
+using smelt::runtime::Engine;
+using smelt::runtime::EngineOptions;
+using smelt::runtime::Location;
+using smelt::runtime::Plan;
+using smelt::runtime::Shape;
+using smelt::runtime::SharedEngine;
 namespace plan = smelt::plan;
 
 struct smelt_engine {
@@ -52,15 +61,17 @@ template <typename Body> smelt_code guarded(smelt_error *error, Body body) {
   }
 }
 
-Status required(const void *argument, const char *name) {
-  return argument != nullptr ? Status()
-                             : Status(StatusCode::kUsage, smelt::joinText(name, " is NULL"));
+Status required(bool isGiven, const char *name) {
+  return isGiven ? Status() : Status(StatusCode::kUsage, smelt::joinText(name, " is NULL"));
 }
 
-template <typename... Rest>
-Status required(const void *argument, const char *name, const Rest &...rest) {
-  SMELT_RETURN_IF_ERROR(required(argument, name));
-  return required(rest...);
+/// Fails when one of the pointers, each followed by its name, is null.
+template <typename T, typename... Rest>
+Status required(T *argument, const char *name, const Rest &...rest) {
+  SMELT_RETURN_IF_ERROR(required(argument != nullptr, name));
+  if constexpr (sizeof...(rest) > 0)
+    return required(rest...);
+  return {};
 }
 
 /// The caller's options, of whatever version of the struct, over the defaults. Callers of a later
@@ -109,9 +120,9 @@ Result<EngineOptions> engineOptions(const smelt_engine_options *given) {
 
 Status createEngine(const Plan &read, const smelt_engine_options *given, smelt_engine **engine) {
   SMELT_ASSIGN_OR_RETURN(EngineOptions options, engineOptions(given));
-  SMELT_ASSIGN_OR_RETURN(Driver driver, openDriver());
+  SMELT_ASSIGN_OR_RETURN(Driver driver, smelt::runtime::openDriver());
   SMELT_ASSIGN_OR_RETURN(SharedEngine created, Engine::create(read, std::move(driver), options));
-  *engine = makeHandle(std::move(created));
+  *engine = smelt::runtime::makeHandle(std::move(created));
   return {};
 }
 
@@ -183,7 +194,7 @@ smelt_code smelt_engine_create(const char *path, const smelt_engine_options *opt
                                smelt_engine **engine, smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(path, "path", engine, "engine"));
-    SMELT_ASSIGN_OR_RETURN(Plan read, readPlan(path));
+    SMELT_ASSIGN_OR_RETURN(Plan read, smelt::runtime::readPlan(path));
     return createEngine(read, options, engine);
   });
 }
@@ -194,7 +205,7 @@ smelt_code smelt_engine_create_from_memory(const void *data, size_t bytes,
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(data, "plan", engine, "engine"));
     std::span file(static_cast<const std::byte *>(data), bytes);
-    SMELT_ASSIGN_OR_RETURN(Plan read, readPlan(file, "the plan in memory"));
+    SMELT_ASSIGN_OR_RETURN(Plan read, smelt::runtime::readPlan(file, "the plan in memory"));
     return createEngine(read, options, engine);
   });
 }

@@ -180,7 +180,7 @@ Result<const Schedule *> Context::currentSchedule() {
 /// of both; `commit` also remembers where the copies lie.
 Result<uint64_t> Context::layOutWorkspace(bool commit) {
   SMELT_ASSIGN_OR_RETURN(const Schedule *schedule, currentSchedule());
-  std::optional<uint64_t> end = schedule->arenaBytes;
+  std::optional end(schedule->arenaBytes);
   auto place = [&](std::vector<Slot> &slots, const std::vector<uint64_t> &bytes) {
     for (size_t i = 0; i < slots.size(); ++i) {
       if (commit)
@@ -189,7 +189,7 @@ Result<uint64_t> Context::layOutWorkspace(bool commit) {
           slots[i].binding.location != Location::kHost)
         continue;
       if (commit)
-        slots[i].staging = *end;
+        slots[i].staging = end;
       end = checkedAdd(*end, bytes[i]);
       end = end ? checkedAlign(*end, plan::kWeightBytes) : std::nullopt;
     }

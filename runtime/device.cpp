@@ -3,6 +3,7 @@
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
 
+#include <array>
 #include <utility>
 
 namespace smelt::runtime {
@@ -22,10 +23,11 @@ Result<std::shared_ptr<const Device>> Device::open(Driver driver, int ordinal) {
 }
 
 Status Device::query() {
-  char text[256] = {};
+  std::array<char, 256> text = {};
   int major = 0, minor = 0;
   const char *doing = "asking for the device's properties";
-  SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetName, text, sizeof(text) - 1, handle);
+  SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetName, text.data(),
+                             static_cast<int>(text.size() - 1), handle);
   SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetAttribute, &major,
                              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle);
   SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetAttribute, &minor,
@@ -34,7 +36,7 @@ Status Device::query() {
                              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle);
   SMELT_RETURN_IF_CUDA_ERROR(*driver, "starting the device", cuDevicePrimaryCtxRetain, &primary,
                              handle);
-  deviceName = text;
+  deviceName = text.data();
   capability = major * 10 + minor;
   return {};
 }

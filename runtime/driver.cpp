@@ -37,7 +37,7 @@ public:
     return {};
   }
 
-  Status loadAll(DriverApi &api) const {
+  Status loadAll(DriverApi &api) const { // NOLINT(readability-function-size): one line an entry
 #define SMELT_DRIVER_FUNCTION(name, version) SMELT_RETURN_IF_ERROR(load(#name, version, api.name));
 #include "runtime/driver_api.inc"
 #undef SMELT_DRIVER_FUNCTION

@@ -79,6 +79,7 @@ std::shared_ptr<const FakeGraph> FakeDriver::lastInstantiated() const {
 std::vector<std::string> FakeDriver::leaks() const {
   std::lock_guard lock(mutex);
   std::vector<std::string> leaks;
+  leaks.reserve(memory.size());
   for (const auto &[address, held] : memory)
     leaks.push_back(joinText("memory of ", held.bytes, " bytes"));
   leaks.insert(leaks.end(), modules.size(), "module");

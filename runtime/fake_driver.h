@@ -95,6 +95,7 @@ private:
 
   // What the table's entries are made of (fake_driver_table.cpp).
   void fillDevices(DriverApi &api);
+  void fillContexts(DriverApi &api);
   void fillMemory(DriverApi &api);
   void fillModules(DriverApi &api);
   void fillStreams(DriverApi &api);

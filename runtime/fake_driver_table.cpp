@@ -47,6 +47,7 @@ template <typename Body> auto FakeDriver::releasing(const char *function, Body b
 Driver FakeDriver::driver() {
   auto api = std::make_shared<DriverApi>();
   fillDevices(*api);
+  fillContexts(*api);
   fillMemory(*api);
   fillModules(*api);
   fillStreams(*api);
@@ -92,6 +93,10 @@ void FakeDriver::fillDevices(DriverApi &api) {
         }
       },
       free);
+}
+
+void FakeDriver::fillContexts(DriverApi &api) {
+  auto free = Context::kNotNeeded;
   api.cuDevicePrimaryCtxRetain = traced(
       "cuDevicePrimaryCtxRetain",
       [this](CUcontext *context, CUdevice) {

@@ -15,6 +15,7 @@
 
 #include "runtime/plan_format_generated.h"
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ inline constexpr uint16_t kFormatMinor = 0;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.
-inline constexpr unsigned char kMagic[8] = {0x93, 'S', 'M', 'E', 'L', 'T', '\r', '\n'};
+inline constexpr std::array<unsigned char, 8> kMagic = {0x93, 'S', 'M', 'E', 'L', 'T', '\r', '\n'};
 
 inline constexpr uint64_t kPageBytes = 4096;  ///< alignment of the weights section
 inline constexpr uint64_t kSectionBytes = 64; ///< alignment of every other section
@@ -54,7 +55,7 @@ struct Checksum {
 };
 
 struct PlanHeader {
-  unsigned char magic[8];
+  std::array<unsigned char, 8> magic;
   uint16_t formatMajor;
   uint16_t formatMinor;
   uint32_t sectionCount;

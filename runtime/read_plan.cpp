@@ -47,7 +47,7 @@ Status checkVersion(const plan::PlanHeader &header) {
 
 Result<plan::PlanHeader> readHeader(Bytes file) {
   size_t comparable = std::min(file.size(), sizeof(plan::kMagic));
-  if (comparable == 0 || std::memcmp(file.data(), plan::kMagic, comparable) != 0)
+  if (comparable == 0 || std::memcmp(file.data(), plan::kMagic.data(), comparable) != 0)
     return Status(StatusCode::kPlan, "this is not a Smelt plan: it does not begin like one");
   plan::PlanHeader header;
   if (file.size() < sizeof(header))
@@ -78,7 +78,7 @@ Result<SectionTable> readTable(Bytes file, const plan::PlanHeader &header) {
 }
 
 const char *nameOf(plan::SectionType type) {
-  static constexpr const char *kNames[] = {"metadata", "cubins", "sources", "weights"};
+  static constexpr std::array kNames = {"metadata", "cubins", "sources", "weights"};
   return kNames[static_cast<uint32_t>(type) - 1];
 }
 

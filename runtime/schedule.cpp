@@ -98,7 +98,7 @@ private:
   }
 
   Status setGrid(const plan::LaunchT &launch, ScheduledLaunch &scheduled) const {
-    const uint32_t dims[3] = {launch.grid.x(), launch.grid.y(), launch.grid.z()};
+    const std::array<uint32_t, 3> dims = {launch.grid.x(), launch.grid.y(), launch.grid.z()};
     for (int axis = 0; axis < 3; ++axis) {
       int64_t extent = valueOf(dims[axis]);
       if (extent < 0 || extent > kMaxGrid[axis])

@@ -153,6 +153,7 @@ static Result<std::vector<int64_t>> solveSymbols(const plan::MetadataT &metadata
     }
   }
   std::vector<int64_t> symbols;
+  symbols.reserve(solved.size());
   for (const std::optional<int64_t> &value : solved)
     symbols.push_back(value.value_or(0));
   return symbols;
@@ -225,6 +226,7 @@ Result<ShapeValues> solveShapes(const plan::MetadataT &metadata, std::span<const
 
 Shape shapeOf(const plan::TensorT &tensor, const ShapeValues &values) {
   Shape shape;
+  shape.reserve(tensor.dims.size());
   for (uint32_t dim : tensor.dims)
     shape.push_back(values.dims[dim]);
   return shape;

@@ -56,8 +56,8 @@ private:
 /// A T, or the Status that says why there is none.
 template <typename T> class [[nodiscard]] Result {
 public:
-  Result(T value) : held(std::move(value)) {}
-  Result(Status status) : failed(std::move(status)) {}
+  Result(T value) : held(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : failed(std::move(status)) {} // NOLINT(google-explicit-constructor)
 
   bool isOk() const { return held.has_value(); }
   const Status &status() const { return failed; }
