@@ -46,6 +46,24 @@ template <class T, int Rows, int Columns, bool PairRows = false> struct SharedTi
   }
 };
 
+/// A tile whose rows are cut into panels of `PanelColumns`, one behind the other, each laid out as
+/// a SharedTile: the form in which wgmma takes an operand that is contiguous along N.
+template <class T, int Rows, int Columns, int PanelColumns> struct PanelTile {
+  using Element = T;
+  using Panel = SharedTile<T, Rows, PanelColumns>;
+  static constexpr int kRows = Rows;
+  static constexpr int kColumns = Columns;
+  static constexpr int kChunkElements = 16 / sizeof(T);
+  static constexpr int kChunks = Columns / kChunkElements;
+  static constexpr int kRowBytes = Panel::kRowBytes; // of a panel
+  static constexpr int kBytes = Rows * Columns * sizeof(T);
+  static_assert(Columns % PanelColumns == 0, "panels tile the columns");
+
+  __device__ __forceinline__ static uint32_t offset(int row, int chunk) {
+    return chunk / Panel::kChunks * Panel::kBytes + Panel::offset(row, chunk % Panel::kChunks);
+  }
+};
+
 /// Packs eight 16-bit elements that only single-element loads may reach; those outside become zero.
 template <class Source>
 __device__ __forceinline__ void gatherChunk(const Source &source, int row, int column,

@@ -150,21 +150,22 @@ template <class Config, class Problem> struct GemmTask {
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
       loadA(pipeline.stageA(0), 0, i);
-    int stage = 0; // that fragments are fetched from
+    int stage = 0, nextStage = kStages - 1; // that fragments are fetched from, that is filled
     for (int tile = 0; tile < pipeline.countK; ++tile) {
       staticFor<0, kSteps>([&](auto step) {
         if constexpr (step == kSteps - 1) { // fetches from the next tile
           pipeline.waitForStep();
-          stage = stage + 1 == kStages ? 0 : stage + 1;
+          stage = Pipeline::after(stage);
         }
         multiplyStep(step, pipeline.stageA(stage), pipeline.stageB(stage), (step + 1) % kSteps);
         // Behind the fetches, so that the addresses are computed while the tensor cores work; the
         // groups must be closed before the next wait.
         if constexpr (step == 0)
-          pipeline.copyAheadA(tile);
+          pipeline.copyAheadA(tile, nextStage);
         if constexpr (step == (kSteps > 2 ? 1 : 0))
-          pipeline.copyAheadB(tile);
+          pipeline.copyAheadB(tile, nextStage);
       });
+      nextStage = Pipeline::after(nextStage);
     }
     ptx::copyAsyncWait<0>();
   }

@@ -47,6 +47,32 @@ struct GemmConfig {
   static constexpr int sharedBytes(int elementBytes) { return kTiling.sharedBytes(elementBytes); }
 };
 
+/// The same for wgmma (sm_90a, 16-bit operands): every 64 rows belong to a warpgroup of four warps
+/// that computes 64 x blockN elements; steps are 64 deep. blockN is 32, 48, 64, 96, 128, 192 or
+/// 256.
+struct GemmWgmmaTiling {
+  int blockM, blockN;
+  int stages;
+  int clusterK;
+
+  static constexpr int kBlockK = 64;
+  constexpr int threads() const { return blockM * 2; }
+  constexpr int stageBytes() const { return (blockM + blockN) * kBlockK * 2; }
+  constexpr int exchangeBytes() const { return blockM * (blockN + kExchangePadding) * 4; }
+  constexpr int sharedBytes() const {
+    int pipeline = stages * stageBytes();
+    if (clusterK > 1)
+      return pipeline + exchangeBytes();
+    return pipeline > exchangeBytes() ? pipeline : exchangeBytes();
+  }
+};
+
+template <int BlockM, int BlockN, int Stages, int ClusterK> struct GemmWgmmaConfig {
+  static constexpr GemmWgmmaTiling kTiling{BlockM, BlockN, Stages, ClusterK};
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int sharedBytes() { return kTiling.sharedBytes(); }
+};
+
 /// The same for the 32-bit GEMM without tensor cores: every thread computes threadM x threadN
 /// elements. clusterK as above.
 struct GemmSimtTiling {

@@ -2,9 +2,9 @@
 //
 // Problem: the main loops of all GEMM templates need the next tiles of A and B on their way while
 // they multiply the present ones, whatever the layout, alignment and edges of the operands.
-// Method: cp.async, one group a step, always Stages - 1 steps ahead. Constant B (weights) is asked
-// for before the wait for earlier kernels, so that it arrives while they drain.
-// Assumes: all threads of the block take part in every call.
+// Method: cp.async, one group a step, always the same number of steps ahead. Constant B (weights)
+// is asked for before the wait for earlier kernels, so that it arrives while they drain. Assumes:
+// all threads of the block take part in every call.
 #pragma once
 
 #include "device/tile.cuh"
@@ -21,8 +21,10 @@ struct LinearOperands<Problem, VoidFor<Problem::kALinear && Problem::kBLinear>> 
   static constexpr bool kA = Problem::kALinear, kB = Problem::kBLinear;
 };
 
-template <class Problem, class TileA, class TileB, int Threads, int Stages> struct GemmPipeline {
-  static_assert(Stages >= 2, "the pipeline needs two stages");
+/// A ring of `Stages` stages, filled `Ahead` steps ahead of the multiplication.
+template <class Problem, class TileA, class TileB, int Threads, int Stages, int Ahead = Stages - 1>
+struct GemmPipeline {
+  static_assert(Ahead >= 1 && Ahead < Stages, "the pipeline needs two stages");
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kBlockK = TileA::kColumns;
   using Linear = LinearOperands<Problem>;
@@ -40,18 +42,18 @@ template <class Problem, class TileA, class TileB, int Threads, int Stages> stru
     return stageA(stage) + TileA::kBytes;
   }
 
-  /// Fills all stages but one.
+  /// Asks for the first steps.
   __device__ __forceinline__ void fill() const {
     if constexpr (Problem::kBConstant) {
 #pragma unroll
-      for (int i = 0; i < Stages - 1; ++i)
+      for (int i = 0; i < Ahead; ++i)
         if (i < countK)
           copyB(i, i);
     }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
 #pragma unroll
-    for (int i = 0; i < Stages - 1; ++i) {
+    for (int i = 0; i < Ahead; ++i) {
       if (i < countK) {
         copyA(i, i);
         if constexpr (!Problem::kBConstant)
@@ -61,24 +63,30 @@ template <class Problem, class TileA, class TileB, int Threads, int Stages> stru
     }
   }
 
-  /// Waits until the next step in turn has arrived and nobody reads the one before it any more.
+  /// Waits until this thread's copies of the next step in turn have arrived.
+  __device__ __forceinline__ static void waitForCopies() { ptx::copyAsyncWait<Ahead - 1>(); }
+
+  /// The same for all threads' copies; and nobody reads the step before any more.
   __device__ __forceinline__ static void waitForStep() {
-    ptx::copyAsyncWait<Stages - 2>();
+    waitForCopies();
     __syncthreads();
   }
 
-  /// While `step` is multiplied: asks for the step that takes the place of the one before it. Both
-  /// operands make one group, closed by the copy of B.
-  __device__ __forceinline__ void copyAheadA(int step) const {
-    int next = step + Stages - 1;
-    if (next < countK)
-      copyA(next, next % Stages);
+  /// While `step` is multiplied: asks for the step `Ahead` of it, in the place of one that nobody
+  /// reads any more. Both operands make one group, closed by the copy of B.
+  __device__ __forceinline__ void copyAheadA(int step, int stage) const {
+    if (step + Ahead < countK)
+      copyA(step + Ahead, stage);
   }
-  __device__ __forceinline__ void copyAheadB(int step) const {
-    int next = step + Stages - 1;
-    if (next < countK)
-      copyB(next, next % Stages);
+  __device__ __forceinline__ void copyAheadB(int step, int stage) const {
+    if (step + Ahead < countK)
+      copyB(step + Ahead, stage);
     ptx::copyAsyncCommit();
+  }
+
+  /// The stage after `stage` in the ring.
+  __device__ __forceinline__ static int after(int stage) {
+    return stage + 1 == Stages ? 0 : stage + 1;
   }
 
 private:

@@ -118,14 +118,16 @@ template <class Config, class Problem> struct GemmSimtTask {
 #pragma unroll
       for (int j = 0; j < kThreadN; ++j)
         sums[i][j] = 0.0f;
-    for (int step = 0, stage = 0; step < pipeline.countK; ++step) {
+    int stage = 0, nextStage = kStages - 1; // that is multiplied, that is filled
+    for (int step = 0; step < pipeline.countK; ++step) {
       pipeline.waitForStep();
-      pipeline.copyAheadA(step);
-      pipeline.copyAheadB(step);
+      pipeline.copyAheadA(step, nextStage);
+      pipeline.copyAheadB(step, nextStage);
       staticFor<0, kBlockK / kQuad>([&](auto quad) {
         multiplyQuad(pipeline.stageA(stage), pipeline.stageB(stage), quad * kQuad);
       });
-      stage = stage + 1 == kStages ? 0 : stage + 1;
+      stage = Pipeline::after(stage);
+      nextStage = Pipeline::after(nextStage);
     }
     ptx::copyAsyncWait<0>();
   }

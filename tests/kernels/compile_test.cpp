@@ -50,10 +50,14 @@ private:
                                           {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
     int spilled = spilledBytes(compiled.log);
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!compiled.succeeded || spilled != 0) {
+    bool serialized =
+        compiled.log.find("serialized") != std::string::npos; // wgmma, by the assembler
+    if (!compiled.succeeded || spilled != 0 || serialized) {
       ++failed_;
       std::printf("FAILED %s %s: %s\n%s\n%s\n", job.architecture.c_str(), job.kernel.name.c_str(),
-                  compiled.succeeded ? "registers spilled" : "did not compile",
+                  !compiled.succeeded ? "did not compile"
+                  : serialized        ? "wgmma was serialized"
+                                      : "registers spilled",
                   compiled.log.c_str(), job.kernel.text.c_str());
     } else if (options_.verbose) {
       std::printf("%-7s %3d registers  %s\n", job.architecture.c_str(), registers(compiled.log),
@@ -103,7 +107,7 @@ int main(int argc, char **argv) {
     if (kernel.name.find(filter) == std::string::npos)
       continue;
     jobs.push_back({kernel, "sm_90a"});
-    if (options.output.empty() && kernel.clusterK == 1)
+    if (options.output.empty() && !kernel.needsHopper)
       jobs.push_back({kernel, "sm_80"});
   }
   return CompileAll(compiler, std::move(jobs), std::move(options)).run() == 0 ? 0 : 1;

@@ -15,14 +15,21 @@ constexpr GemmTiling kLatency[] = {
 constexpr GemmTiling kThroughput[] = {
     {128, 128, 32, 2, 2, 4, 1},
     {128, 128, 64, 2, 4, 3, 1},
-    {128, 256, 64, 2, 4, 3, 1},
+    {128, 256, 32, 2, 4, 4, 1},
     {64, 128, 64, 2, 2, 4, 1},
 };
 
 const std::vector<GemmShape> kOddShapes = {
     {1, 768, 768, 1}, {77, 384, 1536, 1}, {197, 768, 768, 1}, {513, 200, 136, 1}, {128, 64, 64, 1}};
 
-GemmVariant variant(GemmTiling tiling) {
+// Block M, N, stages, cluster.
+constexpr GemmWgmmaTiling kWgmma[] = {
+    {64, 32, 6, 2},   {64, 48, 5, 1},   {64, 64, 6, 4},   {64, 64, 6, 1},
+    {64, 96, 5, 8},   {64, 128, 5, 1},  {128, 64, 5, 8},  {128, 128, 4, 1},
+    {128, 192, 4, 1}, {128, 256, 4, 1}, {256, 128, 4, 1},
+};
+
+template <class Tiling> GemmVariant variant(Tiling tiling) {
   GemmVariant v;
   v.tiling = tiling;
   return v;
@@ -55,7 +62,7 @@ std::vector<GemmCase> gemmChecks() {
   GemmVariant scattered = variant(kLatency[0]); // addresses that are asked for one by one
   scattered.linear = false;
   cases.push_back({scattered, kOddShapes});
-  for (GemmTiling tiling : {kLatency[0], kLatency[2], kThroughput[1]}) {
+  for (const GemmTiling &tiling : {kLatency[0], kLatency[2], kThroughput[1]}) {
     GemmVariant v = variant(tiling); // B as [n][k], as tied embeddings have it
     v.bTransposed = true;
     cases.push_back({v, kOddShapes});
@@ -66,11 +73,11 @@ std::vector<GemmCase> gemmChecks() {
     cases.push_back({v, {{77, 72, 64, 12}, {197, 200, 136, 3}}});
   }
   for (int width : {1, 2, 4}) { // columns, and rows of B, that allow only narrow vectors
-    GemmVariant v = variant({64, 64, 32, 2, 2, 4, 1});
+    GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
     v.width = v.bVector = width;
     v.bConstant = false;
     cases.push_back({v, {{77, 101 * width, 72, 2}}});
-    v = variant({64, 64, 32, 2, 2, 4, 4});
+    v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 4});
     v.bTransposed = true; // K that allows only narrow vectors
     v.aVector = v.bVector = v.width = width;
     cases.push_back({v, {{33, 101 * width, 77 * width, 1}}});
@@ -80,8 +87,24 @@ std::vector<GemmCase> gemmChecks() {
   logits.width = 1;
   cases.push_back({logits, {{13, 50257, 768, 1}}});
 
+  for (const GemmWgmmaTiling &tiling : kWgmma)
+    for (bool transposed : {false, true}) {
+      GemmVariant v = variant(tiling);
+      v.bTransposed = transposed;
+      cases.push_back({v, kOddShapes});
+    }
+  for (bool transposed : {false, true})
+    for (int width : {1, 2, 8}) { // batched, narrow vectors
+      GemmVariant v = variant(GemmWgmmaTiling{64, 64, 4, 1});
+      v.element = Element::kBfloat16;
+      v.bTransposed = transposed;
+      v.bConstant = false;
+      v.aVector = v.bVector = v.width = width;
+      cases.push_back({v, {{77, 11 * width, 13 * width, 3}, {197, 101 * width, 77 * width, 2}}});
+    }
+
   for (bool transposed : {false, true}) { // tf32
-    GemmVariant v = variant({64, 64, 32, 2, 2, 4, 1});
+    GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
     v.element = Element::kFloat;
     v.aVector = v.bVector = 4;
     v.bTransposed = transposed;
@@ -106,33 +129,52 @@ std::vector<GemmCase> gemmChecks() {
 }
 
 std::vector<GemmCase> gemmTimings() {
-  using Tilings = std::vector<GemmTiling>;
+  using Tiling = decltype(GemmVariant::tiling);
+  using Tensor = GemmTiling;
+  using Wgmma = GemmWgmmaTiling;
+  using Tilings = std::vector<Tiling>;
   struct Timing {
     GemmShape shape;
     Tilings tilings;
   };
-  const Tilings large = {{128, 256, 64, 2, 4, 3, 1}, {256, 128, 64, 4, 2, 3, 1},
-                         {128, 128, 32, 2, 2, 4, 1}, {128, 128, 64, 2, 2, 3, 1},
-                         {128, 192, 64, 2, 4, 3, 1}, {128, 128, 64, 2, 4, 3, 1}};
-  const Tilings square = {{64, 64, 64, 2, 2, 4, 2, 2},  {64, 64, 64, 2, 2, 4, 4, 2},
-                          {64, 32, 64, 2, 2, 6, 2, 1},  {64, 32, 64, 2, 2, 6, 2, 2},
-                          {64, 32, 64, 2, 2, 6, 1, 2},  {32, 64, 64, 2, 2, 6, 2, 2},
-                          {64, 32, 128, 2, 2, 3, 2, 4}, {64, 48, 64, 2, 3, 4, 2, 1}};
-  const Tilings wide = {{64, 64, 64, 2, 2, 4, 1, 2},  {64, 64, 64, 2, 2, 6, 1, 2},
-                        {64, 64, 64, 2, 2, 4, 2, 2},  {128, 64, 64, 2, 2, 4, 1, 2},
-                        {128, 64, 64, 4, 2, 4, 2, 1}, {128, 64, 64, 2, 2, 4, 2, 2},
-                        {64, 48, 64, 2, 3, 6, 1, 1},  {64, 96, 64, 2, 2, 4, 1, 2},
-                        {128, 48, 64, 4, 3, 4, 1, 1}, {128, 96, 64, 4, 2, 3, 2, 1}};
-  const Tilings deep = {{64, 64, 64, 2, 2, 4, 4, 2},  {64, 64, 64, 2, 2, 4, 8, 2},
-                        {64, 64, 64, 2, 2, 6, 4, 2},  {64, 32, 64, 2, 2, 6, 4, 2},
-                        {128, 64, 64, 2, 2, 3, 8, 2}, {64, 64, 128, 2, 2, 3, 4, 4}};
-  const Tilings small = {{32, 32, 64, 2, 2, 6, 1, 2}, {64, 32, 64, 2, 2, 6, 1, 2},
-                         {64, 32, 64, 2, 2, 6, 2, 2}, {32, 32, 128, 2, 2, 3, 1, 4},
-                         {64, 64, 64, 2, 2, 4, 1, 2}, {64, 64, 64, 2, 2, 4, 2, 2}};
-  const Tilings thin = {{16, 64, 128, 1, 4, 4, 4},
-                        {16, 32, 128, 1, 2, 4, 4, 2},
-                        {16, 64, 128, 1, 4, 4, 1, 2},
-                        {16, 32, 256, 1, 2, 3, 1, 4}};
+  const Tilings large = {Wgmma{128, 128, 4, 1}, Wgmma{128, 128, 5, 1}, Wgmma{128, 192, 4, 1},
+                         Wgmma{128, 256, 4, 1}, Wgmma{256, 128, 4, 1}, Wgmma{64, 256, 4, 1},
+                         Wgmma{64, 128, 4, 1},  Wgmma{192, 128, 4, 1}};
+  const Tilings square = {Tensor{64, 32, 64, 2, 2, 6, 2, 1},
+                          Tensor{64, 48, 64, 2, 3, 4, 2, 1},
+                          Wgmma{64, 32, 6, 1},
+                          Wgmma{64, 32, 6, 2},
+                          Wgmma{64, 32, 8, 2},
+                          Wgmma{64, 48, 6, 2},
+                          Wgmma{64, 64, 6, 2},
+                          Wgmma{64, 64, 6, 4}};
+  const Tilings wide = {Tensor{64, 48, 64, 2, 3, 6, 1, 1},
+                        Wgmma{64, 48, 6, 1},
+                        Wgmma{64, 64, 6, 1},
+                        Wgmma{64, 64, 5, 1},
+                        Wgmma{64, 64, 6, 2},
+                        Wgmma{64, 96, 5, 1},
+                        Wgmma{64, 96, 5, 2},
+                        Wgmma{64, 128, 5, 1},
+                        Wgmma{128, 48, 5, 1},
+                        Wgmma{128, 64, 5, 1},
+                        Wgmma{128, 96, 4, 1},
+                        Wgmma{128, 96, 4, 2}};
+  const Tilings deep = {Wgmma{64, 64, 6, 2},  Wgmma{64, 64, 6, 4}, Wgmma{64, 64, 6, 8},
+                        Wgmma{64, 32, 6, 2},  Wgmma{64, 32, 6, 4}, Wgmma{64, 48, 6, 2},
+                        Wgmma{64, 96, 5, 4},  Wgmma{64, 96, 5, 8}, Wgmma{128, 64, 5, 4},
+                        Wgmma{128, 64, 5, 8}, Wgmma{64, 128, 5, 8}};
+  const Tilings small = {Tensor{32, 32, 64, 2, 2, 6, 1, 2},
+                         Tensor{64, 32, 64, 2, 2, 6, 1, 2},
+                         Tensor{64, 32, 64, 2, 2, 6, 1, 1},
+                         Tensor{32, 32, 64, 2, 2, 6, 1, 1},
+                         Wgmma{64, 32, 6, 1},
+                         Wgmma{64, 32, 6, 2},
+                         Wgmma{64, 64, 6, 1},
+                         Wgmma{64, 48, 6, 1}};
+  const Tilings thin = {Tensor{16, 64, 128, 1, 4, 4, 4}, Tensor{16, 32, 128, 1, 2, 4, 4, 1},
+                        Tensor{16, 64, 128, 1, 4, 4, 1, 1}, Tensor{16, 32, 256, 1, 2, 3, 1, 4},
+                        Tensor{16, 32, 128, 1, 2, 6, 1, 2}};
   const std::vector<Timing> timings = {
       {{128, 768, 768, 1}, square},
       {{128, 2304, 768, 1}, wide},
@@ -143,6 +185,7 @@ std::vector<GemmCase> gemmTimings() {
       {{128, 1536, 384, 1}, small},
       {{128, 384, 1536, 1}, deep},
       {{197, 768, 768, 1}, square},
+      {{197, 2304, 768, 1}, wide},
       {{197, 3072, 768, 1}, wide},
       {{197, 768, 3072, 1}, deep},
       {{1, 768, 768, 1}, thin},
@@ -154,12 +197,13 @@ std::vector<GemmCase> gemmTimings() {
       {{12608, 3072, 768, 1}, large},
       {{4096, 4096, 4096, 1}, large},
       {{128, 50257, 768, 1},
-       {{128, 128, 64, 2, 4, 3, 1}, {64, 128, 64, 2, 2, 4, 1}, {128, 64, 64, 2, 2, 4, 1, 2}}},
+       {Wgmma{128, 128, 4, 1}, Wgmma{64, 128, 5, 1}, Wgmma{128, 64, 5, 1}, Wgmma{128, 256, 4, 1}}},
   };
   std::vector<GemmCase> cases;
   for (const Timing &timing : timings)
-    for (const GemmTiling &tiling : timing.tilings) {
-      GemmVariant v = variant(tiling);
+    for (const Tiling &tiling : timing.tilings) {
+      GemmVariant v;
+      v.tiling = tiling;
       v.n = timing.shape.n;
       v.k = timing.shape.k;
       v.bTransposed = v.n % 8 != 0; // the tied embeddings

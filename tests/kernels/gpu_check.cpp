@@ -66,7 +66,7 @@ Checker::Checker(Gpu &gpu, CheckOptions options) : gpu_(gpu), options_(std::move
 
 bool Checker::selected(const KernelText &kernel) const {
   return kernel.name.find(options_.filter) != std::string::npos &&
-         (kernel.clusterK == 1 || gpu_.hopper());
+         (!kernel.needsHopper || gpu_.hopper());
 }
 
 CUfunction Checker::load(const KernelText &kernel, const std::string &function) {

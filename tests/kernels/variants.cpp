@@ -32,6 +32,9 @@ std::string join(const std::vector<int> &values, const char *separator) {
 std::vector<int> numbers(const GemmTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK, t.warpsK};
 }
+std::vector<int> numbers(const GemmWgmmaTiling &t) {
+  return {t.blockM, t.blockN, t.stages, t.clusterK};
+}
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
 }
@@ -41,15 +44,16 @@ std::vector<int> numbers(const AttentionTiling &t) {
 std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
 
 /// Include, problem and configuration of a kernel that calls `function` of `header`.
-std::string kernelText(const char *header, const char *problemHeader, const std::string &problem,
-                       const std::string &config, const char *function) {
+std::string kernelText(const std::string &header, const char *problemHeader,
+                       const std::string &problem, const std::string &config,
+                       const char *function) {
   std::ostringstream text;
   text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
        << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
        << ";\n"
        << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, 1)\n"
        << "kernel(const __grid_constant__ Problem problem) {\n"
-       << "  extern __shared__ __align__(128) char shared[];\n"
+       << "  extern __shared__ __align__(1024) char shared[];\n"
        << "  " << function << "<Config>(problem, shared);\n}\n}\n";
   return text.str();
 }
@@ -64,25 +68,47 @@ std::string gemmProblemType(const GemmVariant &v) {
 
 } // namespace
 
+namespace {
+
+/// Names of a GEMM template: in file names and kernel names, its configuration, its function.
+struct GemmTemplate {
+  const char *file, *config, *function;
+};
+GemmTemplate templateOf(const GemmTiling &) { return {"gemm", "GemmConfig", "gemm"}; }
+GemmTemplate templateOf(const GemmWgmmaTiling &) {
+  return {"gemm_wgmma", "GemmWgmmaConfig", "gemmWgmma"};
+}
+GemmTemplate templateOf(const GemmSimtTiling &) {
+  return {"gemm_simt", "GemmSimtConfig", "gemmSimt"};
+}
+
+int sharedBytesOf(const GemmTiling &t, Element e) { return t.sharedBytes(elementBytes(e)); }
+int sharedBytesOf(const GemmWgmmaTiling &t, Element) { return t.sharedBytes(); }
+int sharedBytesOf(const GemmSimtTiling &t, Element) { return t.sharedBytes(); }
+
+} // namespace
+
 KernelText GemmVariant::kernel() const {
-  const auto *simt = std::get_if<GemmSimtTiling>(&tiling);
-  const auto *tensor = std::get_if<GemmTiling>(&tiling);
-  std::vector<int> config = simt ? numbers(*simt) : numbers(*tensor);
-  KernelText result;
-  std::ostringstream name;
-  name << (simt ? "gemm_simt_" : "gemm_") << elementName(element) << '_' << join(config, "x")
-       << "_a" << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
-       << (bConstant ? "_const" : "") << "_n" << n << "_k" << k << (activation ? "_gelu" : "")
-       << (residual ? "_add" : "") << (linear ? "" : "_scattered");
-  result.name = name.str();
-  result.text =
-      kernelText(simt ? "gemm_simt.cuh" : "gemm.cuh", "gemm_problem.cuh", gemmProblemType(*this),
-                 (simt ? "GemmSimtConfig<" : "GemmConfig<") + join(config, ", ") + ">",
-                 simt ? "gemmSimt" : "gemm");
-  result.threads = simt ? simt->threads() : tensor->threads();
-  result.sharedBytes = simt ? simt->sharedBytes() : tensor->sharedBytes(elementBytes(element));
-  result.clusterK = simt ? simt->clusterK : tensor->clusterK;
-  return result;
+  return std::visit(
+      [this](const auto &t) {
+        GemmTemplate used = templateOf(t);
+        std::ostringstream name;
+        name << used.file << '_' << elementName(element) << '_' << join(numbers(t), "x") << "_a"
+             << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
+             << (bConstant ? "_const" : "") << "_n" << n << "_k" << k << (activation ? "_gelu" : "")
+             << (residual ? "_add" : "") << (linear ? "" : "_scattered");
+        KernelText result;
+        result.name = name.str();
+        result.text = kernelText(
+            std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
+            std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function);
+        result.threads = t.threads();
+        result.sharedBytes = sharedBytesOf(t, element);
+        result.clusterK = t.clusterK;
+        result.needsHopper = t.clusterK > 1 || std::holds_alternative<GemmWgmmaTiling>(tiling);
+        return result;
+      },
+      tiling);
 }
 
 int GemmVariant::blockM() const {
@@ -116,7 +142,7 @@ KernelText gemmReferenceText(Element element) {
            << " problem, double *out, bool tf32) {\n  gemmReference(problem, out, tf32);\n}\n";
     }
   text << "}\n";
-  return {std::string("gemm_reference_") + elementName(element), text.str(), 256, 0, 1};
+  return {std::string("gemm_reference_") + elementName(element), text.str(), 256, 0, 1, false};
 }
 
 std::string AttentionVariant::problemType(int vectorWidth) const {
@@ -162,7 +188,7 @@ KernelText AttentionVariant::referenceKernel() const {
        << "kernel(const __grid_constant__ " << problemType(1)
        << " problem, double *out, double *scores) {\n  attentionReference(problem, out, scores);\n"
        << "}\n}\n";
-  return {"attention_reference_" + problemName(), text.str(), 128, 0, 1};
+  return {"attention_reference_" + problemName(), text.str(), 128, 0, 1, false};
 }
 
 int AttentionVariant::blockQ() const {

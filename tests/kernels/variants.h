@@ -21,12 +21,13 @@ int elementBytes(Element element);
 struct KernelText {
   std::string name, text;
   int threads = 0, sharedBytes = 0, clusterK = 1;
+  bool needsHopper = false; // clusters or wgmma
 };
 
 /// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
-  std::variant<GemmTiling, GemmSimtTiling> tiling;
+  std::variant<GemmTiling, GemmWgmmaTiling, GemmSimtTiling> tiling;
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;

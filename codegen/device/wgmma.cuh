@@ -1,0 +1,118 @@
+// Warpgroup matrix multiplication (sm_90a): d (64 x N, floats in registers) += A (64 x 16) * B
+// (16 x N), both 16-bit, in shared memory, read by the tensor cores themselves.
+//
+// Four consecutive warps, the first of them a multiple of four, execute every function here
+// together. Warp w of the four holds rows 16 w to 16 w + 15 of d, each thread as after mma.sync:
+// d[4 j + 2 h + c] is row lane / 4 + 8 h, column 8 j + lane % 4 * 2 + c.
+#pragma once
+
+#include "device/ptx.cuh"
+
+namespace smelt::wgmma {
+
+/// Describes an operand in shared memory to the tensor cores. Its rows of 128, 64 or 32 bytes are
+/// permuted as SharedTile permutes them, from an address aligned to eight rows. `groupBytes`
+/// separates groups of eight rows, `panelBytes` the panels of an operand that is contiguous along M
+/// or N and wider than one row.
+template <int RowBytes>
+__device__ __forceinline__ uint64_t describe(uint32_t address, uint32_t groupBytes,
+                                             uint32_t panelBytes) {
+  static_assert(RowBytes == 128 || RowBytes == 64 || RowBytes == 32, "rows of 32, 64 or 128 bytes");
+  constexpr uint64_t kPermutation = RowBytes == 128 ? 1 : RowBytes == 64 ? 2 : 3;
+  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(panelBytes >> 4) << 16 |
+         uint64_t(groupBytes >> 4) << 32 | kPermutation << 62;
+}
+
+/// Before the first multiplication, and after other instructions wrote d.
+__device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+__device__ __forceinline__ void commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/// Waits until at most `Pending` of the latest groups are unfinished.
+template <int Pending> __device__ __forceinline__ void wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+
+/// Makes this thread's finished copies to shared memory visible to the tensor cores, once a barrier
+/// has followed.
+__device__ __forceinline__ void publishShared() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Keeps the compiler from moving accesses to d across this point.
+template <int Count> __device__ __forceinline__ void pin(float (&d)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/// Multiply<N, T, TransposedB>::run(d, describedA, describedB): one instruction, asynchronous.
+/// TransposedB: B is contiguous along N.
+template <int N, class T, bool TransposedB> struct Multiply;
+
+// Names of the registers of d, and the operands that they stand for.
+#define SMELT_NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define SMELT_NAMES_24 SMELT_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define SMELT_NAMES_32 SMELT_NAMES_24 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define SMELT_NAMES_48                                                                             \
+  SMELT_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define SMELT_NAMES_64                                                                             \
+  SMELT_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define SMELT_NAMES_96                                                                             \
+  SMELT_NAMES_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"                \
+                 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define SMELT_NAMES_128                                                                            \
+  SMELT_NAMES_96                                                                                   \
+      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"               \
+      ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define SMELT_REGISTERS_8(i)                                                                       \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),      \
+      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SMELT_REGISTERS_16(i) SMELT_REGISTERS_8(i), SMELT_REGISTERS_8(i + 8)
+#define SMELT_REGISTERS_32(i) SMELT_REGISTERS_16(i), SMELT_REGISTERS_16(i + 16)
+#define SMELT_REGISTERS_64(i) SMELT_REGISTERS_32(i), SMELT_REGISTERS_32(i + 32)
+
+#define SMELT_MULTIPLY(n, T, type, names, a, b, transpose, ...)                                    \
+  template <bool TransposedB> struct Multiply<n, T, TransposedB> {                                 \
+    __device__ __forceinline__ static void run(float (&d)[n / 2], uint64_t describedA,             \
+                                               uint64_t describedB) {                              \
+      asm volatile("{.reg .pred accumulate; setp.eq.u32 accumulate, 0, 0;"                         \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" names      \
+                   "}," a "," b ", accumulate, 1, 1, 0," transpose ";}"                            \
+                   : __VA_ARGS__                                                                   \
+                   : "l"(describedA), "l"(describedB), "n"(int(TransposedB)));                     \
+    }                                                                                              \
+  }
+#define SMELT_MULTIPLY_TYPES(n, names, a, b, transpose, ...)                                       \
+  SMELT_MULTIPLY(n, half, "f16", names, a, b, transpose, __VA_ARGS__);                             \
+  SMELT_MULTIPLY(n, bfloat16, "bf16", names, a, b, transpose, __VA_ARGS__)
+
+SMELT_MULTIPLY_TYPES(32, SMELT_NAMES_16, "%16", "%17", "%18", SMELT_REGISTERS_16(0));
+SMELT_MULTIPLY_TYPES(48, SMELT_NAMES_24, "%24", "%25", "%26", SMELT_REGISTERS_16(0),
+                     SMELT_REGISTERS_8(16));
+SMELT_MULTIPLY_TYPES(64, SMELT_NAMES_32, "%32", "%33", "%34", SMELT_REGISTERS_32(0));
+SMELT_MULTIPLY_TYPES(96, SMELT_NAMES_48, "%48", "%49", "%50", SMELT_REGISTERS_32(0),
+                     SMELT_REGISTERS_16(32));
+SMELT_MULTIPLY_TYPES(128, SMELT_NAMES_64, "%64", "%65", "%66", SMELT_REGISTERS_64(0));
+SMELT_MULTIPLY_TYPES(192, SMELT_NAMES_96, "%96", "%97", "%98", SMELT_REGISTERS_64(0),
+                     SMELT_REGISTERS_32(64));
+SMELT_MULTIPLY_TYPES(256, SMELT_NAMES_128, "%128", "%129", "%130", SMELT_REGISTERS_64(0),
+                     SMELT_REGISTERS_64(64));
+
+#undef SMELT_MULTIPLY_TYPES
+#undef SMELT_MULTIPLY
+#undef SMELT_REGISTERS_64
+#undef SMELT_REGISTERS_32
+#undef SMELT_REGISTERS_16
+#undef SMELT_REGISTERS_8
+#undef SMELT_NAMES_128
+#undef SMELT_NAMES_96
+#undef SMELT_NAMES_64
+#undef SMELT_NAMES_48
+#undef SMELT_NAMES_32
+#undef SMELT_NAMES_24
+#undef SMELT_NAMES_16
+
+} // namespace smelt::wgmma
