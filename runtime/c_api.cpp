@@ -118,12 +118,9 @@ Result<EngineOptions> engineOptions(const smelt_engine_options *given) {
   return options;
 }
 
-Status createEngine(const Plan &read, const smelt_engine_options *given, smelt_engine **engine) {
-  SMELT_ASSIGN_OR_RETURN(EngineOptions options, engineOptions(given));
+Status createEngine(const Plan &read, const smelt_engine_options *options, smelt_engine **engine) {
   SMELT_ASSIGN_OR_RETURN(Driver driver, smelt::runtime::openDriver());
-  SMELT_ASSIGN_OR_RETURN(SharedEngine created, Engine::create(read, std::move(driver), options));
-  *engine = smelt::runtime::makeHandle(std::move(created));
-  return {};
+  return smelt::runtime::createEngine(read, std::move(driver), options, engine);
 }
 
 using Tensors = std::vector<std::unique_ptr<plan::TensorT>>;
@@ -175,11 +172,15 @@ Result<Binding> readBinding(const smelt_binding *given) {
 
 } // namespace
 
-smelt_engine *smelt::runtime::makeHandle(SharedEngine engine) {
-  const plan::MetadataT &metadata = engine->metadata();
+Status smelt::runtime::createEngine(const Plan &read, Driver driver,
+                                    const smelt_engine_options *given, smelt_engine **engine) {
+  SMELT_ASSIGN_OR_RETURN(EngineOptions options, engineOptions(given));
+  SMELT_ASSIGN_OR_RETURN(SharedEngine created, Engine::create(read, std::move(driver), options));
+  const plan::MetadataT &metadata = created->metadata();
   auto inputs = fixedExtents(metadata, metadata.inputs);
   auto outputs = fixedExtents(metadata, metadata.outputs);
-  return new smelt_engine{std::move(engine), std::move(inputs), std::move(outputs)};
+  *engine = new smelt_engine{std::move(created), std::move(inputs), std::move(outputs)};
+  return {};
 }
 
 const char *smelt_version(void) { return smelt::kVersion; }

@@ -6,7 +6,9 @@
 
 namespace smelt::runtime {
 
-/// A handle to an engine that was made otherwise than through smelt.h, to be destroyed through it.
-smelt_engine *makeHandle(SharedEngine engine);
+/// What smelt_engine_create does once it has read the plan and opened the driver. `options` may be
+/// null.
+Status createEngine(const Plan &plan, Driver driver, const smelt_engine_options *options,
+                    smelt_engine **engine);
 
 } // namespace smelt::runtime

@@ -164,6 +164,7 @@ Status ModelGraph::launchOne(size_t index, std::span<const uint64_t> addresses, 
   if (launch.isEmpty)
     return {};
   launch.setAddresses(addresses);
+  NvtxRange range(labelOf(index));
   CUDA_KERNEL_NODE_PARAMS node = nodeParameters(launch);
   CUlaunchAttribute cluster = {};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;

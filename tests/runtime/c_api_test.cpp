@@ -22,15 +22,18 @@ using test::FakeModel;
 class CApiTest : public testing::Test {
 protected:
   void SetUp() override {
-    Result<SharedEngine> created = model.createEngine();
-    ASSERT_TRUE(test::isOk(created));
-    engine = makeHandle(*created);
+    ASSERT_TRUE(test::isOk(create(nullptr, &engine)));
     ASSERT_EQ(smelt_context_create(engine, nullptr, &context, nullptr), SMELT_OK);
   }
   void TearDown() override {
     smelt_engine_destroy(engine); // the context keeps what it needs
     smelt_context_destroy(context);
     EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+  }
+
+  Status create(const smelt_engine_options *options, smelt_engine **created) {
+    SMELT_ASSIGN_OR_RETURN(Plan read, readPlan(model.file, "m.plan"));
+    return createEngine(read, model.fake.driver(), options, created);
   }
 
   static smelt_binding hostBinding(std::vector<float> &values) {
@@ -174,6 +177,53 @@ TEST_F(CApiTest, TakesOptionsOfOtherVersions) {
                  smelt_context_create, engine, &unset, &created);
 }
 
+/// Device memory of the fake, counted.
+struct Pool {
+  static void *allocate(void *user, size_t bytes) {
+    auto *pool = static_cast<Pool *>(user);
+    CUdeviceptr memory = 0;
+    if (pool->driver->cuMemAlloc(&memory, bytes) != CUDA_SUCCESS)
+      return nullptr;
+    pool->held += bytes;
+    return reinterpret_cast<void *>(memory);
+  }
+  static void release(void *user, void *memory, size_t bytes) {
+    auto *pool = static_cast<Pool *>(user);
+    pool->driver->cuMemFree(reinterpret_cast<CUdeviceptr>(memory));
+    pool->held -= bytes;
+  }
+
+  Driver driver;
+  size_t held = 0;
+};
+
+TEST_F(CApiTest, TakesMemoryFromTheCallersAllocator) {
+  Pool pool = {model.fake.driver()};
+  smelt_allocator allocator = SMELT_ALLOCATOR_INIT;
+  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  smelt_engine *pooled = nullptr;
+  EXPECT_TRUE(test::isRefused(create(&options, &pooled), StatusCode::kUsage,
+                              "an allocator needs both allocate and release"));
+  allocator.user = &pool;
+  allocator.allocate = &Pool::allocate;
+  allocator.release = &Pool::release;
+  ASSERT_TRUE(test::isOk(create(&options, &pooled)));
+  EXPECT_EQ(pool.held, 256u); // the weights
+  smelt_context_destroy(context);
+  context = nullptr;
+  ASSERT_EQ(smelt_context_create(pooled, nullptr, &context, nullptr), SMELT_OK);
+  AddScaleData data({3, 77});
+  bind(data);
+  ASSERT_EQ(smelt_context_run(context, nullptr, nullptr), SMELT_OK);
+  EXPECT_EQ(data.out, data.expected);
+  EXPECT_EQ(pool.held, 256u + 4 * 1024u); // and the workspace
+  smelt_engine_destroy(pooled);
+  smelt_context_destroy(context);
+  context = nullptr;
+  EXPECT_EQ(pool.held, 0u);
+}
+
 TEST_F(CApiTest, LeavesAnErrorOfUnknownSizeAlone) {
   smelt_error error = SMELT_ERROR_INIT;
   error.struct_size = 8;
@@ -196,17 +246,6 @@ TEST(CApi, ReadsThePlanBeforeItLooksForADriver) {
                  &engine);
   EXPECT_REFUSED(SMELT_BAD_PLAN, "the plan in memory: this is not a Smelt plan",
                  smelt_engine_create_from_memory, "nonsense", 8, nullptr, &engine);
-}
-
-TEST(CApi, ChecksTheAllocator) {
-  test::TestPlan plan;
-  std::vector<std::byte> file = test::planBytes(plan.contents);
-  smelt_allocator allocator = SMELT_ALLOCATOR_INIT;
-  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
-  options.allocator = &allocator;
-  smelt_engine *engine = nullptr;
-  EXPECT_REFUSED(SMELT_USAGE, "an allocator needs both", smelt_engine_create_from_memory,
-                 file.data(), file.size(), &options, &engine);
 }
 
 TEST(CApi, SaysThatThereIsNoDriver) {

@@ -1,9 +1,9 @@
 # Installs the runtime and uses it as strangers do: the examples found by find_package, and one by
-# pkg-config, run on a plan. Without a driver they must say so with exit code 6.
+# pkg-config, run on a plan.
 #
 # cmake -D BUILD=<build folder> -D SOURCE=<repository> -D WORK=<folder to work in>
-#       -D MAKE_PLAN=<make_test_plan> -D GENERATOR=... -D C_COMPILER=... -D CXX_COMPILER=...
-#       -P check_consumers.cmake
+#       -D MAKE_PLAN=<make_test_plan> -D FAKE_DRIVER=<folder of the fake libcuda.so.1>
+#       -D GENERATOR=... -D C_COMPILER=... -D CXX_COMPILER=... -P check_consumers.cmake
 
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -12,26 +12,27 @@ function(run)
   endif()
 endfunction()
 
-# An example must compute the plan, or say that there is no driver; a damaged plan must be refused.
-function(check_example program)
-  execute_process(COMMAND ${program} ${WORK}/diamond.plan 16
-    RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  set(worked FALSE)
-  if(code EQUAL 0 AND output MATCHES "out \\[16, 16\\] 12 12 12 12")
-    set(worked TRUE)
-  elseif(code EQUAL 6 AND errors MATCHES "no usable CUDA driver: .*run on the CPU")
-    set(worked TRUE)
-  endif()
-  if(NOT worked)
-    message(FATAL_ERROR "${program} ended with ${code}\n${output}${errors}")
-  endif()
-  execute_process(COMMAND ${program} ${WORK}/damaged.plan
-    RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT code EQUAL 7 OR NOT errors MATCHES "not a Smelt plan")
-    message(FATAL_ERROR "${program} took a damaged plan: ${code}\n${output}${errors}")
+# check_run(<code> <regex> <command>...): the command ends with the code and prints the regex.
+function(check_run expected pattern)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "${ARGN} ended with ${code}, not ${expected}, or lacks '${pattern}':\n${output}")
   endif()
 endfunction()
 
+# With the fake driver a program must compute the plan; a damaged plan must be refused. Without a
+# driver it must say so, which cannot be seen on a machine that has one.
+function(check_example program)
+  set(fake ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FAKE_DRIVER})
+  check_run(0 "add_scale on Fake GPU\nout \\[16, 16\\] 12 12 12 12" ${fake} ${program} ${WORK}/diamond.plan 16)
+  check_run(7 "not a Smelt plan" ${fake} ${program} ${WORK}/damaged.plan)
+  check_run(2 "at most 512" ${fake} ${program} ${WORK}/diamond.plan 513)
+  if(NOT real_driver)
+    check_run(6 "no usable CUDA driver: .*run on the CPU" ${program} ${WORK}/diamond.plan)
+  endif()
+endfunction()
+
+find_library(real_driver NAMES libcuda.so.1)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 run(${MAKE_PLAN} ${WORK}/diamond.plan)
