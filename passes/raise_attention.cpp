@@ -30,6 +30,11 @@ constexpr double kExact = 1e-6; // the scale is kept in fp32
 SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
 Type elementType(Value value) { return tensorType(value).getElementType(); }
 
+Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
+  return elementType(value) == type ? value
+                                    : CastOp::create(builder, location, value, type).getOutput();
+}
+
 /// How the softmax's input comes from Q K^T.
 struct Scores {
   MatmulOp product;
@@ -158,23 +163,26 @@ bool isNanGuard(SelectOp op, Value probabilities) {
          isSplat(op.getLhs(), 0);
 }
 
-/// Follows the only reader of the softmax: a NaN guard, casts, then the product with V.
-std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax) {
+/// Follows the only reader of the softmax: a NaN guard, casts, then the product with V. Where that
+/// fails, `found` says what reads it.
+std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax, std::string &found) {
   Probabilities result;
   Value value = softmax.getOutput();
   for (int depth = 0; depth < kMaxDepth; ++depth) {
-    Operation *reader = nullptr;
-    for (Operation *user : value.getUsers()) {
-      bool testsGuard = isa<IsNanOp>(user) && user->hasOneUse();
-      if (!testsGuard && reader && reader != user)
-        return std::nullopt;
-      reader = testsGuard ? reader : user;
-    }
-    if (auto select = dyn_cast_or_null<SelectOp>(reader); select && isNanGuard(select, value))
+    llvm::SetVector<Operation *> readers;
+    for (Operation *user : value.getUsers())
+      if (!isa<IsNanOp>(user) || !user->hasOneUse())
+        readers.insert(user);
+    found = readers.size() == 1 ? readers.front()->getName().getStringRef().str() + " reads it"
+                                : std::to_string(readers.size()) + " ops read it";
+    if (readers.size() != 1)
+      return std::nullopt;
+    Operation *reader = readers.front();
+    if (auto select = dyn_cast<SelectOp>(reader); select && isNanGuard(select, value))
       result.zeroMaskedRows = true;
     else if (isFloatCast(reader))
       result.narrowed |= elementType(reader->getResult(0)).getIntOrFloatBitWidth() < 32;
-    else if ((result.weighted = dyn_cast_or_null<MatmulOp>(reader)))
+    else if ((result.weighted = dyn_cast<MatmulOp>(reader)))
       return result.weighted.getLhs() == value && result.weighted.getRhs() != value
                  ? std::optional(result)
                  : std::nullopt;
@@ -185,27 +193,39 @@ std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax) {
   return std::nullopt;
 }
 
-/// Takes the scalar factors out of a chain of views: view(x * c) is view(x) and the factor c.
-Scaled peelFactor(OpBuilder &builder, Value value) {
+/// A cast to a wider float type, which loses nothing.
+bool isWideningCast(Operation *op) {
+  return isFloatCast(op) && elementType(op->getOperand(0)).getIntOrFloatBitWidth() <
+                                elementType(op->getResult(0)).getIntOrFloatBitWidth();
+}
+
+/// Takes scalar factors and widening casts out of a chain of views: view(cast(x) * c) is view(x)
+/// and the factor c.
+Scaled peel(OpBuilder &builder, Value value, bool takesFactors) {
   SmallVector<Operation *> views;
   double factor = 1;
   Value base = value;
   while (Operation *op = base.getDefiningOp()) {
+    std::optional<Scaled> scaled = takesFactors ? matchScaled(base) : std::nullopt;
     if (op->hasTrait<View>()) {
       views.push_back(op);
       base = op->getOperand(0);
-    } else if (std::optional<Scaled> scaled = matchScaled(base)) {
+    } else if (isWideningCast(op)) {
+      base = op->getOperand(0);
+    } else if (scaled) {
       factor *= scaled->factor;
       base = scaled->value;
     } else {
       break;
     }
   }
-  if (factor == 1)
+  if (factor == 1 && elementType(base) == elementType(value))
     return {value, 1};
   for (Operation *view : llvm::reverse(views)) {
-    Operation *clone = builder.clone(*view);
+    Operation *clone = view->clone();
     clone->setOperand(0, base);
+    clone->getResult(0).setType(tensorType(view->getResult(0)).withElementType(elementType(base)));
+    builder.insert(clone);
     base = clone->getResult(0);
   }
   return {base, factor};
@@ -272,9 +292,10 @@ public:
   explicit AttentionRaiser(ModuleOp module) : raiser(module) {}
 
   void raise(SoftmaxOp softmax) {
-    std::optional<Probabilities> probabilities = matchProbabilities(softmax);
+    std::string found;
+    std::optional<Probabilities> probabilities = matchProbabilities(softmax, found);
     if (!probabilities)
-      return refuse(softmax, {"its result is read once, by a product", "another op reads it"});
+      return refuse(softmax, {"its result is read once, by a product with values", found});
     unsigned rank = tensorType(softmax.getOutput()).getRank();
     if (softmax.getAxis() != rank - 1 || rank > 4 || rank < 2)
       return refuse(softmax, {"softmax runs along the last of 2 to 4 axes", shapeText(softmax)});
@@ -335,18 +356,19 @@ private:
       return refuse(softmax, {"V has the batch and heads of the scores",
                               toString(shapeOf(weighted.getRhs()))});
 
-    Scaled query = peelFactor(builder, product.getLhs());
-    Scaled keyTransposed = peelFactor(builder, product.getRhs());
+    Scaled query = peel(builder, product.getLhs(), true);
+    Scaled keyTransposed = peel(builder, product.getRhs(), true);
+    Value values = peel(builder, weighted.getRhs(), false).value;
     Value keyRows = withoutRepeat(builder, keyTransposed.value);
     SmallVector<int64_t> swap(llvm::to_vector(llvm::seq<int64_t>(tensorType(keyRows).getRank())));
     std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
     Value key = TransposeOp::create(builder, location, keyRows, swap);
     Value q = withFourAxes(builder, location, query.value, batch, false);
     Value k = withFourAxes(builder, location, key, batch, true);
-    Value v =
-        withFourAxes(builder, location, withoutRepeat(builder, weighted.getRhs()), batch, true);
-    if (!shareOneType(q, k, v, elementType(weighted.getOutput())))
-      return refuse(softmax, {"Q, K and V have one element type", "they have several"});
+    Value v = withFourAxes(builder, location, withoutRepeat(builder, values), batch, true);
+    Type type = attentionType(weighted, q, k, v);
+    for (Value *operand : {&q, &k, &v})
+      *operand = castTo(builder, location, *operand, type);
     if (!shapeOf(q)[1].asConstant() || shapeOf(k)[1] != shapeOf(v)[1] ||
         shapeOf(k)[0] != shapeOf(q)[0])
       return refuse(softmax, {"heads are constant and K fits V",
@@ -366,7 +388,9 @@ private:
         builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), q, k, v, normal.bias,
         APFloat(static_cast<float>(scale)), APFloat(static_cast<float>(scores.softcap)),
         normal.causal, zeroMaskedRows);
-    Value result = reshapeTo(builder, attention.getLoc(), attention, shapeOf(weighted.getOutput()));
+    Value result =
+        castTo(builder, attention.getLoc(), attention, elementType(weighted.getOutput()));
+    result = reshapeTo(builder, attention.getLoc(), result, shapeOf(weighted.getOutput()));
     double tolerance = scores.narrowed || probabilities.narrowed
                            ? roundingTolerance(builder.getF16Type())
                            : kExact;
@@ -374,12 +398,14 @@ private:
                    describe(scores, normal, zeroMaskedRows, k, q));
   }
 
-  /// Casts of Q, K or V to a wider type are attention's own business: it accumulates in fp32.
-  static bool shareOneType(Value &q, Value &k, Value &v, Type type) {
-    for (Value *value : {&q, &k, &v})
-      if (elementType(*value) != type)
-        *value = throughFloatCast(*value);
-    return elementType(q) == type && elementType(k) == type && elementType(v) == type;
+  /// The narrow type that Q, K and V all have where the result is only read in it, else the
+  /// result's own.
+  static Type attentionType(MatmulOp weighted, Value q, Value k, Value v) {
+    Type own = elementType(weighted.getOutput()), narrow = elementType(q);
+    bool readNarrow = llvm::all_of(weighted->getUsers(), [&](Operation *user) {
+      return isFloatCast(user) && elementType(user->getResult(0)) == narrow;
+    });
+    return elementType(k) == narrow && elementType(v) == narrow && readNarrow ? narrow : own;
   }
 
   /// [1, B, I, J], padded from three axes, as [B, 1, I, J].

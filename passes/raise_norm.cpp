@@ -78,14 +78,16 @@ std::optional<Core> matchCore(MulOp op) {
   for (auto [x, factor] :
        {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
     auto root = throughFloatCast(factor).getDefiningOp<RsqrtOp>();
-    auto add = root ? throughFloatCast(root.getInput()).getDefiningOp<AddOp>() : AddOp();
-    std::optional<double> epsilon = add ? splatFloat(add.getRhs()) : std::nullopt;
-    if (!epsilon || x.getType() != op.getOutput().getType())
+    if (!root || x.getType() != op.getOutput().getType())
       continue;
-    std::optional<Mean> mean = matchMean(throughFloatCast(add.getLhs()));
+    // Without a sum epsilon is 0: in half precision 1e-12 is, and simplify drops it.
+    auto add = throughFloatCast(root.getInput()).getDefiningOp<AddOp>();
+    std::optional<double> epsilon = add ? splatFloat(add.getRhs()) : std::nullopt;
+    Value variance = epsilon ? add.getLhs() : root.getInput();
+    std::optional<Mean> mean = matchMean(throughFloatCast(variance));
     Value base = mean ? squareRootOf(throughFloatCast(mean->input)) : Value();
     if (base && throughFloatCast(base) == throughFloatCast(x))
-      return Core{x, mean->axis, *epsilon};
+      return Core{x, mean->axis, epsilon.value_or(0)};
   }
   return std::nullopt;
 }
@@ -202,11 +204,11 @@ private:
     return SmallVector<Dim>(ArrayRef<Dim>(shape).drop_front(axis));
   }
 
-  /// `value` is one tensor of the normalised axes' shape for all rows, and no activation.
+  /// `value` is one tensor of the normalised axes' shape for all rows.
   static bool coversAxes(Operation *norm, Value value) {
-    SmallVector<Dim> shape = normalisedShape(norm);
-    SmallVector<Dim> own = tensorType(value).getShape();
-    return isWeightView(value) && own.size() >= shape.size() &&
+    SmallVector<Dim> shape = normalisedShape(norm), own = tensorType(value).getShape();
+    bool hasRows = shape.size() < tensorType(norm->getResult(0)).getRank();
+    return hasRows && own.size() >= shape.size() &&
            padShape(shape, own.size(), norm->getContext()) == own;
   }
 

@@ -3,7 +3,7 @@
 // Each raise leaves a remark; each refusal says which check failed.
 // CHECK: module attributes {smelt.remarks = [
 // CHECK-SAME: {fusion = "attention", message = "scale, bias [b, 1, 1, s], masked rows are zero", node = "Output", predicate = "", taken = true}
-// CHECK-SAME: {fusion = "attention", message = "another op reads it", node = "Read", predicate = "its result is read once, by a product", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "3 ops read it", node = "Read", predicate = "its result is read once, by a product with values", taken = false}
 
 // torch: the root of the scale on both sides, an additive mask, a guard for rows without a visible key.
 // CHECK-LABEL: func @torch
@@ -127,6 +127,25 @@ func.func @one_head(%q: !smelt.tensor<[b, s, 8], f16>, %k: !smelt.tensor<[b, s, 
   // CHECK: %[[Y:.*]] = smelt.attention %{{.*}} {scale = 2.500000e-01 : f32} : <[b, 1, s, 8], f16>
   // CHECK-NEXT: smelt.reshape %[[Y]]
   return %y : !smelt.tensor<[b, s, 8], f16>
+}
+
+// Llama in fp16 with fp32 scores and values: Q, K, V and the result are half, so attention is.
+// CHECK-LABEL: func @wide_scores
+func.func @wide_scores(%q: !smelt.tensor<[b, 4, s, 8], f16>, %kt: !smelt.tensor<[b, 4, 8, s], f16>, %v: !smelt.tensor<[b, s, 4, 8], f16>) -> !smelt.tensor<[b, 4, s, 8], f16> {
+  %scale = smelt.constant dense<0.25> : tensor<f32> : <[], f32>
+  %qw = smelt.cast %q : <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f32>
+  %kw = smelt.cast %kt : <[b, 4, 8, s], f16> -> <[b, 4, 8, s], f32>
+  %vw = smelt.cast %v : <[b, s, 4, 8], f16> -> <[b, s, 4, 8], f32>
+  %vt = smelt.transpose %vw [0, 2, 1, 3] : <[b, s, 4, 8], f32> -> <[b, 4, s, 8], f32>
+  %qs = smelt.mul %qw, %scale : <[b, 4, s, 8], f32>, <[], f32> -> <[b, 4, s, 8], f32>
+  %scores = smelt.matmul %qs, %kw : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %p = smelt.softmax %scores axis 3 : <[b, 4, s, s], f32>
+  %wide = smelt.matmul %p, %vt : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %y = smelt.cast %wide : <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f16>
+  // CHECK-NOT: smelt.cast
+  // CHECK: %[[Y:.*]] = smelt.attention %arg0, %{{.*}} {scale = 2.500000e-01 : f32} : <[b, 4, s, 8], f16>
+  // CHECK-NEXT: return %[[Y]]
+  return %y : !smelt.tensor<[b, 4, s, 8], f16>
 }
 
 // The model's own op, with a mask that lets everything pass.

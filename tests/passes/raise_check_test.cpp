@@ -102,5 +102,27 @@ TEST_F(RaiseCheckTest, SeesOneElement) {
   EXPECT_FALSE(result.agrees);
 }
 
+// Long fixed sequences are checked at small sizes; what only holds at the small ones is refused all
+// the same.
+TEST_F(RaiseCheckTest, ShrinksFixedSizes) {
+  std::string prefix = R"(
+    %long = smelt.expand %x : <[b, s, 8], f32> -> <[20000, b, s, 8], f32>
+    %mean = smelt.reduce mean %long axes [0] : <[20000, b, s, 8], f32> -> <[1, b, s, 8], f32>
+    %sum = smelt.reduce sum %long axes [0] : <[20000, b, s, 8], f32> -> <[1, b, s, 8], f32>
+    %a = smelt.reshape %mean : <[1, b, s, 8], f32> -> <[b, s, 8], f32>)";
+  RaiseCheck right = check(prefix + R"(
+    %count = smelt.constant dense<20000.0> : tensor<f32> : <[], f32>
+    %quotient = smelt.div %sum, %count : <[1, b, s, 8], f32>, <[], f32> -> <[1, b, s, 8], f32>
+    %r = smelt.reshape %quotient : <[1, b, s, 8], f32> -> <[b, s, 8], f32>
+    )" + kReturn);
+  EXPECT_TRUE(right.agrees) << right.error;
+  RaiseCheck wrong = check(prefix + R"(
+    %count = smelt.constant dense<5.0> : tensor<f32> : <[], f32>
+    %quotient = smelt.div %sum, %count : <[1, b, s, 8], f32>, <[], f32> -> <[1, b, s, 8], f32>
+    %r = smelt.reshape %quotient : <[1, b, s, 8], f32> -> <[b, s, 8], f32>
+    )" + kReturn);
+  EXPECT_FALSE(wrong.agrees);
+}
+
 } // namespace
 } // namespace smelt::passes

@@ -71,6 +71,22 @@ func.func @rms_norm(%x: !smelt.tensor<[b, s, 16], f16>) -> !smelt.tensor<[b, s, 
   return %y : !smelt.tensor<[b, s, 16], f16>
 }
 
+// No epsilon, as where it is too small for the type; scale and bias are inputs of the model.
+// CHECK-LABEL: func @no_epsilon
+func.func @no_epsilon(%x: !smelt.tensor<[b, 16], f16>, %scale: !smelt.tensor<[16], f16>, %bias: !smelt.tensor<[1, 16], f16>) -> !smelt.tensor<[b, 16], f16> {
+  %mean = smelt.reduce mean %x axes [1] : <[b, 16], f16> -> <[b, 1], f16>
+  %d = smelt.sub %x, %mean : <[b, 16], f16>, <[b, 1], f16> -> <[b, 16], f16>
+  %square = smelt.mul %d, %d : <[b, 16], f16>, <[b, 16], f16> -> <[b, 16], f16>
+  %variance = smelt.reduce mean %square axes [1] : <[b, 16], f16> -> <[b, 1], f16>
+  %root = smelt.sqrt %variance : <[b, 1], f16>
+  %n = smelt.div %d, %root : <[b, 16], f16>, <[b, 1], f16> -> <[b, 16], f16>
+  %m = smelt.mul %n, %scale : <[b, 16], f16>, <[16], f16> -> <[b, 16], f16>
+  %y = smelt.add %m, %bias : <[b, 16], f16>, <[1, 16], f16> -> <[b, 16], f16>
+  // CHECK: smelt.layer_norm %arg0 scale %arg1 : {{.*}} bias %{{.*}} axis 1 {epsilon = 0.000000e+00 : f32}
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[b, 16], f16>
+}
+
 // The normalised value is read twice: the norm is formed, its scale stays outside.
 // CHECK-LABEL: func @two_readers
 func.func @two_readers(%x: !smelt.tensor<[b, 16], f32>) -> (!smelt.tensor<[b, 16], f32>, !smelt.tensor<[b, 16], f32>) {
