@@ -79,23 +79,35 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
   return {quotient, remainder};
 }
 
-/// A lower bound: `dim` with every product replaced by the least value that it takes, as a
-/// polynomial in t = size - 1.
-Dim lowerBound(Dim dim, const Bounds &bounds) {
+/// A call of operands that make it non-negative; a divisor that may be 0 has no value and proves nothing else.
+bool isKnownNonNegativeAtom(Attribute atom, const Bounds &bounds) {
+  auto call = dyn_cast<DimCallAttr>(atom);
+  return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
+                   Dim(cast<DimAttr>(call.getRhs())).isKnownNonNegative(bounds));
+}
+
+/// The least value of a term over its bounded symbols. All atoms must be non-negative.
+Dim leastTerm(MLIRContext *context, const Term &term, const Bounds &bounds) {
+  Dim product = Dim::constant(context, term.coefficient);
+  for (Attribute atom : term.atoms) {
+    auto symbol = dyn_cast<StringAttr>(atom);
+    auto bound = symbol ? bounds.find(symbol.getValue()) : bounds.end();
+    if (bound != bounds.end())
+      product = product * (term.coefficient > 0 ? Dim::constant(context, 0) : bound->second - 1);
+    else
+      product = product * Dim::fromTerms(context, {{1, {atom}}});
+  }
+  return product;
+}
+
+/// Symbols as 1 + t, outside calls.
+Dim shiftSizes(Dim dim) {
   MLIRContext *context = dim.getContext();
   Dim total = Dim::constant(context, 0);
   for (const Term &term : dim.getTerms()) {
     Dim product = Dim::constant(context, term.coefficient);
-    for (Attribute atom : term.atoms) {
-      auto symbol = dyn_cast<StringAttr>(atom);
-      auto bound = symbol ? bounds.find(symbol.getValue()) : bounds.end();
-      if (bound == bounds.end())
-        product = product * Dim::fromTerms(context, {{1, {atom}}});
-      else if (term.coefficient > 0)
-        product = Dim::constant(context, 0);
-      else
-        product = product * (bound->second - 1);
-    }
+    for (Attribute atom : term.atoms)
+      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + (isa<StringAttr>(atom) ? 1 : 0));
     total = total + product;
   }
   return total;
@@ -228,36 +240,36 @@ Dim Dim::ceilDiv(Dim divisor) const {
   return makeCall(getContext(), "ceildiv", *this, divisor);
 }
 
-Dim Dim::min(Dim other) const {
-  if (isKnownLessEqual(other))
+Dim Dim::min(Dim other, const Bounds &bounds) const {
+  if (isKnownLessEqual(other, bounds))
     return *this;
-  if (other.isKnownLessEqual(*this))
+  if (other.isKnownLessEqual(*this, bounds))
     return other;
   return toString() < other.toString() ? makeCall(getContext(), "min", *this, other)
                                        : makeCall(getContext(), "min", other, *this);
 }
 
-Dim Dim::max(Dim other) const {
-  if (isKnownLessEqual(other))
+Dim Dim::max(Dim other, const Bounds &bounds) const {
+  if (isKnownLessEqual(other, bounds))
     return other;
-  if (other.isKnownLessEqual(*this))
+  if (other.isKnownLessEqual(*this, bounds))
     return *this;
   return toString() < other.toString() ? makeCall(getContext(), "max", *this, other)
                                        : makeCall(getContext(), "max", other, *this);
 }
 
 bool Dim::isKnownNonNegative(const Bounds &bounds) const {
-  Dim bound = bounds.empty() ? *this : lowerBound(*this, bounds);
-  // With size = 1 + t every t >= 0: non-negative coefficients in t prove the claim.
-  Dim shifted = bound.replace([&](StringRef name) { return symbol(getContext(), name) + 1; });
-  return llvm::all_of(shifted.getTerms(), [&](const Term &term) {
-    if (term.coefficient >= 0)
-      return llvm::all_of(term.atoms, [&](Attribute atom) {
-        auto call = dyn_cast<DimCallAttr>(atom);
-        return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
-                         Dim(cast<DimAttr>(call.getRhs())).isKnownNonNegative(bounds));
-      });
-    return false;
+  Dim least = constant(getContext(), 0);
+  for (const Term &term : getTerms()) {
+    // The sign of every factor must be known: a factor below 0 would turn least into most.
+    if (!llvm::all_of(term.atoms, [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); }))
+      return false;
+    least = least + leastTerm(getContext(), term, bounds);
+  }
+  // A bound may itself hold calls, of sizes alone.
+  return llvm::all_of(shiftSizes(least).getTerms(), [&](const Term &term) {
+    return term.coefficient >= 0 &&
+           llvm::all_of(term.atoms, [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); });
   });
 }
 
@@ -312,7 +324,7 @@ Dim Dim::replace(llvm::function_ref<Dim(StringRef)> lookup, const Bounds &bounds
       return a.mod(b, bounds);
     if (function == "ceildiv")
       return a.ceilDiv(b);
-    return function == "min" ? a.min(b) : a.max(b);
+    return function == "min" ? a.min(b, bounds) : a.max(b, bounds);
   };
   Dim total = constant(context, 0);
   for (const Term &term : getTerms()) {

@@ -60,15 +60,17 @@ public:
   Dim floorDiv(Dim divisor, const Bounds &bounds = {}) const;
   Dim ceilDiv(Dim divisor) const;
   Dim mod(Dim divisor, const Bounds &bounds = {}) const;
-  Dim min(Dim other) const;
-  Dim max(Dim other) const;
+  Dim min(Dim other, const Bounds &bounds = {}) const;
+  Dim max(Dim other, const Bounds &bounds = {}) const;
   /// The polynomial quotient where the division leaves no remainder.
   std::optional<Dim> exactDiv(Dim divisor) const;
 
   /// Proves `*this >= 0` for all sizes >= 1 and all coordinates within their bounds; false where it
   /// cannot.
   bool isKnownNonNegative(const Bounds &bounds = {}) const;
-  bool isKnownLessEqual(Dim other) const { return (other - *this).isKnownNonNegative(); }
+  bool isKnownLessEqual(Dim other, const Bounds &bounds = {}) const {
+    return (other - *this).isKnownNonNegative(bounds);
+  }
 
   /// The value for given symbols; none where a symbol is missing, a divisor is 0 or an int64
   /// overflows.
