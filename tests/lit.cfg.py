@@ -1,6 +1,6 @@
 """lit's view of the tree: every .mlir file below this folder is a test of smelt-opt or emit-cuda.
 
-CMake passes the tools and the folder to run in as parameters (tests/passes/CMakeLists.txt).
+CMake passes the tools and the folder to run in as parameters (cmake/SmeltLit.cmake).
 """
 
 import os

@@ -1,0 +1,278 @@
+// Every verifier's message, beside a least wrong program.
+// RUN: smelt-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{dimension must not be negative, got -1}}
+func.func @negative_dimension(%x: !smelt.tensor<[n, -1], f32>)
+
+// -----
+
+// expected-error@+1 {{element type must be an integer or a float, got 'index'}}
+func.func @element_type(%x: !smelt.tensor<[n], index>)
+
+// -----
+
+// expected-error@+1 {{unknown dimension function 'gcd'}}
+func.func @dimension_function(%x: !smelt.tensor<[gcd(n, 2)], f32>)
+
+// -----
+
+func.func @logical(%x: !smelt.tensor<[n], i32>) {
+  // expected-error@+2 {{operands must be bool, got 'i32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = "smelt.and"(%x, %x) : (!smelt.tensor<[n], i32>, !smelt.tensor<[n], i32>) -> !smelt.tensor<[n], i32>
+  return
+}
+
+// -----
+
+func.func @element_types_differ(%x: !smelt.tensor<[n], f32>, %y: !smelt.tensor<[n], f16>) {
+  // expected-error@+2 {{operands have different element types, 'f32' and 'f16'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.add %x, %y : !smelt.tensor<[n], f32>, !smelt.tensor<[n], f16> -> !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: !smelt.tensor<[n, 3], f32>, %y: !smelt.tensor<[4], f32>) {
+  // expected-error@+2 {{shapes [n, 3] and [4] do not broadcast}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.add %x, %y : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[4], f32> -> !smelt.tensor<[n, 3], f32>
+  return
+}
+
+// -----
+
+func.func @select_condition(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+2 {{the condition must be bool, got 'f32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.select %x, %x, %x : !smelt.tensor<[n], f32>, !smelt.tensor<[n], f32>, !smelt.tensor<[n], f32> -> !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @cast_shape(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+1 {{must keep the shape}}
+  %0 = smelt.cast %x : !smelt.tensor<[n], f32> -> !smelt.tensor<[m], f16>
+  return
+}
+
+// -----
+
+func.func @constant_type() {
+  // expected-error@+1 {{value of type 'tensor<2xi64>' does not fit the result '!smelt.tensor<[3], i64>'}}
+  %0 = smelt.constant dense<[1, 2]> : tensor<2xi64> : !smelt.tensor<[3], i64>
+  return
+}
+
+// -----
+
+func.func @weight_shape() {
+  // expected-error@+1 {{must have a static shape}}
+  %0 = smelt.weight "w" <"weights.bin", 0, 4, ""> : !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @dims_count() {
+  // expected-error@+1 {{needs an integer result of rank 0 or 1 with 2 elements}}
+  %0 = smelt.dims [n, 2] : !smelt.tensor<[3], i64>
+  return
+}
+
+// -----
+
+func.func @iota_rank() {
+  // expected-error@+1 {{must have rank 1}}
+  %0 = smelt.iota : !smelt.tensor<[2, 2], i64>
+  return
+}
+
+// -----
+
+func.func @reshape_count(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+1 {{cannot turn 6 elements of [2, 3] into 8 of [8]}}
+  %0 = smelt.reshape %x : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[8], f32>
+  return
+}
+
+// -----
+
+func.func @reshape_element(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+1 {{must keep the element type}}
+  %0 = smelt.reshape %x : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[6], f16>
+  return
+}
+
+// -----
+
+func.func @expand(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+1 {{cannot expand [2, 3] to [4, 3]}}
+  %0 = smelt.expand %x : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[4, 3], f32>
+  return
+}
+
+// -----
+
+func.func @transpose(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+2 {{permutation does not name every axis of [2, 3] once}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.transpose %x [0, 0] : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[2, 2], f32>
+  return
+}
+
+// -----
+
+func.func @transpose_rank(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+2 {{permutation has 1 axes, the input 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.transpose %x [0] : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[2], f32>
+  return
+}
+
+// -----
+
+func.func @slice(%x: !smelt.tensor<[5], f32>) {
+  // expected-error@+1 {{leaves axis 0 of [5]}}
+  %0 = smelt.slice %x starts [#smelt.dim<2>] steps [2] : !smelt.tensor<[5], f32> -> !smelt.tensor<[3], f32>
+  return
+}
+
+// -----
+
+func.func @slice_axes(%x: !smelt.tensor<[5, 2], f32>) {
+  // expected-error@+1 {{must keep rank and element type and give a start and a step for each axis}}
+  %0 = smelt.slice %x starts [#smelt.dim<2>] steps [1] : !smelt.tensor<[5, 2], f32> -> !smelt.tensor<[3, 2], f32>
+  return
+}
+
+// -----
+
+func.func @concat(%x: !smelt.tensor<[2, 3], f32>, %y: !smelt.tensor<[2, 4], f32>) {
+  // expected-error@+2 {{inputs differ outside the axis: '!smelt.tensor<[2, 3], f32>' and '!smelt.tensor<[2, 4], f32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.concat %x, %y axis 0 : !smelt.tensor<[2, 3], f32>, !smelt.tensor<[2, 4], f32> -> !smelt.tensor<[4, 3], f32>
+  return
+}
+
+// -----
+
+func.func @concat_axis(%x: !smelt.tensor<[2, 3], f32>) {
+  // expected-error@+2 {{axis 2 is outside rank 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.concat %x axis 2 : !smelt.tensor<[2, 3], f32> -> !smelt.tensor<[2, 3], f32>
+  return
+}
+
+// -----
+
+func.func @matmul(%x: !smelt.tensor<[n, 3], f32>, %y: !smelt.tensor<[4, m], f32>) {
+  // expected-error@+2 {{cannot multiply [n, 3] by [4, m]}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[4, m], f32> -> !smelt.tensor<[n, m], f32>
+  return
+}
+
+// -----
+
+func.func @conv(%x: !smelt.tensor<[n, 3, 8], f32>, %f: !smelt.tensor<[4, 2, 3], f32>) {
+  // expected-error@+2 {{1 groups do not fit input '!smelt.tensor<[n, 3, 8], f32>' and filter '!smelt.tensor<[4, 2, 3], f32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.conv %x, %f {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64} : !smelt.tensor<[n, 3, 8], f32>, !smelt.tensor<[4, 2, 3], f32> -> !smelt.tensor<[n, 4, 6], f32>
+  return
+}
+
+// -----
+
+func.func @conv_stride(%x: !smelt.tensor<[n, 3, 8], f32>, %f: !smelt.tensor<[4, 3, 3], f32>) {
+  // expected-error@+2 {{strides and dilations must be positive}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.conv %x, %f {strides = array<i64: 0>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64} : !smelt.tensor<[n, 3, 8], f32>, !smelt.tensor<[4, 3, 3], f32> -> !smelt.tensor<[n, 4, 6], f32>
+  return
+}
+
+// -----
+
+func.func @attention_heads(%q: !smelt.tensor<[n, 5, s, 8], f32>, %k: !smelt.tensor<[n, 2, s, 8], f32>) {
+  // expected-error@+2 {{heads must be constant, and query heads a multiple of key heads}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.attention %q, %k, %k {scale = 1.0 : f32} : !smelt.tensor<[n, 5, s, 8], f32>, !smelt.tensor<[n, 2, s, 8], f32>, !smelt.tensor<[n, 2, s, 8], f32> -> !smelt.tensor<[n, 5, s, 8], f32>
+  return
+}
+
+// -----
+
+func.func @reduce_axis(%x: !smelt.tensor<[n, 3], f32>) {
+  // expected-error@+2 {{axis -1 is outside rank 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.reduce sum %x axes [-1] : !smelt.tensor<[n, 3], f32> -> !smelt.tensor<[n, 1], f32>
+  return
+}
+
+// -----
+
+func.func @softmax_axis(%x: !smelt.tensor<[n, 3], f32>) {
+  // expected-error@+1 {{axis 2 is outside rank 2}}
+  %0 = smelt.softmax %x axis 2 : !smelt.tensor<[n, 3], f32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_axis(%x: !smelt.tensor<[n, 3], f32>) {
+  // expected-error@+2 {{axis 2 is outside rank 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.layer_norm %x axis 2 {epsilon = 1.0e-5 : f32} : !smelt.tensor<[n, 3], f32> -> !smelt.tensor<[n, 3], f32>
+  return
+}
+
+// -----
+
+func.func @gather_indices(%x: !smelt.tensor<[n, 3], f32>) {
+  // expected-error@+2 {{indices must be integers, got 'f32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.gather %x, %x axis 0 : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[n, 3], f32> -> !smelt.tensor<[n, 3, 3], f32>
+  return
+}
+
+// -----
+
+func.func @gather_elements_rank(%x: !smelt.tensor<[n, 3], f32>, %i: !smelt.tensor<[n], i64>) {
+  // expected-error@+2 {{data has rank 2, indices 1}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.gather_elements %x, %i axis 0 : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[n], i64> -> !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @gather_nd(%x: !smelt.tensor<[n, 3], f32>, %i: !smelt.tensor<[n, 3], i64>) {
+  // expected-error@+2 {{with 0 batch dims do not fit data '!smelt.tensor<[n, 3], f32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.gather_nd %x, %i batch_dims 0 : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[n, 3], i64> -> !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @fusion_arguments(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+1 {{region arguments must have the types of the inputs}}
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f16> {
+  ^bb0(%a: !smelt.tensor<[n], f16>):
+    smelt.yield %a : !smelt.tensor<[n], f16>
+  }
+  return
+}
+
+// -----
+
+func.func @fusion_yield(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+1 {{must end in a smelt.yield of the results}}
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f16> {
+  ^bb0(%a: !smelt.tensor<[n], f32>):
+    smelt.yield %a : !smelt.tensor<[n], f32>
+  }
+  return
+}
