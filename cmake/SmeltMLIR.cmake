@@ -21,6 +21,10 @@ foreach(target IN LISTS mlir_targets)
   endif()
 endforeach()
 
+if(SMELT_SANITIZE MATCHES "address")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-include${PROJECT_SOURCE_DIR}/cmake/llvm_unsanitized.h>)
+endif()
+
 # Headers of MLIR are heavy: every MLIR-facing folder reuses this precompiled header.
 set(SMELT_MLIR_PRECOMPILED
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/BuiltinAttributes.h>

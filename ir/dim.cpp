@@ -79,7 +79,8 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
   return {quotient, remainder};
 }
 
-/// A call of operands that make it non-negative; a divisor that may be 0 has no value and proves nothing else.
+/// A call of operands that make it non-negative; a divisor that may be 0 has no value and proves
+/// nothing else.
 bool isKnownNonNegativeAtom(Attribute atom, const Bounds &bounds) {
   auto call = dyn_cast<DimCallAttr>(atom);
   return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
@@ -107,7 +108,8 @@ Dim shiftSizes(Dim dim) {
   for (const Term &term : dim.getTerms()) {
     Dim product = Dim::constant(context, term.coefficient);
     for (Attribute atom : term.atoms)
-      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + (isa<StringAttr>(atom) ? 1 : 0));
+      product =
+          product * (Dim::fromTerms(context, {{1, {atom}}}) + (isa<StringAttr>(atom) ? 1 : 0));
     total = total + product;
   }
   return total;
@@ -262,14 +264,16 @@ bool Dim::isKnownNonNegative(const Bounds &bounds) const {
   Dim least = constant(getContext(), 0);
   for (const Term &term : getTerms()) {
     // The sign of every factor must be known: a factor below 0 would turn least into most.
-    if (!llvm::all_of(term.atoms, [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); }))
+    if (!llvm::all_of(term.atoms,
+                      [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); }))
       return false;
     least = least + leastTerm(getContext(), term, bounds);
   }
   // A bound may itself hold calls, of sizes alone.
   return llvm::all_of(shiftSizes(least).getTerms(), [&](const Term &term) {
-    return term.coefficient >= 0 &&
-           llvm::all_of(term.atoms, [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); });
+    return term.coefficient >= 0 && llvm::all_of(term.atoms, [&](Attribute atom) {
+             return isKnownNonNegativeAtom(atom, bounds);
+           });
   });
 }
 

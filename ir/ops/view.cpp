@@ -129,7 +129,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   if (axis < 0 || axis >= first.getRank())
     return inferError(location, "axis ", axis, " is outside rank ", first.getRank());
   SmallVector<Dim> shape = first.getShape();
-  for (TensorType type : llvm::drop_begin(tensorTypes(operands))) {
+  for (Value operand : operands.drop_front()) {
+    TensorType type = tensorType(operand);
     if (type.getRank() != first.getRank() || type.getElementType() != first.getElementType())
       return inferError(location, "inputs differ in rank or element type: ", first, " and ", type);
     for (unsigned other = 0; other < first.getRank(); ++other) {

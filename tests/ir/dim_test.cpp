@@ -183,9 +183,11 @@ public:
     case 4:
       return combine(x, y, x.dim * y.dim, [](int64_t p, int64_t q) { return p * q; });
     case 5:
-      return combine(x, y, x.dim.min(y.dim, *bounds), [](int64_t p, int64_t q) { return std::min(p, q); });
+      return combine(x, y, x.dim.min(y.dim, *bounds),
+                     [](int64_t p, int64_t q) { return std::min(p, q); });
     case 6:
-      return combine(x, y, x.dim.max(y.dim, *bounds), [](int64_t p, int64_t q) { return std::max(p, q); });
+      return combine(x, y, x.dim.max(y.dim, *bounds),
+                     [](int64_t p, int64_t q) { return std::max(p, q); });
     default:
       return divide(x, kind);
     }
