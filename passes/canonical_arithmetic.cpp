@@ -245,9 +245,16 @@ struct CastOfCast : OpRewritePattern<CastOp> {
 
   LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getInput().getDefiningOp<CastOp>();
-    if (!inner || !holdsAll(elementType(inner.getOutput()), elementType(inner.getInput())))
+    if (!inner)
       return failure();
-    rewriter.replaceOpWithNewOp<CastOp>(op, inner.getInput(), elementType(op.getOutput()));
+    Type from = elementType(inner.getInput()), through = elementType(inner.getOutput()),
+         to = elementType(op.getOutput());
+    // An integer that is too large wraps, a float that is too large for an integer does not.
+    bool sameOverflow = !isa<FloatType>(through) || isa<FloatType>(to) || isa<FloatType>(from) ||
+                        to.isInteger(1) || holdsAll(to, from);
+    if (!holdsAll(through, from) || !sameOverflow)
+      return failure();
+    rewriter.replaceOpWithNewOp<CastOp>(op, inner.getInput(), to);
     return success();
   }
 };

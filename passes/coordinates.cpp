@@ -96,6 +96,21 @@ struct Binary {
   }
 };
 
+/// An element cast to another integer type or to bool.
+Expression castElement(CastOp op, Dim value, const Bounds &bounds) {
+  Type type = tensorType(op.getOutput()).getElementType();
+  if (type.isInteger(1) && !tensorType(op.getInput()).getElementType().isInteger(1)) {
+    bool isTrue =
+        (value - 1).isKnownNonNegative(bounds) || (value * -1 - 1).isKnownNonNegative(bounds);
+    return decide(op.getContext(), isTrue, value.isConstant(0));
+  }
+  // Positions fit 32 bits; in fewer they may wrap.
+  std::optional<int64_t> constant = value.asConstant();
+  bool fits =
+      type.getIntOrFloatBitWidth() >= 32 || (constant && (*constant == 0 || *constant == 1));
+  return fits ? Expression(value) : std::nullopt;
+}
+
 /// A table that is affine in its coordinates; checked at every element.
 Expression affineTable(ArrayRef<int64_t> values, ArrayRef<int64_t> shape, MLIRContext *context) {
   if (values.empty())
@@ -303,15 +318,8 @@ std::optional<Dim> CoordinateAnalysis::computeElementwise(Operation *op) {
     return number(context, 1) - *operands[0];
   if (isa<NegOp>(op))
     return *operands[0] * -1;
-  if (auto cast = dyn_cast<CastOp>(op)) {
-    bool toBool = tensorType(cast.getOutput()).getElementType().isInteger(1);
-    if (!toBool || tensorType(cast.getInput()).getElementType().isInteger(1))
-      return operands[0];
-    Dim value = *operands[0];
-    bool isTrue =
-        (value - 1).isKnownNonNegative(bounds) || (value * -1 - 1).isKnownNonNegative(bounds);
-    return decide(context, isTrue, value.isConstant(0));
-  }
+  if (auto cast = dyn_cast<CastOp>(op))
+    return castElement(cast, *operands[0], bounds);
   return operands.size() == 2 ? Binary{op, *operands[0], *operands[1], bounds}.evaluate()
                               : std::nullopt;
 }

@@ -1,0 +1,59 @@
+// RUN: smelt-opt %s --smelt-simplify-canonical | FileCheck %s
+
+// Tokens stay unflattened around a product with a weight, also where heads merge on the way.
+// CHECK-LABEL: func @flattened
+func.func @flattened(%x: !smelt.tensor<[b, s, 4, 8], f32>, %w: !smelt.tensor<[32, 16], f32>) -> !smelt.tensor<[b, s, 16], f32> {
+  %0 = smelt.reshape %x : <[b, s, 4, 8], f32> -> <[b*s, 32], f32>
+  %1 = smelt.matmul %0, %w : <[b*s, 32], f32>, <[32, 16], f32> -> <[b*s, 16], f32>
+  %2 = smelt.reshape %1 : <[b*s, 16], f32> -> <[b, s, 16], f32>
+  // CHECK-NEXT: %[[X:.*]] = smelt.reshape %arg0 : <[b, s, 4, 8], f32> -> <[b, s, 32], f32>
+  // CHECK-NEXT: smelt.matmul %[[X]], %arg1 : {{.*}} -> <[b, s, 16], f32>
+  // CHECK-NEXT: return
+  return %2 : !smelt.tensor<[b, s, 16], f32>
+}
+
+// Heads merged into the batch around batched products and a softmax, as BMM exports have them.
+// CHECK-LABEL: func @merged_heads
+func.func @merged_heads(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>) -> !smelt.tensor<[b, 4, s, s], f32> {
+  %0 = smelt.reshape %q : <[b, 4, s, 8], f32> -> <[4*b, s, 8], f32>
+  %1 = smelt.reshape %kt : <[b, 4, 8, s], f32> -> <[4*b, 8, s], f32>
+  %2 = smelt.matmul %0, %1 : <[4*b, s, 8], f32>, <[4*b, 8, s], f32> -> <[4*b, s, s], f32>
+  %3 = smelt.softmax %2 axis 2 : <[4*b, s, s], f32>
+  %4 = smelt.reshape %3 : <[4*b, s, s], f32> -> <[b, 4, s, s], f32>
+  // CHECK-NEXT: %[[S:.*]] = smelt.matmul %arg0, %arg1
+  // CHECK-NEXT: smelt.softmax %[[S]] axis 3
+  // CHECK-NEXT: return
+  return %4 : !smelt.tensor<[b, 4, s, s], f32>
+}
+
+// A norm of flattened tokens.
+// CHECK-LABEL: func @norm
+func.func @norm(%x: !smelt.tensor<[b, s, 8], f32>, %g: !smelt.tensor<[8], f32>) -> !smelt.tensor<[b, s, 8], f32> {
+  %0 = smelt.reshape %x : <[b, s, 8], f32> -> <[b*s, 8], f32>
+  %1 = smelt.layer_norm %0 scale %g : !smelt.tensor<[8], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[b*s, 8], f32> -> <[b*s, 8], f32>
+  %2 = smelt.reshape %1 : <[b*s, 8], f32> -> <[b, s, 8], f32>
+  // CHECK-NEXT: smelt.layer_norm %arg0 scale %arg1 : !smelt.tensor<[8], f32> axis 2
+  // CHECK-NEXT: return
+  return %2 : !smelt.tensor<[b, s, 8], f32>
+}
+
+// Leading ones of a weight and repeated batches are broadcasting's own.
+// CHECK-LABEL: func @broadcast
+func.func @broadcast(%x: !smelt.tensor<[b, s, 8], f32>, %w: !smelt.tensor<[8, 4], f32>) -> !smelt.tensor<[b, s, 4], f32> {
+  %0 = smelt.reshape %w : <[8, 4], f32> -> <[1, 8, 4], f32>
+  %1 = smelt.expand %0 : <[1, 8, 4], f32> -> <[b, 8, 4], f32>
+  %2 = smelt.matmul %x, %1 : <[b, s, 8], f32>, <[b, 8, 4], f32> -> <[b, s, 4], f32>
+  // CHECK-NEXT: smelt.matmul %arg0, %arg1
+  // CHECK-NEXT: return
+  return %2 : !smelt.tensor<[b, s, 4], f32>
+}
+
+// The last axis is torn apart: nothing moves.
+// CHECK-LABEL: func @torn
+func.func @torn(%x: !smelt.tensor<[b, 12], f32>, %w: !smelt.tensor<[4, 16], f32>) -> !smelt.tensor<[3*b, 16], f32> {
+  // CHECK: smelt.reshape %arg0 : <[b, 12], f32> -> <[3*b, 4], f32>
+  // CHECK-NEXT: smelt.matmul
+  %0 = smelt.reshape %x : <[b, 12], f32> -> <[3*b, 4], f32>
+  %1 = smelt.matmul %0, %w : <[3*b, 4], f32>, <[4, 16], f32> -> <[3*b, 16], f32>
+  return %1 : !smelt.tensor<[3*b, 16], f32>
+}
