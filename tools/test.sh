@@ -17,28 +17,32 @@ stage() {
   echo "    $title: $((SECONDS - from)) s"
 }
 
-# build PRESET: configures and builds build/PRESET.
-build() {
-  cmake --preset "$1" >"build/$1.log" 2>&1 || {
-    cat "build/$1.log"
-    return 1
-  }
-  cmake --build "build/$1"
-}
-
 # suite PRESET [CTEST OPTION...]: runs the preset's tests; a tree without tests is a failure.
 suite() {
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel 2 "${@:2}"
 }
 
-mkdir -p build
+fuzz_seconds=60
+
+# Import, verification and simplification of damaged models, from the seed corpus; new findings stay in build/.
+fuzz() {
+  local corpus=build/fuzz/corpus
+  mkdir -p "$corpus"
+  build/venv/bin/python tests/frontend/fuzz_corpus.py "$corpus"
+  build/asan/tests/frontend/fuzz_import -max_total_time=$fuzz_seconds -timeout=20 -rss_limit_mb=4096 \
+    -artifact_prefix=build/fuzz/ "$corpus"
+}
+
+stage "setup" tools/setup.sh
 stage "format" tools/format.sh
 stage "layers" tools/check_layers
-stage "runtime alone: build" build runtime-only
-stage "runtime alone: tests" suite runtime-only
-stage "release: build" build release
+stage "README's tables" build/venv/bin/python tools/bench/make_tables.py --check
+stage "runtime alone: build" tools/build.sh runtime-only
+stage "runtime alone: tests" suite runtime-only --label-exclude gpu
+stage "release: build" tools/build.sh release
 stage "release: tests" suite release --label-exclude gpu
-stage "sanitizers: build" build asan
+stage "sanitizers: build" tools/build.sh asan
 stage "sanitizers: tests" suite asan --label-exclude 'gpu|slow'
+stage "fuzzing" fuzz
 
 echo "test.sh: all stages passed in $((SECONDS - started)) s"

@@ -23,7 +23,7 @@ static void printProblems(const Flags &flags, const std::vector<Problem> &proble
                                         {"supported", problems.empty()},
                                         {"problems", std::move(list)}});
   for (const Problem &problem : problems)
-    print(problem.place + ": " + problem.message);
+    print(problemText(problem, flags.model.path));
   if (problems.empty())
     print(flags.model.path + ": supported");
 }

@@ -43,13 +43,15 @@ std::vector<Problem> DiagnosticCollector::problems() const {
   return collected;
 }
 
+std::string problemText(const Problem &problem, const std::string &modelPath) {
+  bool isNode = problem.place != modelPath;
+  return (isNode ? "node '" + problem.place + "'" : problem.place) + ": " + problem.message;
+}
+
 Status DiagnosticCollector::asStatus(StatusCode code, const std::string &fallback) const {
   std::string text;
-  for (const Problem &problem : problems()) {
-    bool isNode = problem.place != modelPath;
-    text += text.empty() ? "" : "\n";
-    text += (isNode ? "node '" + problem.place + "'" : problem.place) + ": " + problem.message;
-  }
+  for (const Problem &problem : problems())
+    text += (text.empty() ? "" : "\n") + problemText(problem, modelPath);
   return Status(code, text.empty() ? fallback : text);
 }
 

@@ -17,6 +17,9 @@ struct Problem {
   std::string message;
 };
 
+/// "node '/layer.0/Add': message", or "model.onnx: message".
+std::string problemText(const Problem &problem, const std::string &modelPath);
+
 /// Collects the errors that a context reports while this object lives; writes warnings to stderr.
 class DiagnosticCollector {
 public:
