@@ -22,17 +22,6 @@ suite() {
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel 2 "${@:2}"
 }
 
-fuzz_seconds=60
-
-# Import, verification and simplification of damaged models, from the seed corpus; new findings stay in build/.
-fuzz() {
-  local corpus=build/fuzz/corpus
-  mkdir -p "$corpus"
-  build/venv/bin/python tests/frontend/fuzz_corpus.py "$corpus"
-  build/asan/tests/frontend/fuzz_import -max_total_time=$fuzz_seconds -timeout=20 -rss_limit_mb=4096 \
-    -artifact_prefix=build/fuzz/ "$corpus"
-}
-
 stage "setup" tools/setup.sh
 stage "format" tools/format.sh
 stage "layers" tools/check_layers
@@ -43,6 +32,5 @@ stage "release: build" tools/build.sh release
 stage "release: tests" suite release --label-exclude gpu
 stage "sanitizers: build" tools/build.sh asan
 stage "sanitizers: tests" suite asan --label-exclude 'gpu|slow'
-stage "fuzzing" fuzz
 
 echo "test.sh: all stages passed in $((SECONDS - started)) s"

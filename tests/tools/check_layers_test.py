@@ -66,6 +66,10 @@ class CheckLayers(unittest.TestCase):
         self.write("passes/fuse.cpp", '#include "pipeline.h"\n')
         self.expect('passes/fuse.cpp:1: layers: "pipeline.h" is not a path from the repository')
 
+    def test_generated_text_names_templates(self):
+        self.write("codegen/kernels/gemm.cpp", '#include "kernels/gemm.cuh"\n')
+        self.expect_clean()
+
     def test_tablegen_includes_count(self):
         self.write("passes/passes.td", 'include "frontend/ops.td"\n')
         self.expect("passes/passes.td:1: layers: passes/ must not include")

@@ -3,8 +3,7 @@
 
 usage: tools/bench/compile_time.py [--arch sm_90a] [--models a,b] [--json tools/bench/results/compile_time.json]
 
-Weights are drawn at random for structure-only models, inside the measured time. One process after the other;
-the figures are wall-clock seconds of the whole process.
+One process after the other; the figures are wall-clock seconds of the whole process, weights read and written.
 """
 
 import argparse

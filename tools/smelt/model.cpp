@@ -13,6 +13,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -228,9 +229,10 @@ Status Model::fuse(const std::string &dumpFolder) {
 }
 
 bool isPlan(const std::string &path) {
-  char start[sizeof(plan::kMagic)] = {};
-  std::ifstream(path, std::ios::binary).read(start, sizeof(start));
-  return std::memcmp(start, plan::kMagic, sizeof(start)) == 0 || StringRef(path).ends_with(".plan");
+  std::array<char, sizeof(plan::kMagic)> start = {};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  bool hasMagic = std::memcmp(start.data(), &plan::kMagic, start.size()) == 0;
+  return hasMagic || StringRef(path).ends_with(".plan");
 }
 
 } // namespace smelt::tools
