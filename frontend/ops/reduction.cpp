@@ -42,8 +42,10 @@ template <ReductionKind kind> LogicalResult importReduce(NodeReader &node) {
   Type element = tensorType(input).getElementType();
   if (!element.isInteger(1))
     return finish(node, build.reduce(kind, input, *axes), *axes);
-  Value numbers = build.cast(input, IntegerType::get(build.getContext(), 32));
-  return finish(node, build.cast(build.reduce(kind, numbers, *axes), element), *axes);
+  // Counted, so that an empty maximum (the least number) is false and an empty minimum true.
+  Type i32 = IntegerType::get(build.getContext(), 32);
+  Value reduced = build.reduce(kind, build.cast(input, i32), *axes);
+  return finish(node, build.create<LessOp>({build.scalar(0, i32), reduced}), *axes);
 }
 
 /// 16-bit inputs of the composed reductions: their squares and exponentials would overflow.
