@@ -48,8 +48,8 @@ template <typename Op> Value combine(NodeReader &node) {
   if (failed(node.requireSameType()))
     return {};
   Value result = node.input(0);
-  for (Value next : llvm::drop_begin(node.inputs()))
-    result = node.build.create<Op>({result, next});
+  for (size_t index = 1; index < node.inputCount(); ++index)
+    result = node.build.create<Op>({result, node.input(index)});
   return result;
 }
 
