@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t kMaxGridZ = 65535;
 /// Row counts that stand for a range of shapes, and the largest count of each range but the last.
-constexpr int64_t kTypicalRows[] = {128, 768, 8192};
-constexpr int64_t kLastRows[] = {256, 2048};
+constexpr int64_t kTypicalRows[] = {16, 128, 224, 768, 8192};
+constexpr int64_t kLastRows[] = {32, 128, 256, 1024};
 /// Stands for a size that is not known when compiling.
 constexpr int64_t kTypicalSize = 256;
 constexpr int64_t kMaxEpilogueWidth = 8;
@@ -55,7 +55,7 @@ using Config = $config$;
 } // namespace smelt
 
 extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$) {
-  extern __shared__ __align__(128) char shared[];
+  extern __shared__ __align__(1024) char shared[];
   smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
 }
 )";
@@ -270,10 +270,10 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  bool isFloat32 = precision() == GemmPrecision::float32, transposed = b.alongK > b.alongN;
+  bool transposed = b.alongK > b.alongN;
   std::string text =
-      format(kText, {{"header", isFloat32 ? "gemm_simt" : "gemm"},
-                     {"function", isFloat32 ? "gemmSimt" : "gemm"},
+      format(kText, {{"header", choice.header},
+                     {"function", choice.function},
                      {"element", storageType(lhs.getElementType())},
                      {"aVector", std::to_string(a.alongK)},
                      {"bVector", std::to_string(transposed ? b.alongK : b.alongN)},

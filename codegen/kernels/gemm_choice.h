@@ -13,11 +13,13 @@ struct GemmShape {
 
 enum class GemmPrecision { halfWidth, tf32, float32 };
 
-/// A configuration of one of the GEMM templates, printable as the template's name.
+/// A configuration of one of the GEMM templates.
 struct GemmChoice {
-  std::string config; ///< "GemmConfig<64, 64, 64, 2, 2, 4, 2>"
-  int blockM, blockN, clusterK, threads, sharedBytes;
-  double microseconds = 0; ///< of the model
+  std::string header;   ///< "gemm_wgmma": the template's file
+  std::string function; ///< "gemmWgmma": its device function
+  std::string config;   ///< "GemmWgmmaConfig<64, 64, 6, 1>"
+  int blockM, blockN, blockK, clusterK, threads, sharedBytes;
+  double microseconds = 0; ///< by the model
   bool operator==(const GemmChoice &other) const { return config == other.config; }
 };
 
