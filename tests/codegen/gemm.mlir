@@ -1,0 +1,43 @@
+// RUN: emit-cuda %s | FileCheck %s
+
+// Leading axes fold into the rows; bias, activation and residual are the epilogue, eight columns at a time.
+// CHECK: // gemm+add+gelu+add
+// CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
+// CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
+// CHECK: int m() const { return size_b * size_s; }
+// CHECK: return in0 + k + m * 768;
+// CHECK: return in1 + k * 3072 + n;
+// CHECK: load<W, Cache::kConstant>(in2 + n, [[BIAS:v[0-9]+]]);
+// CHECK: load<W>(in3 + m * 3072 + n, [[RESIDUAL:v[0-9]+]]);
+// CHECK: float [[SUM:v[0-9]+]] = acc[i] + [[BIAS]][i]; // Add_1
+// CHECK: float [[ACTIVE:v[0-9]+]] = approx::gelu([[SUM]]); // Gelu_2
+// CHECK: = [[ACTIVE]] + [[RESIDUAL]][i]; // Add_3
+// CHECK: store<W>(out0 + m * 3072 + n,
+func.func @epilogue(%x: !smelt.tensor<[b, s, 768], f16>, %r: !smelt.tensor<[b, s, 3072], f16>) -> !smelt.tensor<[b, s, 3072], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 4718592, ""> : <[768, 3072], f16>
+  %c = smelt.weight "c" <"w.bin", 0, 6144, ""> : <[3072], f16>
+  %0 = smelt.fusion gemm(%x, %w, %c, %r) : (!smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[768, 3072], f16>, !smelt.tensor<[3072], f16>, !smelt.tensor<[b, s, 3072], f16>) -> !smelt.tensor<[b, s, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[b, s, 768], f16>, %m: !smelt.tensor<[768, 3072], f16>, %d: !smelt.tensor<[3072], f16>, %e: !smelt.tensor<[b, s, 3072], f16>):
+    %1 = smelt.matmul %a, %m : <[b, s, 768], f16>, <[768, 3072], f16> -> <[b, s, 3072], f16> loc("MatMul_0")
+    %2 = smelt.add %1, %d : <[b, s, 3072], f16>, <[3072], f16> -> <[b, s, 3072], f16> loc("Add_1")
+    %3 = smelt.gelu %2 : <[b, s, 3072], f16> loc("Gelu_2")
+    %4 = smelt.add %3, %e : <[b, s, 3072], f16>, <[b, s, 3072], f16> -> <[b, s, 3072], f16> loc("Add_3")
+    smelt.yield %4 : !smelt.tensor<[b, s, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[b, s, 3072], f16>
+}
+
+// Tied embeddings: the right operand is [n][k], and only single columns of the result are aligned.
+// CHECK: kEpilogueWidth = 1;
+// CHECK: static constexpr bool kBTransposed = true, kBConstant = true;
+// CHECK: return in1 + k + n * 768;
+func.func @tied(%x: !smelt.tensor<[s, 768], f16>) -> !smelt.tensor<[s, 50257], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 77194752, ""> : <[50257, 768], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[s, 768], f16>, !smelt.tensor<[50257, 768], f16>) -> !smelt.tensor<[s, 50257], f16> {
+  ^bb0(%a: !smelt.tensor<[s, 768], f16>, %m: !smelt.tensor<[50257, 768], f16>):
+    %t = smelt.transpose %m [1, 0] : <[50257, 768], f16> -> <[768, 50257], f16>
+    %1 = smelt.matmul %a, %t : <[s, 768], f16>, <[768, 50257], f16> -> <[s, 50257], f16>
+    smelt.yield %1 : !smelt.tensor<[s, 50257], f16>
+  }
+  return %0 : !smelt.tensor<[s, 50257], f16>
+}
