@@ -1,5 +1,6 @@
-// The archives of LLVM are built without AddressSanitizer. In a sanitized build their headers would poison memory
-// that the archives' code then uses freely; this makes the headers see what the archives are.
+// The archives of LLVM are built without AddressSanitizer. In a sanitized build their headers would
+// poison memory that the archives' code then uses freely; this makes the headers see what the
+// archives are.
 #pragma once
 
 #include "llvm/Support/Compiler.h"

@@ -1,8 +1,9 @@
-// Plain kernels: one thread computes one element (or one line) of the result, reading what it needs from global memory.
+// Plain kernels: one thread computes one element (or one line) of the result, reading what it needs
+// from global memory.
 //
-// Problem: every op must have a GPU path, also those that no template was tuned for. Method: the generated Problem holds
-// the loops of one op, written out with its sizes; this header only walks the results. Assumes nothing about alignment.
-// Slow by design: `smelt explain` names each use.
+// Problem: every op must have a GPU path, also those that no template was tuned for. Method: the
+// generated Problem holds the loops of one op, written out with its sizes; this header only walks
+// the results. Assumes nothing about alignment. Slow by design: `smelt explain` names each use.
 //
 // A Problem supplies
 //   int count() const        threads that have work
