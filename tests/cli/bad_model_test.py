@@ -109,7 +109,7 @@ class BadModel(CliTest):
         info = [support.tensor_info(name, [4]) for name in "xy"]
         self.refuse(
             self.save(support.model([node], info[:1], info[1:], [tensor])),
-            "w: ",
+            "'w'",
             "needs 16 bytes",
             "has 8",
         )
