@@ -92,7 +92,7 @@ class BadModel(CliTest):
     @unittest.skipUnless((SHARED / "onnx/torchscript_mixed_types.onnx").exists(), "developer data")
     def test_the_half_precision_export_that_mixes_types(self):
         path = SHARED / "onnx/torchscript_mixed_types.onnx"
-        done = self.expect(INVALID_MODEL, "check", path)
+        done = self.expect(INVALID_MODEL, "check", path, "--random-weights", "0")
         self.assertIn("float16", done.stdout)
         self.assertIn("the float first appears", done.stdout)
 
