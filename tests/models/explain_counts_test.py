@@ -8,7 +8,7 @@ import sys
 import models
 
 KERNELS_PER_LAYER = 7
-KERNELS_OUTSIDE_LAYERS = 8  # embedding, mask, patches, final norm, head
+KERNELS_OUTSIDE_LAYERS = 5  # positions, embedding or patches, mask, final norm, head
 
 
 def main():
