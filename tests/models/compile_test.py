@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""`smelt compile` of every model for every architecture, on a machine without a GPU, from an empty cache of cubins.
+
+Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
+and generic kernels only for the ops that models.py lists. Compilation itself refuses a kernel that spills registers.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import models
+
+ARCHITECTURES = ['sm_90a', 'sm_80']
+
+
+def smelt(args, folder, *command):
+    """(what the command reports, its complaint)."""
+    done = subprocess.run([args.smelt, *command, '--json'], capture_output=True, text=True,
+                          env={**os.environ, 'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
+    if done.returncode:
+        return None, f'smelt {command[0]} exits with {done.returncode}\n{done.stderr[-2000:]}'
+    return json.loads(done.stdout), None
+
+
+def generic_ops(program):
+    """The ops of the program's generic kernels, by the launches' names: `generic+cumsum ...`."""
+    names = {launch['name'].split(' ')[0] for launch in program['launches']}
+    return {op for name in names if name.startswith('generic') for op in name.split('+')[1:]}
+
+
+def complaints(model, plan):
+    """What is wrong with an inspected plan."""
+    architectures = [program['arch'] for program in plan['programs']]
+    if architectures != ARCHITECTURES:
+        yield f'the plan is for {architectures}'
+    inputs = {port['name'] for port in plan['inputs']}
+    expected = set(models.make_inputs(model, models.SHAPES[model.inputs][0], 0))
+    if inputs != expected:
+        yield f'its inputs are {sorted(inputs)}, not {sorted(expected)}'
+    for program in plan['programs']:
+        unexpected = generic_ops(program) - set(model.generic)
+        if unexpected:
+            yield f'generic kernels of {sorted(unexpected)} on {program["arch"]}'
+        if not 0 < program['kernels'] <= len(program['launches']):
+            yield f'{len(program["launches"])} launches of {program["kernels"]} kernels on {program["arch"]}'
+
+
+def check(args, folder, model, path, flags):
+    """(launches and kernels per architecture as text, what is wrong)."""
+    plan = os.path.join(folder, 'model.plan')
+    _, problem = smelt(args, folder, 'compile', path, '-o', plan, '--arch', ','.join(ARCHITECTURES), *flags)
+    if problem:
+        return '', [problem]
+    inspected, problem = smelt(args, folder, 'inspect', plan)
+    os.remove(plan)
+    if problem:
+        return '', [problem]
+    summary = ', '.join(f'{program["arch"]} {len(program["launches"])} launches of {program["kernels"]} kernels'
+                        for program in inspected['programs'])
+    return summary, list(complaints(model, inspected))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    models.arguments(parser)
+    args = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for model, (path, flags) in models.selected(args, models.find_structure):
+            started = time.monotonic()
+            summary, problems = check(args, folder, model, path, flags)
+            passed, failed = passed + (not problems), failed + bool(problems)
+            print(f'{"FAIL" if problems else "ok  "} {model.name:22} {time.monotonic() - started:5.1f} s  '
+                  f'{"; ".join(problems) or summary}', flush=True)
+    print(f'{passed} passed, {failed} failed')
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())
