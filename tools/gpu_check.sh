@@ -1,24 +1,126 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the tests with the label gpu, agreement of every model with the interpreter,
-# compute-sanitizer on the demo model, and the comparison with PyTorch. Results go to the given folder.
-set -euo pipefail
-out=$(realpath "${1:?usage: tools/gpu_check.sh RESULT_FOLDER [MODEL_FOLDER]}")
-model_dir=${2:+$(realpath "$2")}
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model with the interpreter,
+# compute-sanitizer on one layer of each family, the comparison with PyTorch. A step that fails does not stop the rest;
+# a table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer
+# the CUDA toolkit, for the comparison torch and transformers.
+usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
+  --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
+  --steps A,B        of: demo kernels runtime agreement sanitizer peers (default: all)
+  --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
+  --layers A,B       layers under the sanitizer (default: all; tests/models/one_layer.py)
+  --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
+  --model-dir DIR    the structure-only exports (default: ../shared/models)
+  --cache DIR        where models with weights are kept (default: build/models)
+  --arch ARCH        compile for it (default: sm_90a)
+  --python PATH      (default: build/venv/bin/python where there is one, else python3)"
+set -uo pipefail
 
-smelt=$PWD/build/release/bin/smelt
-demo=tools/demo/digits_vit.onnx
-folder=${model_dir:+--model-dir $model_dir}
-[ -x "$smelt" ] || {
-  echo "gpu_check.sh: build first: tools/setup.sh && tools/build.sh release" >&2
-  exit 1
+fail() {
+  echo "gpu_check.sh: $1" >&2
+  exit 2
 }
 
-"$smelt" run "$demo" --device cuda
-"$smelt" compare "$demo" --device cuda --shape images=77x1x8x8
-ctest --test-dir build/release --output-on-failure --no-tests=error -L gpu
-python3 tests/models/gpu_agreement_test.py --smelt "$smelt" $folder --json "$out/gpu_agreement.json"
-for tool in memcheck racecheck; do
-  compute-sanitizer --tool "$tool" --error-exitcode 1 "$smelt" run "$demo" --device cuda
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+smelt=$root/build/release/bin/smelt
+steps=demo,kernels,runtime,agreement,sanitizer,peers
+model_dir=$(dirname "$root")/shared/models
+cache=$root/build/models
+python=$root/build/venv/bin/python
+[ -x "$python" ] || python=python3
+arch=sm_90a models='' layers='' peers='' out=''
+while [ $# -gt 0 ]; do
+  case $1 in
+  --help | -h) echo "$usage" && exit 0 ;;
+  --smelt | --model-dir | --cache)
+    [ $# -gt 1 ] || fail "$1 needs a value"
+    name=${1#--}
+    declare "${name//-/_}=$(realpath -m "$2")"
+    shift
+    ;;
+  --steps | --models | --layers | --peers | --arch | --python)
+    [ $# -gt 1 ] || fail "$1 needs a value"
+    declare "${1#--}=$2"
+    shift
+    ;;
+  -*) fail "unknown option $1
+$usage" ;;
+  *)
+    [ -z "$out" ] || fail "more than one result folder"
+    out=$(realpath -m "$1")
+    ;;
+  esac
+  shift
 done
-python3 tools/bench/peers.py --smelt "$smelt" $folder --json "$out/h200_peers.json"
+[ -n "$out" ] || fail "no result folder
+$usage"
+[ -x "$smelt" ] || fail "$smelt is not there; build it (tools/setup.sh && tools/build.sh release) or name it with --smelt"
+mkdir -p "$out" || exit 2
+cd "$root" || exit 2
+tests=$(dirname "$smelt")/../tests
+export PYTHONDONTWRITEBYTECODE=1
+
+# The steps. A status of 77 means: not here.
+
+step_demo() {
+  "$smelt" run tools/demo/digits_vit.onnx --device cuda &&
+    "$smelt" compare tools/demo/digits_vit.onnx --device cuda --shape images=77x1x8x8
+}
+
+# built NAME ARGUMENTS...: runs a test program of the build tree.
+built() {
+  local program=$tests/$1
+  [ -x "$program" ] || {
+    echo "SKIPPED: $program is not there"
+    return 77
+  }
+  "$program" "${@:2}"
+}
+
+step_kernels() { built kernels/kernel_check --no-timings --source "$root" --json "$out/kernels.json"; }
+
+step_runtime() { built runtime/runtime_gpu_smoke_test; }
+
+step_agreement() {
+  "$python" tests/models/gpu_agreement_test.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir" \
+    --cache "$cache" ${models:+--models "$models"} --json "$out/gpu_agreement.json"
+}
+
+step_sanitizer() {
+  local sanitizer
+  sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || {
+    echo "SKIPPED: compute-sanitizer is neither in PATH nor in /usr/local/cuda/bin"
+    return 77
+  }
+  "$python" tests/models/gpu_sanitizer_test.py --smelt "$smelt" --arch "$arch" --sanitizer "$sanitizer" \
+    --cache "$cache" ${layers:+--models "$layers"} --json "$out/gpu_sanitizer.json"
+}
+
+step_peers() {
+  "$python" -c 'import torch, transformers' || {
+    echo "SKIPPED: torch and transformers are not installed"
+    return 77
+  }
+  "$python" tools/bench/peers.py --smelt "$smelt" --model-dir "$model_dir" ${peers:+--models "$peers"} \
+    --json "$out/peers.json"
+}
+
+table=''
+failed=0
+for step in ${steps//,/ }; do
+  declare -F "step_$step" >/dev/null || fail "there is no step '$step'"
+done
+for step in ${steps//,/ }; do
+  echo "==> $step"
+  from=$SECONDS
+  "step_$step" 2>&1 | tee "$out/$step.log"
+  status=${PIPESTATUS[0]}
+  case $status in
+  0) result=passed ;;
+  77) result=SKIPPED ;;
+  *) result="FAILED ($status)" failed=1 ;;
+  esac
+  summary=$(grep -E '[0-9]+ passed|^SKIPPED|PASSED|x$|accuracy' "$out/$step.log" | tail -n 1)
+  table+=$(printf '%-10s %-12s %5d s  %s' "$step" "$result" $((SECONDS - from)) "$summary")$'\n'
+done
+printf '\n%s' "$table"
+exit $failed

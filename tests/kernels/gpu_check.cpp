@@ -82,8 +82,9 @@ CUfunction Checker::load(const KernelText &kernel, const std::string &function) 
   } else {
     if (!compiler_.available())
       throw GpuError(compiler_.error());
-    Compiled compiled = compiler_.compile(kernel.text, gpu_.hopper() ? "sm_90a" : "sm_80",
-                                          {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
+    Compiled compiled = compiler_.compile(
+        kernel.text, gpu_.hopper() ? "sm_90a" : "sm_80",
+        {options_.source + "/codegen", options_.source + "/tests/kernels/device"});
     if (!compiled.succeeded)
       throw GpuError(kernel.name + " did not compile:\n" + compiled.log);
     cubin = compiled.cubin;
@@ -171,6 +172,8 @@ int main(int argc, char **argv) {
     bool more = i + 1 < argc;
     if (argument == "--cubins" && more)
       options.cubins = argv[++i];
+    else if (argument == "--source" && more)
+      options.source = argv[++i];
     else if (argument == "--filter" && more)
       options.filter = argv[++i];
     else if (argument == "--json" && more)
@@ -183,7 +186,7 @@ int main(int argc, char **argv) {
       options.small = true;
     else
       return std::fprintf(stderr,
-                          "usage: %s [--cubins DIR] [--filter TEXT] [--json FILE] "
+                          "usage: %s [--source DIR] [--cubins DIR] [--filter TEXT] [--json FILE] "
                           "[--no-timings | --timings-only] [--small]\n",
                           argv[0]),
              2;

@@ -14,6 +14,7 @@ namespace smelt::kernel_tests {
 
 struct CheckOptions {
   std::string cubins; // folder of cubins made by kernel_compile; empty: compile with NVRTC
+  std::string source = SMELT_SOURCE_DIR; // the repository, for the templates that are compiled
   std::string filter, json;
   bool checks = true, timings = true;
   bool small = false; // only shapes that a sanitizer runs in seconds

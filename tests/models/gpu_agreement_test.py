@@ -12,6 +12,12 @@ import sys
 import models
 
 
+def write_figures(path, rows):
+    if path:
+        with open(path, 'w') as file:
+            json.dump({'schema': 'smelt.gpu_agreement/1', 'rows': rows}, file, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
@@ -25,6 +31,7 @@ def main():
         if done.returncode:
             print(f'FAIL {model.name}: compile exits with {done.returncode}\n{done.stderr[-2000:]}', flush=True)
             rows.append({'model': model.name, 'error': done.stderr[-500:]})
+            write_figures(args.json, rows)
             failed += 1
             continue
         for seed, shape in enumerate(models.SHAPES[model.inputs]):
@@ -45,9 +52,8 @@ def main():
                              'limit': model.gpu_tolerance})
                 print(f'{"ok  " if good else "FAIL"} {model.name:22} {str(shape):11} {name:24} relative {norm:.2e} '
                       f'(limit {model.gpu_tolerance:.0e}), worst element {worst:.2e}', flush=True)
-    if args.json:
-        with open(args.json, 'w') as file:
-            json.dump({'schema': 'smelt.gpu_agreement/1', 'rows': rows}, file, indent=1)
+        os.remove(plan)
+        write_figures(args.json, rows)
     print(f'{len(rows) - failed} passed, {failed} failed')
     return 1 if failed or not rows else 0
 
