@@ -204,9 +204,13 @@ def Smelt_ConcatOp : Smelt_InferredOp<"concat"> {
 
 def Smelt_MatmulOp : Smelt_InferredOp<"matmul"> {
   let summary = "Matrix product of the last two axes; leading axes broadcast; accumulates in fp32";
+  let description = [{
+    The result has the element type of the operands; that of f16 or bf16 operands may also be f32, the sums as they are.
+  }];
   let arguments = (ins Smelt_Tensor:$lhs, Smelt_Tensor:$rhs);
   let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($output)";
+  let extraClassDeclaration = "static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);";
 }
 
 def Smelt_ConvOp : Smelt_InferredOp<"conv"> {
@@ -272,6 +276,32 @@ def Smelt_RmsNormOp : Smelt_InferredOp<"rms_norm"> {
   let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$input (`scale` $scale^ `:` type($scale))? `axis` $axis attr-dict `:` type($input) `->` type($output)";
 }
+
+def Smelt_RowMomentsOp : Smelt_InferredOp<"row_moments"> {
+  let summary = "Mean, and sum of squared deviations from it, of each 32 neighbours along the last axis, in f32";
+  let description = [{
+    [..., N] => [..., N/32, 2], N constant. What a kernel that stores x tile by tile can say of its rows; the moments_*
+    ops below put the groups of a row together, without the cancellation of a sum of squares.
+  }];
+  let arguments = (ins Smelt_Tensor:$input);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
+  let extraClassDeclaration = "static constexpr int64_t kGroup = 32;";
+}
+
+// Statistics of the rows behind row_moments: [..., G, 2] => [..., 1], which broadcasts against the rows.
+class Smelt_MomentsOp<string mnemonic, string formula> : Smelt_InferredOp<mnemonic> {
+  let summary = formula;
+  let arguments = (ins Smelt_Tensor:$moments);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$moments attr-dict `:` type($moments) `->` type($output)";
+}
+class Smelt_MomentsRootOp<string mnemonic, string formula> : Smelt_MomentsOp<mnemonic, formula> {
+  let arguments = (ins Smelt_Tensor:$moments, F32Attr:$epsilon);
+}
+def Smelt_MomentsMeanOp : Smelt_MomentsOp<"moments_mean", "mean of the row">;
+def Smelt_MomentsRstdOp : Smelt_MomentsRootOp<"moments_rstd", "1 / sqrt(variance of the row + epsilon)">;
+def Smelt_MomentsRrmsOp : Smelt_MomentsRootOp<"moments_rrms", "1 / sqrt(mean square of the row + epsilon)">;
 
 def Smelt_CumsumOp : Smelt_PureOp<"cumsum", [SameOperandsAndResultType]> {
   let summary = "Running sum along an axis; `exclusive` leaves the element itself out, `reverse` runs backwards";

@@ -20,6 +20,8 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
           [&](auto contraction) { return evaluateOp(contraction, operands, evaluator); })
       .Case<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp, CumsumOp>(
           [&](auto reduction) { return evaluateOp(reduction, operands, evaluator); })
+      .Case<RowMomentsOp, MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(
+          [&](auto moments) { return evaluateOp(moments, operands, evaluator); })
       .Case<GatherOp, GatherElementsOp, GatherNdOp>(
           [&](auto gather) { return evaluateOp(gather, operands, evaluator); })
       .Default([](Operation *other) {

@@ -72,6 +72,11 @@ Result evaluateOp(LayerNormOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(RmsNormOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(CumsumOp op, Operands operands, Evaluator &evaluator);
 
+Result evaluateOp(RowMomentsOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(MomentsMeanOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(MomentsRstdOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(MomentsRrmsOp op, Operands operands, Evaluator &evaluator);
+
 Result evaluateOp(GatherOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherElementsOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherNdOp op, Operands operands, Evaluator &evaluator);

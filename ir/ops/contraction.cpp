@@ -32,6 +32,13 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   return success();
 }
 
+bool MatmulOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  auto type = cast<TensorType>(inferred[0]);
+  bool widens = type.getElementType().isF16() || type.getElementType().isBF16();
+  return actual[0] == type ||
+         (widens && actual[0] == type.withElementType(Float32Type::get(type.getContext())));
+}
+
 LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
                                        ValueRange operands, DictionaryAttr attributes,
                                        OpaqueProperties properties, RegionRange regions,

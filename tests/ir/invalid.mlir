@@ -177,6 +177,60 @@ func.func @matmul(%x: !smelt.tensor<[n, 3], f32>, %y: !smelt.tensor<[4, m], f32>
 
 // -----
 
+func.func @matmul_narrower(%x: !smelt.tensor<[n, 3], f32>, %y: !smelt.tensor<[3, m], f32>) {
+  // expected-error@+2 {{inferred type(s) '!smelt.tensor<[n, m], f32>' are incompatible with return type(s) of operation '!smelt.tensor<[n, m], f16>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], f32>, !smelt.tensor<[3, m], f32> -> !smelt.tensor<[n, m], f16>
+  return
+}
+
+// -----
+
+func.func @matmul_wider(%x: !smelt.tensor<[n, 3], f16>, %y: !smelt.tensor<[3, m], f16>) {
+  // expected-error@+2 {{inferred type(s) '!smelt.tensor<[n, m], f16>' are incompatible with return type(s) of operation '!smelt.tensor<[n, 5], f32>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], f16>, !smelt.tensor<[3, m], f16> -> !smelt.tensor<[n, 5], f32>
+  return
+}
+
+// -----
+
+func.func @row_moments_columns(%x: !smelt.tensor<[n, 48], f16>) {
+  // expected-error@+2 {{the last axis of '!smelt.tensor<[n, 48], f16>' is no constant multiple of 32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.row_moments %x : !smelt.tensor<[n, 48], f16> -> !smelt.tensor<[n, 1, 2], f32>
+  return
+}
+
+// -----
+
+func.func @row_moments_symbol(%x: !smelt.tensor<[n, m], f16>) {
+  // expected-error@+2 {{the last axis of '!smelt.tensor<[n, m], f16>' is no constant multiple of 32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.row_moments %x : !smelt.tensor<[n, m], f16> -> !smelt.tensor<[n, 1, 2], f32>
+  return
+}
+
+// -----
+
+func.func @row_moments_integers(%x: !smelt.tensor<[n, 32], i64>) {
+  // expected-error@+2 {{is not defined for element type 'i64'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.row_moments %x : !smelt.tensor<[n, 32], i64> -> !smelt.tensor<[n, 1, 2], f32>
+  return
+}
+
+// -----
+
+func.func @moments(%x: !smelt.tensor<[n, 32], f32>) {
+  // expected-error@+2 {{'!smelt.tensor<[n, 32], f32>' does not hold moments, [..., groups, 2] in f32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.moments_mean %x : !smelt.tensor<[n, 32], f32> -> !smelt.tensor<[1], f32>
+  return
+}
+
+// -----
+
 func.func @conv(%x: !smelt.tensor<[n, 3, 8], f32>, %f: !smelt.tensor<[4, 2, 3], f32>) {
   // expected-error@+2 {{1 groups do not fit input '!smelt.tensor<[n, 3, 8], f32>' and filter '!smelt.tensor<[4, 2, 3], f32>'}}
   // expected-error@+1 {{failed to infer returned types}}

@@ -59,6 +59,9 @@ func.func @contractions(%q: !smelt.tensor<[batch, 12, seq, 64], f16>, %k: !smelt
   // CHECK: smelt.matmul %{{.*}}, %{{.*}} : <[batch, 12, seq, 64], f16>, <[64, 32], f16> -> <[batch, 12, seq, 32], f16>
   %w = smelt.weight "w" <"weights.bin", 0, 4096, ""> : !smelt.tensor<[64, 32], f16>
   %0 = smelt.matmul %q, %w : !smelt.tensor<[batch, 12, seq, 64], f16>, !smelt.tensor<[64, 32], f16> -> !smelt.tensor<[batch, 12, seq, 32], f16>
+  // The sums of 16-bit products may be left as they are.
+  // CHECK: smelt.matmul %{{.*}}, %{{.*}} : <[batch, 12, seq, 64], f16>, <[64, 32], f16> -> <[batch, 12, seq, 32], f32>
+  %sums = smelt.matmul %q, %w : !smelt.tensor<[batch, 12, seq, 64], f16>, !smelt.tensor<[64, 32], f16> -> !smelt.tensor<[batch, 12, seq, 32], f32>
   // CHECK: smelt.attention %{{.*}}, %{{.*}}, %{{.*}} bias %{{.*}} : !smelt.tensor<[batch, 1, 1, seq], f16> {causal, scale = 1.250000e-01 : f32} : <[batch, 12, seq, 64], f16>, <[batch, 4, seq, 64], f16>, <[batch, 4, seq, 64], f16> -> <[batch, 12, seq, 64], f16>
   %1 = smelt.attention %q, %k, %k bias %m : !smelt.tensor<[batch, 1, 1, seq], f16> {scale = 0.125 : f32, causal} : !smelt.tensor<[batch, 12, seq, 64], f16>, !smelt.tensor<[batch, 4, seq, 64], f16>, !smelt.tensor<[batch, 4, seq, 64], f16> -> !smelt.tensor<[batch, 12, seq, 64], f16>
   // CHECK: smelt.conv %{{.*}}, %{{.*}} bias %{{.*}} : !smelt.tensor<[768], f16> {dilations = array<i64: 1, 1>, groups = 1 : i64, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 16, 16>} : <[batch, 3, 224, 224], f16>, <[768, 3, 16, 16], f16> -> <[batch, 768, 14, 14], f16>
@@ -78,6 +81,19 @@ func.func @reductions(%x: !smelt.tensor<[batch, seq, 768], f16>, %s: !smelt.tens
   %3 = smelt.rms_norm %x scale %s : !smelt.tensor<[768], f16> axis 2 {epsilon = 1.0e-5 : f32} : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, seq, 768], f16>
   // CHECK: smelt.cumsum %{{.*}} axis 1 exclusive reverse : <[batch, seq, 768], f16>
   %4 = smelt.cumsum %x axis 1 exclusive reverse : !smelt.tensor<[batch, seq, 768], f16>
+  return
+}
+
+// CHECK-LABEL: func.func @moments
+func.func @moments(%x: !smelt.tensor<[batch, seq, 768], f16>) {
+  // CHECK: smelt.row_moments %{{.*}} : <[batch, seq, 768], f16> -> <[batch, seq, 24, 2], f32>
+  %0 = smelt.row_moments %x : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, seq, 24, 2], f32>
+  // CHECK: smelt.moments_mean %{{.*}} : <[batch, seq, 24, 2], f32> -> <[batch, seq, 1], f32>
+  %1 = smelt.moments_mean %0 : !smelt.tensor<[batch, seq, 24, 2], f32> -> !smelt.tensor<[batch, seq, 1], f32>
+  // CHECK: smelt.moments_rstd %{{.*}} {epsilon = 9.99999974E-6 : f32} : <[batch, seq, 24, 2], f32> -> <[batch, seq, 1], f32>
+  %2 = smelt.moments_rstd %0 {epsilon = 1.0e-5 : f32} : !smelt.tensor<[batch, seq, 24, 2], f32> -> !smelt.tensor<[batch, seq, 1], f32>
+  // CHECK: smelt.moments_rrms %{{.*}} {epsilon = 9.99999974E-6 : f32} : <[batch, seq, 24, 2], f32> -> <[batch, seq, 1], f32>
+  %3 = smelt.moments_rrms %0 {epsilon = 1.0e-5 : f32} : !smelt.tensor<[batch, seq, 24, 2], f32> -> !smelt.tensor<[batch, seq, 1], f32>
   return
 }
 
