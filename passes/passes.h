@@ -14,6 +14,9 @@ namespace smelt::passes {
 /// With the bytes of integer weights (tables of positions); they must outlive the pass.
 std::unique_ptr<mlir::Pass> createSimplifyAffine(WeightStore *weights);
 
+/// With the bytes of the weights that norms scale; they must outlive the pass.
+std::unique_ptr<mlir::Pass> createFuseNorm(WeightStore *weights);
+
 } // namespace smelt::passes
 
 namespace smelt {

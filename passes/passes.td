@@ -113,6 +113,16 @@ def FuseHorizontal : Smelt_Pass<"fuse-horizontal"> {
 def FuseAttention : Smelt_Pass<"fuse-attention"> {
   let summary = "attention and the views around it => fusion attention";
 }
+def FuseNorm : Smelt_ModulePass<"fuse-norm"> {
+  let summary = "A norm between products becomes row moments in the one's epilogue and algebra in the others'";
+  let description = [{
+    ```
+    y = smelt.layer_norm (x = smelt.matmul %a, %v)            =>  m = smelt.row_moments %x
+    smelt.matmul %y, %w                                       =>  rstd(m) * (smelt.matmul %x, %w' - mean(m) * u) + v
+    smelt.add (smelt.matmul %b, %q), %y                       =>  smelt.add (...), (x - mean(m)) * rstd(m) * scale + bias
+    ```
+  }];
+}
 def FuseGemm : Smelt_Pass<"fuse-gemm"> {
   let summary = "gelu(x W + b) + r => fusion gemm";
 }

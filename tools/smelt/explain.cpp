@@ -76,7 +76,7 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
       return;
     kernel.ops.insert(op->getName().stripDialect());
     result.counts.attention += isa<AttentionOp>(op);
-    result.counts.norm += isa<LayerNormOp, RmsNormOp>(op);
+    result.counts.norm += isa<LayerNormOp, RmsNormOp, RowMomentsOp>(op); // whole, or in epilogues
     result.counts.softmax += isa<SoftmaxOp>(op);
     result.counts.gelu += isa<GeluOp>(op);
   });

@@ -1,0 +1,29 @@
+// Whether rows of weights may be scaled at compile time without losing what the weights say.
+#pragma once
+
+#include "ir/interpret/interpret.h"
+#include "ir/interpret/thread_pool.h"
+
+#include <optional>
+
+namespace smelt::passes {
+
+class FoldedWeights {
+public:
+  /// `weights` may be null: then nothing is known, and nothing refused.
+  explicit FoldedWeights(WeightStore *weights) : weights(weights) {}
+
+  /// The matrix `weight` with row k scaled by element k of `scale`, rounded to its element type, is
+  /// finite, and each column differs from the exact one by at most four times the relative rounding
+  /// error of the type (2^-9 for f16). Weights whose bytes are missing pass.
+  bool keepDigits(mlir::Value scale, mlir::Value weight);
+
+private:
+  bool keepDigits(llvm::ArrayRef<float> scale, mlir::Value weight);
+  std::optional<HostTensor> valueOf(mlir::Value value);
+
+  WeightStore *weights;
+  std::optional<ThreadPool> threads; // made for the first scan
+};
+
+} // namespace smelt::passes

@@ -1,0 +1,88 @@
+// RUN: smelt-opt %s --smelt-fuse-norm --smelt-fuse-gemm --smelt-lower | FileCheck %s
+
+// One layer with the norm after the sum: the sum's kernel stores row moments too; both readers, a product and a
+// residual, compute the norm from them.
+// CHECK-LABEL: @post_norm
+// CHECK: %[[X:.*]]:2 = smelt.fusion gemm(%arg0, %{{.*}}, %arg1) : {{.*}} -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s, 2, 2], f32>)
+// CHECK: smelt.matmul
+// CHECK-NEXT: %[[SUM:.*]] = smelt.add
+// CHECK-NEXT: %[[MOMENTS:.*]] = smelt.row_moments %[[SUM]]
+// CHECK-NEXT: smelt.yield %[[SUM]], %[[MOMENTS]]
+// Weight expressions: the scaled weight, its column sums, the shift.
+// CHECK: %[[FOLDED:.*]] = smelt.cast %{{.*}} : <[64, 256], f32> -> <[64, 256], f16>
+// CHECK: %[[WIDE:.*]] = smelt.cast %[[FOLDED]]
+// CHECK: %[[U:.*]] = smelt.reduce sum %[[WIDE]] axes [0]
+// CHECK: %[[BETA:.*]] = smelt.matmul {{.*}} : <[1, 64], f32>, <[64, 256], f32> -> <[1, 256], f32>
+// CHECK: %[[V:.*]] = smelt.add %[[BETA]]
+// CHECK: smelt.fusion gemm(%[[X]]#0, %[[FOLDED]], %[[X]]#1, %[[U]], %[[V]])
+// CHECK-NEXT: ^bb0(%[[X1:[a-z0-9]+]]: {{.*}}, %[[W1:[a-z0-9]+]]: {{.*}}, %[[M1:[a-z0-9]+]]: {{.*}}, %[[U1:[a-z0-9]+]]: {{.*}}, %[[V1:[a-z0-9]+]]:
+// CHECK-NEXT: %[[SUMS:.*]] = smelt.matmul %[[X1]], %[[W1]] : <[b, s, 64], f16>, <[64, 256], f16> -> <[b, s, 256], f32>
+// CHECK-NEXT: %[[MEAN:.*]] = smelt.moments_mean %[[M1]]
+// CHECK-NEXT: %[[OFFSET:.*]] = smelt.mul %[[MEAN]], %[[U1]]
+// CHECK-NEXT: %[[CENTERED:.*]] = smelt.sub %[[SUMS]], %[[OFFSET]]
+// CHECK-NEXT: %[[RSTD:.*]] = smelt.moments_rstd %[[M1]] {epsilon = 9.99999974E-6 : f32}
+// CHECK-NEXT: %[[SCALED:.*]] = smelt.mul %[[CENTERED]], %[[RSTD]]
+// CHECK-NEXT: %[[SHIFTED:.*]] = smelt.add %[[SCALED]], %[[V1]]
+// CHECK-NEXT: %[[ROUNDED:.*]] = smelt.cast %[[SHIFTED]]
+// CHECK-NEXT: %[[GELU:.*]] = smelt.gelu %[[ROUNDED]]
+// CHECK-NEXT: smelt.yield %[[GELU]]
+// The residual.
+// CHECK: smelt.fusion gemm(%[[X]]#0, %[[X]]#1,
+// CHECK: %[[X2:.*]] = smelt.cast %arg2
+// CHECK-NEXT: %[[MEAN2:.*]] = smelt.moments_mean %arg3
+// CHECK-NEXT: %[[D:.*]] = smelt.sub %[[X2]], %[[MEAN2]]
+// CHECK-NEXT: %[[RSTD2:.*]] = smelt.moments_rstd %arg3
+// CHECK-NEXT: %[[N:.*]] = smelt.mul %[[D]], %[[RSTD2]]
+// CHECK-NEXT: %[[S:.*]] = smelt.mul %[[N]], %arg4
+// CHECK-NEXT: %[[B:.*]] = smelt.add %[[S]], %arg5
+// CHECK-NEXT: %[[Y:.*]] = smelt.cast %[[B]]
+// CHECK-NEXT: %[[P:.*]] = smelt.matmul
+// CHECK-NEXT: %[[R:.*]] = smelt.add %[[P]], %[[Y]]
+// CHECK-NEXT: smelt.yield %[[R]]
+// CHECK-NOT: layer_norm
+func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 64], f16> {
+  %wa = smelt.weight "wa" <"w.bin", 0, 8192, ""> : <[64, 64], f16>
+  %gamma = smelt.weight "gamma" <"w.bin", 8192, 128, ""> : <[64], f16>
+  %beta = smelt.weight "beta" <"w.bin", 8320, 128, ""> : <[64], f16>
+  %w1 = smelt.weight "w1" <"w.bin", 8448, 32768, ""> : <[64, 256], f16>
+  %b1 = smelt.weight "b1" <"w.bin", 41216, 512, ""> : <[256], f16>
+  %w2 = smelt.weight "w2" <"w.bin", 41728, 32768, ""> : <[256, 64], f16>
+  %0 = smelt.matmul %a, %wa : <[b, s, 64], f16>, <[64, 64], f16> -> <[b, s, 64], f16>
+  %x = smelt.add %0, %r : <[b, s, 64], f16>, <[b, s, 64], f16> -> <[b, s, 64], f16>
+  %y = smelt.layer_norm %x scale %gamma : !smelt.tensor<[64], f16> bias %beta : !smelt.tensor<[64], f16> axis 2 {epsilon = 1.0e-5 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
+  %1 = smelt.matmul %y, %w1 : <[b, s, 64], f16>, <[64, 256], f16> -> <[b, s, 256], f16>
+  %2 = smelt.add %1, %b1 : <[b, s, 256], f16>, <[256], f16> -> <[b, s, 256], f16>
+  %3 = smelt.gelu %2 : <[b, s, 256], f16>
+  %4 = smelt.matmul %3, %w2 : <[b, s, 256], f16>, <[256, 64], f16> -> <[b, s, 64], f16>
+  %5 = smelt.add %4, %y : <[b, s, 64], f16>, <[b, s, 64], f16> -> <[b, s, 64], f16>
+  return %5 : !smelt.tensor<[b, s, 64], f16>
+}
+
+// The norm before the products: the sum is read by the next sum as it is. RMS norm, fp32, no bias anywhere.
+// CHECK-LABEL: @pre_norm
+// CHECK: %[[X:.*]]:2 = smelt.fusion gemm
+// CHECK: smelt.row_moments
+// CHECK: smelt.yield
+// CHECK: smelt.fusion gemm(%[[X]]#0, %{{.*}}, %[[X]]#1)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[SUMS:.*]] = smelt.matmul
+// CHECK-NEXT: %[[RRMS:.*]] = smelt.moments_rrms
+// CHECK-NEXT: %[[SCALED:.*]] = smelt.mul %[[SUMS]], %[[RRMS]]
+// CHECK-NEXT: %[[SILU:.*]] = smelt.silu %[[SCALED]]
+// CHECK-NEXT: smelt.yield %[[SILU]]
+// CHECK: smelt.fusion gemm({{.*}}%[[X]]#0)
+// CHECK-NOT: rms_norm
+func.func @pre_norm(%a: !smelt.tensor<[n, 64], f32>, %r: !smelt.tensor<[n, 64], f32>) -> !smelt.tensor<[n, 64], f32> {
+  %wa = smelt.weight "wa" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %gamma = smelt.weight "gamma" <"w.bin", 16384, 256, ""> : <[64], f32>
+  %w1 = smelt.weight "w1" <"w.bin", 16640, 65536, ""> : <[64, 256], f32>
+  %w2 = smelt.weight "w2" <"w.bin", 82176, 65536, ""> : <[256, 64], f32>
+  %0 = smelt.matmul %a, %wa : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %x = smelt.add %0, %r : <[n, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
+  %y = smelt.rms_norm %x scale %gamma : !smelt.tensor<[64], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %1 = smelt.matmul %y, %w1 : <[n, 64], f32>, <[64, 256], f32> -> <[n, 256], f32>
+  %2 = smelt.silu %1 : <[n, 256], f32>
+  %3 = smelt.matmul %2, %w2 : <[n, 256], f32>, <[256, 64], f32> -> <[n, 64], f32>
+  %4 = smelt.add %x, %3 : <[n, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
+  return %4 : !smelt.tensor<[n, 64], f32>
+}
