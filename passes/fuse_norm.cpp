@@ -124,6 +124,15 @@ bool isProductWithWeights(OpOperand &use, const GemmKernels &kernels) {
          matmul.getLhs() != matmul.getRhs();
 }
 
+/// Nobody but its one reader uses the weights behind `value`, so that a scaled copy replaces them.
+/// (The table of a tied language model head is an embedding too, and larger than all that a norm
+/// saves.)
+bool isPrivateWeight(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa<ConstantOp>(op) ||
+         (value.hasOneUse() && llvm::all_of(op->getOperands(), isPrivateWeight));
+}
+
 /// `use` is read element by element in an epilogue.
 bool isEpilogueRead(OpOperand &use, const GemmKernels &kernels) {
   Operation *op = use.getOwner();
@@ -155,6 +164,9 @@ StringRef findObstacle(const Norm &norm, const GemmKernels &kernels) {
   for (OpOperand &use : norm.output.getUses())
     if (!isProductWithWeights(use, kernels) && !isEpilogueRead(use, kernels))
       return "all readers are products with weights or epilogues";
+  for (Operation *user : norm.output.getUsers())
+    if (auto matmul = dyn_cast<MatmulOp>(user); matmul && !isPrivateWeight(matmul.getRhs()))
+      return "no other op reads the weights";
   return norm.output.use_empty() ? "somebody reads it" : "";
 }
 

@@ -26,7 +26,8 @@ struct Case {
 
 void PrintTo(const Case &testCase, std::ostream *stream) { *stream << testCase.path; }
 
-/// The files of simplify and raise; those of fuse run on fused regions and have tests of their own.
+/// The files of simplify and raise, and of the fuse pass that rewrites arithmetic; those of the
+/// others only move ops into regions and have tests of their own.
 std::vector<Case> findCases() {
   std::vector<Case> cases;
   std::error_code error;
@@ -34,7 +35,7 @@ std::vector<Case> findCases() {
        at.increment(error)) {
     llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.ends_with(".mlir") && (name.starts_with("simplify_") || name.starts_with("raise_") ||
-                                    name.starts_with("canonical_")))
+                                    name.starts_with("canonical_") || name == "fuse_norm.mlir"))
       cases.push_back({at->path()});
   }
   std::sort(cases.begin(), cases.end(),
@@ -44,22 +45,22 @@ std::vector<Case> findCases() {
 
 /// The passes that the RUN line names, as a pipeline's text.
 std::string pipelineOf(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef> words, passes;
+  llvm::SmallVector<llvm::StringRef> words;
+  std::vector<std::string> passes;
   text.take_until([](char c) { return c == '\n'; }).split(words, ' ');
   for (llvm::StringRef word : words)
-    if (word.consume_front("--smelt-"))
-      passes.push_back(word);
-  std::string pipeline;
-  for (llvm::StringRef pass : passes)
-    pipeline += (pipeline.empty() ? "smelt-" : ",smelt-") + pass.str();
-  return pipeline;
+    if (word.consume_front("--smelt-")) {
+      bool onFunctions = word == "lower" || (word.starts_with("fuse-") && word != "fuse-norm");
+      passes.push_back((onFunctions ? "func.func(smelt-" + word + ")" : "smelt-" + word).str());
+    }
+  return llvm::join(passes, ",");
 }
 
 /// simplify is exact; constants that it evaluates and those that raise recognises are rounded to
-/// their types.
+/// their types, and so are weights that fuse-norm scales and the values that it casts back to f16.
 double toleranceOf(llvm::StringRef path) {
   llvm::StringRef name = llvm::sys::path::stem(path);
-  if (name == "simplify_constants")
+  if (name == "simplify_constants" || name == "fuse_norm")
     return 1e-3;
   return name.starts_with("raise_") ? 4e-3 : 1e-10;
 }

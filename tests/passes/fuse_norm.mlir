@@ -1,4 +1,4 @@
-// RUN: smelt-opt %s --smelt-fuse-norm --smelt-fuse-gemm --smelt-lower | FileCheck %s
+// RUN: smelt-opt %s --smelt-fuse-norm --smelt-fuse-gemm --smelt-fuse-rowwise --smelt-fuse-pointwise --smelt-lower | FileCheck %s
 
 // One layer with the norm after the sum: the sum's kernel stores row moments too; both readers, a product and a
 // residual, compute the norm from them.
@@ -20,7 +20,7 @@
 // CHECK-NEXT: %[[MEAN:.*]] = smelt.moments_mean %[[M1]]
 // CHECK-NEXT: %[[OFFSET:.*]] = smelt.mul %[[MEAN]], %[[U1]]
 // CHECK-NEXT: %[[CENTERED:.*]] = smelt.sub %[[SUMS]], %[[OFFSET]]
-// CHECK-NEXT: %[[RSTD:.*]] = smelt.moments_rstd %[[M1]] {epsilon = 9.99999974E-6 : f32}
+// CHECK-NEXT: %[[RSTD:.*]] = smelt.moments_rstd %[[M1]] {epsilon = 2.500000e-01 : f32}
 // CHECK-NEXT: %[[SCALED:.*]] = smelt.mul %[[CENTERED]], %[[RSTD]]
 // CHECK-NEXT: %[[SHIFTED:.*]] = smelt.add %[[SCALED]], %[[V1]]
 // CHECK-NEXT: %[[ROUNDED:.*]] = smelt.cast %[[SHIFTED]]
@@ -40,7 +40,8 @@
 // CHECK-NEXT: %[[R:.*]] = smelt.add %[[P]], %[[Y]]
 // CHECK-NEXT: smelt.yield %[[R]]
 // CHECK-NOT: layer_norm
-func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 64], f16> {
+func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 64], f16>)
+    -> (!smelt.tensor<[b, s, 256], f16>, !smelt.tensor<[b, s, 64], f16>) {
   %wa = smelt.weight "wa" <"w.bin", 0, 8192, ""> : <[64, 64], f16>
   %gamma = smelt.weight "gamma" <"w.bin", 8192, 128, ""> : <[64], f16>
   %beta = smelt.weight "beta" <"w.bin", 8320, 128, ""> : <[64], f16>
@@ -49,13 +50,13 @@ func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s
   %w2 = smelt.weight "w2" <"w.bin", 41728, 32768, ""> : <[256, 64], f16>
   %0 = smelt.matmul %a, %wa : <[b, s, 64], f16>, <[64, 64], f16> -> <[b, s, 64], f16>
   %x = smelt.add %0, %r : <[b, s, 64], f16>, <[b, s, 64], f16> -> <[b, s, 64], f16>
-  %y = smelt.layer_norm %x scale %gamma : !smelt.tensor<[64], f16> bias %beta : !smelt.tensor<[64], f16> axis 2 {epsilon = 1.0e-5 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
+  %y = smelt.layer_norm %x scale %gamma : !smelt.tensor<[64], f16> bias %beta : !smelt.tensor<[64], f16> axis 2 {epsilon = 0.25 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
   %1 = smelt.matmul %y, %w1 : <[b, s, 64], f16>, <[64, 256], f16> -> <[b, s, 256], f16>
   %2 = smelt.add %1, %b1 : <[b, s, 256], f16>, <[256], f16> -> <[b, s, 256], f16>
   %3 = smelt.gelu %2 : <[b, s, 256], f16>
   %4 = smelt.matmul %3, %w2 : <[b, s, 256], f16>, <[256, 64], f16> -> <[b, s, 64], f16>
   %5 = smelt.add %4, %y : <[b, s, 64], f16>, <[b, s, 64], f16> -> <[b, s, 64], f16>
-  return %5 : !smelt.tensor<[b, s, 64], f16>
+  return %3, %5 : !smelt.tensor<[b, s, 256], f16>, !smelt.tensor<[b, s, 64], f16>
 }
 
 // The norm before the products: the sum is read by the next sum as it is. RMS norm, fp32, no bias anywhere.
@@ -72,17 +73,88 @@ func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s
 // CHECK-NEXT: smelt.yield %[[SILU]]
 // CHECK: smelt.fusion gemm({{.*}}%[[X]]#0)
 // CHECK-NOT: rms_norm
-func.func @pre_norm(%a: !smelt.tensor<[n, 64], f32>, %r: !smelt.tensor<[n, 64], f32>) -> !smelt.tensor<[n, 64], f32> {
+func.func @pre_norm(%a: !smelt.tensor<[n, 64], f32>, %r: !smelt.tensor<[n, 64], f32>)
+    -> (!smelt.tensor<[n, 256], f32>, !smelt.tensor<[n, 64], f32>) {
   %wa = smelt.weight "wa" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
   %gamma = smelt.weight "gamma" <"w.bin", 16384, 256, ""> : <[64], f32>
   %w1 = smelt.weight "w1" <"w.bin", 16640, 65536, ""> : <[64, 256], f32>
   %w2 = smelt.weight "w2" <"w.bin", 82176, 65536, ""> : <[256, 64], f32>
   %0 = smelt.matmul %a, %wa : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
   %x = smelt.add %0, %r : <[n, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
-  %y = smelt.rms_norm %x scale %gamma : !smelt.tensor<[64], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %y = smelt.rms_norm %x scale %gamma : !smelt.tensor<[64], f32> axis 1 {epsilon = 0.25 : f32} : <[n, 64], f32> -> <[n, 64], f32>
   %1 = smelt.matmul %y, %w1 : <[n, 64], f32>, <[64, 256], f32> -> <[n, 256], f32>
   %2 = smelt.silu %1 : <[n, 256], f32>
   %3 = smelt.matmul %2, %w2 : <[n, 256], f32>, <[256, 64], f32> -> <[n, 64], f32>
   %4 = smelt.add %x, %3 : <[n, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
-  return %4 : !smelt.tensor<[n, 64], f32>
+  return %2, %4 : !smelt.tensor<[n, 256], f32>, !smelt.tensor<[n, 64], f32>
+}
+
+// One norm after another, without scale; the first product's bias becomes the shift, the second has none. Two norms of
+// one sum share its moments.
+// CHECK-LABEL: @chain
+// CHECK: smelt.row_moments
+// CHECK-NOT: smelt.row_moments
+// CHECK: smelt.fusion gemm
+// CHECK: smelt.moments_mean
+// CHECK: smelt.row_moments
+// CHECK: smelt.fusion gemm
+// CHECK: smelt.moments_rstd
+// CHECK: smelt.fusion gemm
+// CHECK: smelt.moments_rrms
+// CHECK-NOT: norm %
+func.func @chain(%a: !smelt.tensor<[n, 64], f32>)
+    -> (!smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>) {
+  %wa = smelt.weight "wa" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %wb = smelt.weight "wb" <"w.bin", 16384, 16384, ""> : <[64, 64], f32>
+  %wc = smelt.weight "wc" <"w.bin", 32768, 16384, ""> : <[64, 64], f32>
+  %wd = smelt.weight "wd" <"w.bin", 49152, 16384, ""> : <[64, 64], f32>
+  %b = smelt.weight "b" <"w.bin", 65536, 256, ""> : <[1, 64], f32>
+  %beta = smelt.weight "beta" <"w.bin", 65792, 256, ""> : <[64], f32>
+  %0 = smelt.matmul %a, %wa : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %1 = smelt.layer_norm %0 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %2 = smelt.matmul %1, %wb : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %3 = smelt.add %b, %2 : <[1, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
+  %4 = smelt.layer_norm %3 bias %beta : !smelt.tensor<[64], f32> axis 1 {epsilon = 0.25 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %5 = smelt.rms_norm %3 axis 1 {epsilon = 0.5 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %6 = smelt.matmul %4, %wc : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %7 = smelt.matmul %5, %wd : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  return %6, %7 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>
+}
+
+// Norms that stay kernels: of an input, of columns in no groups of 32, of rows that a reshape breaks, one that is a
+// result, and one whose product reads an embedding's table.
+// CHECK-LABEL: @kernels
+// CHECK-NOT: row_moments
+// CHECK-COUNT-5: smelt.layer_norm
+// CHECK-NOT: row_moments
+func.func @kernels(%a: !smelt.tensor<[n, 64], f32>, %ids: !smelt.tensor<[n], i64>)
+    -> (!smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[2*n, 64], f32>, !smelt.tensor<[n, 64], f32>,
+        !smelt.tensor<[n, 100], f32>, !smelt.tensor<[n, 64], f32>) {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %w48 = smelt.weight "w48" <"w.bin", 16384, 12288, ""> : <[64, 48], f32>
+  %v48 = smelt.weight "v48" <"w.bin", 28672, 12288, ""> : <[48, 64], f32>
+  %w32 = smelt.weight "w32" <"w.bin", 40960, 8192, ""> : <[32, 64], f32>
+  %table = smelt.weight "table" <"w.bin", 49152, 25600, ""> : <[100, 64], f32>
+  %w1 = smelt.weight "w1" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %w2 = smelt.weight "w2" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %w3 = smelt.weight "w3" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %0 = smelt.layer_norm %a axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %1 = smelt.matmul %0, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %2 = smelt.matmul %1, %w48 : <[n, 64], f32>, <[64, 48], f32> -> <[n, 48], f32>
+  %3 = smelt.layer_norm %2 axis 1 {epsilon = 0.0 : f32} : <[n, 48], f32> -> <[n, 48], f32>
+  %4 = smelt.matmul %3, %v48 : <[n, 48], f32>, <[48, 64], f32> -> <[n, 64], f32>
+  %5 = smelt.matmul %4, %w1 : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %6 = smelt.reshape %5 : <[n, 64], f32> -> <[2*n, 32], f32>
+  %7 = smelt.neg %6 : <[2*n, 32], f32>
+  %8 = smelt.layer_norm %7 axis 1 {epsilon = 0.0 : f32} : <[2*n, 32], f32> -> <[2*n, 32], f32>
+  %9 = smelt.matmul %8, %w32 : <[2*n, 32], f32>, <[32, 64], f32> -> <[2*n, 64], f32>
+  %10 = smelt.matmul %a, %w2 : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %11 = smelt.layer_norm %10 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %12 = smelt.matmul %11, %w3 : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %13 = smelt.layer_norm %12 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %columns = smelt.transpose %table [1, 0] : <[100, 64], f32> -> <[64, 100], f32>
+  %14 = smelt.matmul %13, %columns : <[n, 64], f32>, <[64, 100], f32> -> <[n, 100], f32>
+  %15 = smelt.gather %table, %ids axis 0 : <[100, 64], f32>, <[n], i64> -> <[n, 64], f32>
+  return %1, %4, %9, %11, %14, %15 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[2*n, 64], f32>,
+      !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 100], f32>, !smelt.tensor<[n, 64], f32>
 }

@@ -1,6 +1,6 @@
-// Whole models compute after simplify and raise what the importer's graph computes, with padded
-// masks, a row of the batch without any visible token among them. The models are optional developer
-// data (SMELT_MODELS).
+// Whole models compute after simplify and raise, and again in their fused form, what the importer's
+// graph computes, with padded masks, a row of the batch without any visible token among them. The
+// models are optional developer data (SMELT_MODELS).
 #include "frontend/import.h"
 #include "passes/pipeline.h"
 #include "tests/passes/equivalence.h"
@@ -32,36 +32,39 @@ TEST_P(ModelEquivalence, Holds) {
   import.drawMissingWeights = true;
   mlir::FailureOr<ImportedModel> model = importModel(context, path, import);
   ASSERT_TRUE(mlir::succeeded(model));
-  mlir::OwningOpRef<mlir::ModuleOp> after;
+  mlir::OwningOpRef<mlir::ModuleOp> raised;
   PipelineOptions options;
   options.weights = model->weights.get();
   options.afterPhase = [&](llvm::StringRef phase, mlir::ModuleOp module) {
     if (phase == "raise")
-      after = module.clone();
+      raised = module.clone();
   };
-  mlir::OwningOpRef<mlir::ModuleOp> lowered = model->module->clone();
+  mlir::OwningOpRef<mlir::ModuleOp> fused = model->module->clone();
   mlir::PassManager manager(&context);
   buildPipeline(manager, options);
-  ASSERT_TRUE(mlir::succeeded(manager.run(*lowered)));
-  ASSERT_TRUE(after);
+  ASSERT_TRUE(mlir::succeeded(manager.run(*fused)));
+  ASSERT_TRUE(raised);
   int attentions = 0;
-  after->walk([&](AttentionOp) { ++attentions; });
+  raised->walk([&](AttentionOp) { ++attentions; });
   EXPECT_GT(attentions, 0) << "nothing was raised";
-  for (uint64_t seed : {1, 2, 3}) {
-    Comparison comparison = compareFunctions(*model->module->getOps<mlir::func::FuncOp>().begin(),
-                                             *after->getOps<mlir::func::FuncOp>().begin(),
-                                             *model->weights, SizeChoice{3, 0}, seed);
-    ASSERT_TRUE(comparison.ran);
-    EXPECT_TRUE(comparison.problem.empty() || comparison.error > 0) << comparison.problem;
-    EXPECT_LE(comparison.error, GetParam().tolerance) << comparison.problem;
-  }
+  for (mlir::ModuleOp after : {*raised, *fused})
+    for (uint64_t seed : {1, 2, 3}) {
+      SCOPED_TRACE(after == *fused ? "fused" : "raised");
+      Comparison comparison = compareFunctions(*model->module->getOps<mlir::func::FuncOp>().begin(),
+                                               *after.getOps<mlir::func::FuncOp>().begin(),
+                                               *model->weights, SizeChoice{3, 0}, seed);
+      ASSERT_TRUE(comparison.ran);
+      EXPECT_TRUE(comparison.problem.empty() || comparison.error > 0) << comparison.problem;
+      EXPECT_LE(comparison.error, GetParam().tolerance) << comparison.problem;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelEquivalence,
                          testing::Values(Model{"minilm.ts_fp32", 1e-6},
                                          Model{"minilm.ts_fp16", 2e-3},
                                          Model{"minilm.dy20_fp16", 2e-3},
-                                         Model{"roberta.ts_fp16", 2e-3}),
+                                         Model{"roberta.ts_fp16", 2e-3},
+                                         Model{"gpt2.dy20_fp16", 2e-3}),
                          [](const auto &info) {
                            std::string name = info.param.name;
                            std::replace(name.begin(), name.end(), '.', '_');
