@@ -1,7 +1,5 @@
 #include "codegen/plan_weights.h"
 
-#include "ir/interpret/interpret.h"
-
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -38,10 +36,12 @@ FailureOr<WeightBytes> PlanWeights::bytesOf(Value value) {
   bytes.produce = [this, value](const ByteSink &sink) -> Status {
     EvaluateOptions options;
     options.weights = &store;
-    FailureOr<HostTensor> tensor = evaluate(value, KnownValues(), Symbols(), options);
+    FailureOr<HostTensor> tensor = evaluate(value, last, Symbols(), options);
     if (failed(tensor))
       return Status(StatusCode::kInvalidModel,
                     "a weight could not be computed; see the messages before this one");
+    last.clear();
+    last[value] = *tensor;
     std::vector<char> raw = tensor->toBytes();
     return sink(std::as_bytes(std::span(raw.data(), raw.size())));
   };

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "codegen/write_plan.h"
-#include "ir/dialect.h"
-#include "ir/weights.h"
+#include "ir/interpret/interpret.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -26,6 +25,7 @@ private:
   mlir::FailureOr<WeightBytes> bytesOf(mlir::Value value);
 
   WeightStore &store;
+  KnownValues last; // the weight expression evaluated last: the next may start from it
   llvm::MapVector<mlir::Value, uint32_t> weights;
 };
 

@@ -84,6 +84,30 @@ Result moveLast(ReduceOp op, const HostTensor &input, const llvm::SmallBitVector
   return moved;
 }
 
+/// Sums over the rows of a matrix, in memory's order: no column is gathered.
+template <typename T>
+void sumRows(const T *from, int64_t rows, int64_t columns, T *to, ThreadPool &threads) {
+  using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
+  constexpr int64_t kBlock = 256;
+  threads.parallelFor(columns, kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; first += kBlock) {
+      int64_t count = std::min(kBlock, end - first);
+      Accumulator sums[kBlock] = {};
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t i = 0; i < count; ++i)
+          sums[i] += static_cast<Accumulator>(from[row * columns + first + i]);
+      for (int64_t i = 0; i < count; ++i)
+        to[first + i] = static_cast<T>(sums[i]);
+    }
+  });
+}
+
+/// The reduced axes are the leading ones, and not all.
+bool reducesLeading(const llvm::SmallBitVector &reduced) {
+  return reduced.any() && !reduced.all() &&
+         reduced.find_last() + 1 == static_cast<int>(reduced.count());
+}
+
 /// Runs `body(row, column of values)` over [outer, size, inner] with each column gathered into
 /// contiguous memory and, after `body` has changed it, scattered into the result.
 template <typename T, typename Body>
@@ -196,8 +220,19 @@ Result evaluateOp(ReduceOp op, Operands operands, Evaluator &evaluator) {
     shape[axis] = 1;
     reduced.set(axis);
   }
-  Result rows = moveLast(op, input, reduced, evaluator), result = evaluator.allocate(op, shape);
-  if (failed(rows) || failed(result))
+  Result result = evaluator.allocate(op, shape);
+  if (failed(result))
+    return failure();
+  if (op.getKind() == ReductionKind::sum && reducesLeading(reduced)) {
+    visitStorage(input.getStorage(), [&](auto *tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      sumRows(input.values<T>().data(), size, result->getNumElements(),
+              result->template mutableValues<T>().data(), evaluator.threads);
+    });
+    return result;
+  }
+  Result rows = moveLast(op, input, reduced, evaluator);
+  if (failed(rows))
     return failure();
   visitStorage(input.getStorage(), [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
