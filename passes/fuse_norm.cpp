@@ -124,13 +124,20 @@ bool isProductWithWeights(OpOperand &use, const GemmKernels &kernels) {
          matmul.getLhs() != matmul.getRhs();
 }
 
-/// Nobody but its one reader uses the weights behind `value`, so that a scaled copy replaces them.
-/// (The table of a tied language model head is an embedding too, and larger than all that a norm
-/// saves.)
-bool isPrivateWeight(Value value) {
+/// Whatever is computed of the weights in `value` is an operand of products.
+bool feedsProductsOnly(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<MatmulOp>(user) ||
+           (isWeightExpression(user->getResult(0)) && feedsProductsOnly(user->getResult(0)));
+  });
+}
+
+/// A scaled copy of the weights behind `value` replaces them. (The table of a tied language model
+/// head is an embedding too: it would be kept twice, for far more than what a norm costs.)
+bool isReplacedByCopy(Value value) {
   Operation *op = value.getDefiningOp();
-  return isa<ConstantOp>(op) ||
-         (value.hasOneUse() && llvm::all_of(op->getOperands(), isPrivateWeight));
+  return isa<ConstantOp>(op) || (isa<WeightOp>(op) && feedsProductsOnly(value)) ||
+         (!isa<WeightOp>(op) && llvm::all_of(op->getOperands(), isReplacedByCopy));
 }
 
 /// `use` is read element by element in an epilogue.
@@ -165,8 +172,8 @@ StringRef findObstacle(const Norm &norm, const GemmKernels &kernels) {
     if (!isProductWithWeights(use, kernels) && !isEpilogueRead(use, kernels))
       return "all readers are products with weights or epilogues";
   for (Operation *user : norm.output.getUsers())
-    if (auto matmul = dyn_cast<MatmulOp>(user); matmul && !isPrivateWeight(matmul.getRhs()))
-      return "no other op reads the weights";
+    if (auto matmul = dyn_cast<MatmulOp>(user); matmul && !isReplacedByCopy(matmul.getRhs()))
+      return "only products read the weights";
   return norm.output.use_empty() ? "somebody reads it" : "";
 }
 

@@ -121,6 +121,21 @@ func.func @chain(%a: !smelt.tensor<[n, 64], f32>)
   return %6, %7 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>
 }
 
+// Two layers with the same weights: products alone read them, so that scaled copies replace them.
+// CHECK-LABEL: @shared
+// CHECK-COUNT-2: smelt.row_moments
+// CHECK-NOT: layer_norm
+func.func @shared(%a: !smelt.tensor<[n, 64], f32>) -> !smelt.tensor<[n, 64], f32> {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %gamma = smelt.weight "gamma" <"w.bin", 16384, 256, ""> : <[64], f32>
+  %0 = smelt.matmul %a, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %1 = smelt.layer_norm %0 scale %gamma : !smelt.tensor<[64], f32> axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %2 = smelt.matmul %1, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %3 = smelt.layer_norm %2 scale %gamma : !smelt.tensor<[64], f32> axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %4 = smelt.matmul %3, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  return %4 : !smelt.tensor<[n, 64], f32>
+}
+
 // Norms that stay kernels: of an input, of columns in no groups of 32, of rows that a reshape breaks, one that is a
 // result, and one whose product reads an embedding's table.
 // CHECK-LABEL: @kernels
