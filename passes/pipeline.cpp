@@ -59,6 +59,7 @@ void addFuse(OpPassManager &module) {
   manager.addPass(passes::createFuseRowwise());
   manager.addPass(passes::createFuseGeneric());
   manager.addPass(passes::createFusePointwise()); // last: takes what is left
+  manager.addPass(createCSEPass());               // weight expressions of layers that share weights
 }
 
 /// Afterwards: the form that codegen accepts.
