@@ -48,6 +48,11 @@ def cpu_name():
     return platform.machine()
 
 
+def cpu():
+    """The machine as a result on the CPU states it; `load` is what else ran there in the last minute."""
+    return {"cpu": cpu_name(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
+
+
 def gpu_name():
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     name, driver = subprocess.check_output(query, text=True).splitlines()[0].split(", ")

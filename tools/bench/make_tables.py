@@ -45,20 +45,20 @@ def peers(results):
     return table(header, rows), caption
 
 
+def seconds(row):
+    return [f"{row['cold_s']:.2f}", f"{row['warm_s']:.2f}", str(row["launches"])] if row else [""] * 3
+
+
 def compile_time(results):
+    row_of = {(row["name"], row["arch"]): row for row in results["rows"]}
+    names = dict.fromkeys(row["name"] for row in results["rows"])
     rows = [
-        [
-            row["name"],
-            f"{row['cold_s']:.2f}",
-            f"{row['warm_s']:.2f}",
-            str(row["launches"]),
-            str(row["kernels"]),
-            f"{row['plan_bytes'] / 1e6:.1f}",
-        ]
-        for row in results["rows"]
+        [name, *(cell for arch in results["arch"] for cell in seconds(row_of.get((name, arch))))]
+        for name in names
     ]
-    caption = f"{results['cores']} cores of {results['cpu']}, for {results['arch']}"
-    header = ["model", "cold, s", "warm, s", "launches", "different kernels", "plan, MB"]
+    caption = f"{results['cores']} cores of {results['cpu']}"
+    columns = ["cold, s", "warm, s", "launches"]
+    header = ["model", *(f"{arch}: {column}" for arch in results["arch"] for column in columns)]
     return table(header, rows), caption
 
 
@@ -76,10 +76,20 @@ def cpu_vs_onnxruntime(results):
     return table(["model, 1x128", "Smelt, ms", "ONNX Runtime, ms", "times"], rows), caption
 
 
+def rebuild_time(results):
+    rows = [
+        [row["name"], f"{row['seconds']:.1f}", f"{row['limit_s']:g}", str(row["steps"])]
+        for row in results["rows"]
+    ]
+    caption = f"{results['cores']} cores of {results['cpu']}"
+    return table(["edited", "seconds", "limit", "steps"], rows), caption
+
+
 MAKERS = {
     "smelt.peers/1": peers,
-    "smelt.compile_time/1": compile_time,
+    "smelt.compile_time/2": compile_time,
     "smelt.cpu_vs_onnxruntime/1": cpu_vs_onnxruntime,
+    "smelt.rebuild_time/1": rebuild_time,
 }
 
 
