@@ -45,8 +45,12 @@ def peers(results):
     return table(header, rows), caption
 
 
+def processor(results):
+    return f"{results['cores']} cores of {results['cpu']} at a load of {results['load']:g} before"
+
+
 def seconds(row):
-    return [f"{row['cold_s']:.2f}", f"{row['warm_s']:.2f}", str(row["launches"])] if row else [""] * 3
+    return [f"{row['cold_s']:.2f}", f"{row['warm_s']:.2f}", str(row["kernels"])] if row else [""] * 3
 
 
 def compile_time(results):
@@ -56,8 +60,8 @@ def compile_time(results):
         [name, *(cell for arch in results["arch"] for cell in seconds(row_of.get((name, arch))))]
         for name in names
     ]
-    caption = f"{results['cores']} cores of {results['cpu']}"
-    columns = ["cold, s", "warm, s", "launches"]
+    caption = processor(results)
+    columns = ["cold, s", "warm, s", "kernels"]
     header = ["model", *(f"{arch}: {column}" for arch in results["arch"] for column in columns)]
     return table(header, rows), caption
 
@@ -72,7 +76,7 @@ def cpu_vs_onnxruntime(results):
         ]
         for row in results["rows"]
     ]
-    caption = f"{results['cores']} cores of {results['cpu']}, ONNX Runtime {results['onnxruntime']}"
+    caption = f"{processor(results)}, ONNX Runtime {results['onnxruntime']}"
     return table(["model, 1x128", "Smelt, ms", "ONNX Runtime, ms", "times"], rows), caption
 
 
@@ -81,7 +85,7 @@ def rebuild_time(results):
         [row["name"], f"{row['seconds']:.1f}", f"{row['limit_s']:g}", str(row["steps"])]
         for row in results["rows"]
     ]
-    caption = f"{results['cores']} cores of {results['cpu']}"
+    caption = processor(results)
     return table(["edited", "seconds", "limit", "steps"], rows), caption
 
 
