@@ -210,6 +210,10 @@ struct SliceAxes {
   bool isWhole(unsigned axis, Dim size) const {
     return sizes[axis] == size && steps[axis] == 1 && starts[axis].isConstant(0);
   }
+  bool isWholeOf(ArrayRef<Dim> shape) const {
+    return llvm::all_of(llvm::seq<unsigned>(shape.size()),
+                        [&](unsigned axis) { return isWhole(axis, shape[axis]); });
+  }
   Value apply(OpBuilder &builder, Location location, Value input) const {
     SmallVector<Attribute> startAttributes =
         llvm::map_to_vector(starts, [](Dim start) -> Attribute { return start.getAttribute(); });
@@ -255,7 +259,9 @@ struct SliceOfTranspose : OpRewritePattern<SliceOp> {
   }
 };
 
-/// slice(reshape(x)) => reshape(slice(x)) where the reshape leaves each sliced axis alone.
+/// slice(reshape(x)) => reshape(slice(x)) where each sliced axis is an axis of x, or the outermost
+/// part of one: of three stacked projections [.., 3*h*d] -> [.., 3, h, d], slicing one out of the 3
+/// is a slice of x.
 struct SliceOfReshape : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -272,15 +278,74 @@ struct SliceOfReshape : OpRewritePattern<SliceOp> {
       if (outer.isWhole(axis, middle[axis]))
         continue;
       const AxisGroup *group = llvm::find_if(*groups, [&](const AxisGroup &candidate) {
-        return candidate.output.size() == 1 && candidate.input.size() == 1 &&
-               candidate.output.front() == axis;
+        return candidate.input.size() == 1 && candidate.output.front() == axis;
       });
-      if (group == groups->end())
+      if (group == groups->end() || (group->output.size() > 1 && outer.steps[axis] != 1))
         return failure();
-      inner.copyAxis(group->input.front(), outer, axis);
+      Dim part = Dim::constant(op.getContext(), 1);
+      for (unsigned rest : ArrayRef<unsigned>(group->output).drop_front())
+        part = part * middle[rest];
+      unsigned from = group->input.front();
+      inner.copyAxis(from, outer, axis);
+      inner.starts[from] = inner.starts[from] * part;
+      inner.sizes[from] = inner.sizes[from] * part;
     }
     Value sliced = inner.apply(rewriter, op.getLoc(), reshape.getInput());
     rewriter.replaceOp(op, reshapeTo(rewriter, reshape.getLoc(), sliced, shapeOf(op.getOutput())));
+    return success();
+  }
+};
+
+/// expand(reshape(x)) => expand(x) where the reshape only adds leading ones.
+struct ExpandOfPadded : OpRewritePattern<ExpandOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ExpandOp op, PatternRewriter &rewriter) const override {
+    auto reshape = op.getInput().getDefiningOp<ReshapeOp>();
+    if (!reshape || padShape(shapeOf(reshape.getInput()), tensorType(reshape.getOutput()).getRank(),
+                             op.getContext()) != shapeOf(reshape.getOutput()))
+      return failure();
+    rewriter.replaceOpWithNewOp<ExpandOp>(op, op.getType(), reshape.getInput());
+    return success();
+  }
+};
+
+/// slice(f(x, y)) => f(slice(x), slice(y)) where only the slice reads f: less is computed.
+struct SliceOfElementwise : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
+    Operation *producer = op.getInput().getDefiningOp();
+    if (!producer || !producer->hasTrait<Elementwise>() || !producer->hasOneUse())
+      return failure();
+    SliceAxes outer(op);
+    SmallVector<SliceAxes> slices;
+    SmallVector<Dim> result;
+    for (Value operand : producer->getOperands()) {
+      SmallVector<Dim> shape = shapeOf(operand);
+      slices.emplace_back(shape);
+      size_t offset = outer.steps.size() - shape.size();
+      for (auto [axis, size] : llvm::enumerate(shape)) {
+        bool repeated = size.isConstant(1) && !shapeOf(op.getInput())[offset + axis].isConstant(1);
+        if (!repeated && size != shapeOf(op.getInput())[offset + axis])
+          return failure();
+        if (!repeated)
+          slices.back().copyAxis(axis, outer, offset + axis);
+      }
+      FailureOr<SmallVector<Dim>> next = broadcastShapes(result, slices.back().sizes);
+      if (failed(next))
+        return failure();
+      result = *next;
+    }
+    // A repeated axis that all operands repeat would come out as one.
+    if (result != shapeOf(op.getOutput()))
+      return failure();
+    SmallVector<Value> operands;
+    for (auto [operand, slice] : llvm::zip(producer->getOperands(), slices))
+      operands.push_back(slice.isWholeOf(shapeOf(operand))
+                             ? operand
+                             : slice.apply(rewriter, op.getLoc(), operand));
+    rewriter.replaceOp(op, cloneElementwise(rewriter, producer, operands, result));
     return success();
   }
 };
@@ -352,8 +417,9 @@ struct ViewOfSplat : RewritePattern {
 
 void populateViewPatterns(RewritePatternSet &patterns) {
   patterns.add<TransposeOfReshape, ReshapeOfTranspose, TransposeOfUnitAxes, TransposeOfExpand,
-               ReshapeOfExpand, SliceOfSlice, SliceOfTranspose, SliceOfReshape, SliceOfExpand,
-               ReshapeOfConstant, ViewOfSplat>(patterns.getContext());
+               ReshapeOfExpand, SliceOfSlice, SliceOfTranspose, SliceOfReshape, SliceOfElementwise,
+               ExpandOfPadded, SliceOfExpand, ReshapeOfConstant, ViewOfSplat>(
+      patterns.getContext());
 }
 
 } // namespace smelt::passes

@@ -41,6 +41,7 @@ def SimplifyAffine : Smelt_ModulePass<"simplify-affine"> {
     smelt.less_equal %zero, %iota                             =>  true
     smelt.gather %table, (smelt.iota : [seq]) axis 0          =>  smelt.slice %table starts [0, 0]
     smelt.gather (smelt.reshape %mask : [b*s]), b*s + s       =>  smelt.reshape %mask : [b, 1, 1, s]
+    smelt.constant (a lower triangle of ones)                 =>  smelt.less_equal %j, %i
     ```
   }];
 }

@@ -7,6 +7,7 @@
 // a constant, the tensor is; where it is one coordinate, the tensor is an iota; where an index is
 // affine, its gather is a view of the data (read_as_view.h). Sizes that a view needs and that
 // cannot be proven become guards: ONNX calls an index outside the data an error.
+#include "passes/causal_table.h"
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
 #include "passes/guard.h"
@@ -95,6 +96,8 @@ struct SimplifyAffine : impl::SimplifyAffineBase<SimplifyAffine> {
     for (Operation *op : ops) {
       OpBuilder builder(op);
       Value replacement = asExpression(op, builder, analysis);
+      if (!replacement && isMaskTable(op))
+        replacement = rebuildCausalTable(builder, op, weights);
       if (!replacement)
         replacement = asView(op, builder, analysis);
       if (replacement)
@@ -109,6 +112,14 @@ private:
     if (!expression || isMaterial(op->getResult(0)))
       return {};
     return materialize(builder, op->getLoc(), *expression, tensorType(op->getResult(0)));
+  }
+
+  /// A stored mask, by what reads it: weights of products and norms need not be looked at.
+  static bool isMaskTable(Operation *op) {
+    auto readsMask = [](Operation *user) {
+      return user->hasTrait<View>() || user->hasTrait<Elementwise>();
+    };
+    return isa<ConstantOp, WeightOp>(op) && llvm::all_of(op->getUsers(), readsMask);
   }
 
   Value asView(Operation *op, OpBuilder &builder, CoordinateAnalysis &analysis) {

@@ -68,8 +68,7 @@ func.func @slices(%x: !smelt.tensor<[b, s, 96], f32>) -> !smelt.tensor<[4, b, 5,
   %5 = smelt.slice %4 starts [#smelt.dim<2>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[8, b, 5, s], f32> -> <[4, b, 5, s], f32>
   // CHECK-NEXT: %[[S:.*]] = smelt.slice %arg0 starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<16>] steps [1, 1, 6] : <[b, s, 96], f32> -> <[b, s, 5], f32>
   // CHECK-NEXT: %[[T:.*]] = smelt.transpose %[[S]] [0, 2, 1]
-  // CHECK-NEXT: %[[R:.*]] = smelt.reshape %[[T]] : <[b, 5, s], f32> -> <[1, b, 5, s], f32>
-  // CHECK-NEXT: smelt.expand %[[R]] : <[1, b, 5, s], f32> -> <[4, b, 5, s], f32>
+  // CHECK-NEXT: smelt.expand %[[T]] : <[b, 5, s], f32> -> <[4, b, 5, s], f32>
   return %5 : !smelt.tensor<[4, b, 5, s], f32>
 }
 
@@ -84,4 +83,33 @@ func.func @of_constants() -> (!smelt.tensor<[2, 1], i64>, !smelt.tensor<[3, 2], 
   %1 = smelt.transpose %splat [1, 0] : <[2, 3], i64> -> <[3, 2], i64>
   // CHECK: return %[[T]], %[[E]]
   return %0, %1 : !smelt.tensor<[2, 1], i64>, !smelt.tensor<[3, 2], i64>
+}
+
+// One of three stacked projections is a slice of the packed tensor.
+// CHECK-LABEL: func @packed
+func.func @packed(%x: !smelt.tensor<[b, s, 96], f32>) -> !smelt.tensor<[b, 4, s, 8], f32> {
+  %0 = smelt.reshape %x : <[b, s, 96], f32> -> <[b, s, 3, 4, 8], f32>
+  %1 = smelt.transpose %0 [2, 0, 3, 1, 4] : <[b, s, 3, 4, 8], f32> -> <[3, b, 4, s, 8], f32>
+  %2 = smelt.slice %1 starts [#smelt.dim<1>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1, 1] : <[3, b, 4, s, 8], f32> -> <[1, b, 4, s, 8], f32>
+  %3 = smelt.reshape %2 : <[1, b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: %[[S:.*]] = smelt.slice %arg0 starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<32>] steps [1, 1, 1] : <[b, s, 96], f32> -> <[b, s, 32], f32>
+  // CHECK-NEXT: %[[R:.*]] = smelt.reshape %[[S]] : <[b, s, 32], f32> -> <[b, s, 1, 4, 8], f32>
+  // CHECK-NEXT: %[[T:.*]] = smelt.transpose %[[R]] [2, 0, 3, 1, 4]
+  // CHECK-NEXT: smelt.reshape %[[T]] : <[1, b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: return
+  return %3 : !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// Of what only a slice reads, only the slice is computed.
+// CHECK-LABEL: func @last_token
+func.func @last_token(%x: !smelt.tensor<[b, s, 8], f32>, %y: !smelt.tensor<[b, s, 8], f32>, %z: !smelt.tensor<[8], f32>) -> !smelt.tensor<[b, 1, 8], f32> {
+  %0 = smelt.add %x, %y : <[b, s, 8], f32>, <[b, s, 8], f32> -> <[b, s, 8], f32>
+  %1 = smelt.mul %0, %z : <[b, s, 8], f32>, <[8], f32> -> <[b, s, 8], f32>
+  %2 = smelt.slice %1 starts [#smelt.dim<0>, #smelt.dim<s - 1>, #smelt.dim<0>] steps [1, 1, 1] : <[b, s, 8], f32> -> <[b, 1, 8], f32>
+  // CHECK-NEXT: smelt.slice %arg0
+  // CHECK-NEXT: smelt.slice %arg1
+  // CHECK-NEXT: smelt.add {{.*}} -> <[b, 1, 8], f32>
+  // CHECK-NEXT: smelt.mul {{.*}} -> <[b, 1, 8], f32>
+  // CHECK-NEXT: return
+  return %2 : !smelt.tensor<[b, 1, 8], f32>
 }

@@ -1,4 +1,4 @@
-// RUN: smelt-opt %s --smelt-simplify-affine --smelt-simplify-canonical | FileCheck %s
+// RUN: smelt-opt %s --smelt-simplify-affine --smelt-simplify-canonical --smelt-simplify-affine --smelt-simplify-canonical | FileCheck %s
 
 // Sizes that a view needs and that nothing proves become guards, with the node's name.
 // CHECK: smelt.guards = [{left = #smelt.dim<s72>, message = "GatherND_31 reads s72 elements of an axis that has s43", relation = "less_equal", right = #smelt.dim<s43>}
@@ -23,9 +23,9 @@ func.func @padding_mask(%mask: !smelt.tensor<[s43, s53], i64>) -> !smelt.tensor<
   %index = smelt.concat %bu, %ku axis 4 : !smelt.tensor<[s72, 1, 1, s53, 1], i64>, !smelt.tensor<[s72, 1, 1, s53, 1], i64> -> <[s72, 1, 1, s53, 2], i64>
   %read = smelt.gather_nd %bool, %index batch_dims 0 : <[s43, s53], i1>, <[s72, 1, 1, s53, 2], i64> -> <[s72, 1, 1, s53], i1> loc("GatherND_31")
   %both = smelt.and %and, %read : <[1, 1, s53, 1], i1>, <[s72, 1, 1, s53], i1> -> <[s72, 1, s53, s53], i1>
-  // CHECK-NEXT: %[[CAST:.*]] = smelt.cast %arg0
-  // CHECK-NEXT: %[[SLICE:.*]] = smelt.slice %[[CAST]] starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[s43, s53], i1> -> <[s72, s53], i1>
-  // CHECK-NEXT: %[[MASK:.*]] = smelt.reshape %[[SLICE]] : <[s72, s53], i1> -> <[s72, 1, 1, s53], i1>
+  // CHECK-NEXT: %[[SLICE:.*]] = smelt.slice %arg0 starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[s43, s53], i64> -> <[s72, s53], i64>
+  // CHECK-NEXT: %[[CAST:.*]] = smelt.cast %[[SLICE]] : <[s72, s53], i64> -> <[s72, s53], i1>
+  // CHECK-NEXT: %[[MASK:.*]] = smelt.reshape %[[CAST]] : <[s72, s53], i1> -> <[s72, 1, 1, s53], i1>
   // CHECK-NEXT: smelt.expand %[[MASK]]
   // CHECK-NEXT: return
   return %both : !smelt.tensor<[s72, 1, s53, s53], i1>
@@ -131,4 +131,29 @@ func.func @no_views(%x: !smelt.tensor<[s, s], f16>, %ids: !smelt.tensor<[s], i64
   // CHECK: smelt.gather
   %2 = smelt.gather %x, %ids axis 0 : <[s, s], f16>, <[s], i64> -> <[s, s], f16>
   return %0, %1, %2 : !smelt.tensor<[s, s], f16>, !smelt.tensor<[s], f16>, !smelt.tensor<[s, s], f16>
+}
+
+// A stored causal mask, sliced to the sequence, is the comparison of positions; also as fills, also with a window's
+// diagonal. A table with one element wrong is data.
+// CHECK-LABEL: func @stored_masks
+func.func @stored_masks(%x: !smelt.tensor<[b, s, s], f32>) -> (!smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>) {
+  %low = smelt.constant dense<-1.0e9> : tensor<f32> : <[], f32>
+  %bytes = smelt.constant dense<[[[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]]> : tensor<1x4x4xui8> : <[1, 4, 4], ui8>
+  %some = smelt.slice %bytes starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1] : <[1, 4, 4], ui8> -> <[1, s, s], ui8>
+  %bool = smelt.cast %some : <[1, s, s], ui8> -> <[1, s, s], i1>
+  // CHECK: %[[J:.*]] = smelt.iota : <[s], i64>
+  // CHECK: %[[I:.*]] = smelt.reshape %[[J]] : <[s], i64> -> <[s, 1], i64>
+  // CHECK: %[[V:.*]] = smelt.less_equal %[[J]], %[[I]]
+  // CHECK: smelt.select %[[V]], %arg0
+  %0 = smelt.select %bool, %x, %low : <[1, s, s], i1>, <[b, s, s], f32>, <[], f32> -> <[b, s, s], f32>
+  %fills = smelt.constant dense<[[0.0, 0.0, -1.0e4, -1.0e4], [0.0, 0.0, 0.0, -1.0e4], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32> : <[4, 4], f32>
+  %part = smelt.slice %fills starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[4, 4], f32> -> <[s, s], f32>
+  // CHECK: %[[NEXT:.*]] = smelt.less_equal
+  // CHECK: smelt.select %[[NEXT]]
+  %1 = smelt.add %x, %part : <[b, s, s], f32>, <[s, s], f32> -> <[b, s, s], f32>
+  // CHECK: smelt.slice %{{.*}} : <[4, 4], f32> -> <[s, s], f32>
+  %wrong = smelt.constant dense<[[0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0], [0.0, 2.0, 0.0, 0.0]]> : tensor<4x4xf32> : <[4, 4], f32>
+  %data = smelt.slice %wrong starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[4, 4], f32> -> <[s, s], f32>
+  %2 = smelt.add %x, %data : <[b, s, s], f32>, <[s, s], f32> -> <[b, s, s], f32>
+  return %0, %1, %2 : !smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>
 }
