@@ -166,8 +166,13 @@ std::string NodeReader::originOf(StringRef value, Type elementType) const {
   std::string type = typeName(elementType);
   while (true) {
     auto producer = graph.producers.find(value);
-    if (producer == graph.producers.end())
-      return "the " + type + " first appears as the input or initializer '" + value.str() + "'";
+    if (producer == graph.producers.end()) {
+      bool stored = llvm::any_of(graph.proto->initializer(), [&](const onnx_wire::Tensor &tensor) {
+        return value == tensor.name();
+      });
+      return "the " + type + " first appears as the " + (stored ? "initializer" : "graph input") +
+             " '" + value.str() + "'";
+    }
     const Node &maker = graph.nodes[producer->second];
     const std::string *same = nullptr, *other = nullptr;
     for (const std::string &name : maker.proto->input()) {

@@ -139,12 +139,3 @@ TensorType fromBuiltin(ShapedType type) {
 
 #define GET_OP_CLASSES
 #include "ir/ops.cpp.inc"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-// LLVM's archives are built without sanitizers, its inlined allocators here with them: memory that
-// these poison is then used by the archives' code, which cannot unpoison it.
-extern "C" __attribute__((used, visibility("default"))) const char *__asan_default_options();
-const char *__asan_default_options() { return "allow_user_poisoning=0"; }
-#endif
-#endif

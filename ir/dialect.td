@@ -48,7 +48,8 @@ def Smelt_DimCallAttr : Smelt_Attr<"DimCall", "dim_call"> {
 def Smelt_SourceAttr : Smelt_Attr<"Source", "source"> {
   let summary = "Where a weight's bytes lie";
   let description = [{
-    `file` is a file name relative to the model's folder, `offset` and `length` a range of bytes in it;
+    `file` is a file name relative to the model's folder (empty: the weight lies inside the model file, and the
+    WeightStore owns its bytes), `offset` and `length` a range of bytes in it;
     `hash` is the hexadecimal XXH3-128 of those bytes, empty where the bytes are not there (structure-only models).
   }];
   let parameters = (ins StringRefParameter<>:$file, "uint64_t":$offset, "uint64_t":$length,

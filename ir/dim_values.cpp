@@ -124,13 +124,14 @@ Known constantElements(ConstantOp op) {
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!dense || !dense.getElementType().isInteger() || dense.getNumElements() > kMaxElements)
     return std::nullopt;
-  bool isBool = dense.getElementType().isInteger(1);
+  bool isUnsigned =
+      dense.getElementType().isInteger(1) || dense.getElementType().isUnsignedInteger();
   Elements result;
   for (const APInt &value : dense.getValues<APInt>()) {
     if (value.getBitWidth() > 64)
       return std::nullopt;
     result.push_back(
-        Dim::constant(op.getContext(), isBool ? value.getZExtValue() : value.getSExtValue()));
+        Dim::constant(op.getContext(), isUnsigned ? value.getZExtValue() : value.getSExtValue()));
   }
   return result;
 }

@@ -14,6 +14,11 @@
 using namespace mlir;
 using namespace smelt;
 
+// An allocation that is refused is an error to be handled, not a finding.
+extern "C" __attribute__((visibility("default"))) const char *__asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 namespace {
