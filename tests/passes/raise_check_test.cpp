@@ -124,5 +124,20 @@ TEST_F(RaiseCheckTest, ShrinksFixedSizes) {
   EXPECT_FALSE(wrong.agrees);
 }
 
+// Petabytes: refused before anything is allocated. The reshape ties the sizes together, so that
+// none can shrink.
+TEST_F(RaiseCheckTest, RefusesWhatIsTooLarge) {
+  RaiseCheck result = check(std::string(R"(
+    %l = smelt.expand %x : <[b, s, 8], f32> -> <[4294967296, b, s, 8], f32>
+    %t = smelt.reshape %l : <[4294967296, b, s, 8], f32> -> <[65536, 65536, b, s, 8], f32>
+    %max = smelt.reduce max %t axes [0, 1] : <[65536, 65536, b, s, 8], f32> -> <[1, 1, b, s, 8], f32>
+    %a = smelt.reshape %max : <[1, 1, b, s, 8], f32> -> <[b, s, 8], f32>
+    %min = smelt.reduce min %t axes [0, 1] : <[65536, 65536, b, s, 8], f32> -> <[1, 1, b, s, 8], f32>
+    %r = smelt.reshape %min : <[1, 1, b, s, 8], f32> -> <[b, s, 8], f32>
+    )") + kReturn);
+  EXPECT_FALSE(result.agrees);
+  EXPECT_EQ(result.problem, "its constant sizes are too large for the check");
+}
+
 } // namespace
 } // namespace smelt::passes
