@@ -6,6 +6,30 @@ using namespace mlir;
 
 namespace smelt::frontend {
 
+LogicalResult checkSize(Location location, TensorType type) {
+  auto refuse = [&](StringRef what) {
+    return emitError(location) << "tensor " << toString(type.getShape()) << ' ' << what;
+  };
+  int64_t elements = 1;
+  size_t symbolic = 0;
+  for (Dim dim : type.getShape()) {
+    SmallVector<Dim::Term> terms = dim.getTerms();
+    if (terms.size() > kMaxDimTerms)
+      return emitError(location) << "a dimension is the sum of more than " << kMaxDimTerms
+                                 << " terms";
+    int64_t largest = 1;
+    for (const Dim::Term &term : terms) {
+      symbolic += term.atoms.size();
+      if (term.coefficient > kMaxElements || term.coefficient < -kMaxElements)
+        return refuse("has a dimension that overflows");
+      largest = std::max(largest, std::abs(term.coefficient));
+    }
+    if (__builtin_mul_overflow(elements, largest, &elements) || elements > kMaxElements)
+      return refuse("has too many elements: its size overflows");
+  }
+  return symbolic <= kMaxSymbolicDims ? success() : refuse("has too many symbolic dimensions");
+}
+
 GraphBuilder::GraphBuilder(func::FuncOp function, ShapeFacts &facts)
     : facts(facts), sources(&function.getBody().front()), nodes(&function.getBody().emplaceBlock()),
       builder(OpBuilder::atBlockEnd(nodes)), location(function.getLoc()) {}
@@ -88,37 +112,13 @@ Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands,
       return discard();
     op->getResult(0).setType(*inferred);
   }
-  if (failed(checkSize(tensorType(op->getResult(0)))))
+  if (failed(checkSize(location, tensorType(op->getResult(0)))))
     return discard();
   builder.insert(op);
   if (succeeded(mlir::verify(op, /*verifyRecursively=*/false)))
     return op->getResult(0);
   op->erase();
   return {};
-}
-
-LogicalResult GraphBuilder::checkSize(TensorType type) {
-  auto refuse = [&](StringRef what) {
-    return emitError(location) << "tensor " << toString(type.getShape()) << ' ' << what;
-  };
-  int64_t elements = 1;
-  size_t symbolic = 0;
-  for (Dim dim : type.getShape()) {
-    SmallVector<Dim::Term> terms = dim.getTerms();
-    if (terms.size() > kMaxDimTerms)
-      return emitError(location) << "a dimension is the sum of more than " << kMaxDimTerms
-                                 << " terms";
-    int64_t largest = 1;
-    for (const Dim::Term &term : terms) {
-      symbolic += term.atoms.size();
-      if (term.coefficient > kMaxElements || term.coefficient < -kMaxElements)
-        return refuse("has a dimension that overflows");
-      largest = std::max(largest, std::abs(term.coefficient));
-    }
-    if (__builtin_mul_overflow(elements, largest, &elements) || elements > kMaxElements)
-      return refuse("has too many elements: its size overflows");
-  }
-  return symbolic <= kMaxSymbolicDims ? success() : refuse("has too many symbolic dimensions");
 }
 
 Value GraphBuilder::cast(Value input, Type elementType) {

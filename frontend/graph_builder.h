@@ -18,6 +18,9 @@ constexpr int64_t kMaxElements = int64_t{1} << 48;
 constexpr size_t kMaxSymbolicDims = 12;
 constexpr size_t kMaxDimTerms = 32;
 
+/// Reports a type whose size is out of these bounds; success for the others.
+mlir::LogicalResult checkSize(mlir::Location location, TensorType type);
+
 class GraphBuilder {
 public:
   /// Builds into the empty `function`; finish() must follow.
@@ -88,9 +91,6 @@ public:
   mlir::Value dims(llvm::ArrayRef<Dim> values, mlir::Type elementType);
   mlir::Value dim(Dim value, mlir::Type elementType);
   Dim size(int64_t value) const { return Dim::constant(getContext(), value); }
-
-  /// Reports a type whose size is out of bounds; success for the others.
-  mlir::LogicalResult checkSize(TensorType type);
 
 private:
   mlir::Value build(llvm::StringRef name, TensorType type, mlir::ValueRange operands,

@@ -1,6 +1,7 @@
 #include "frontend/graph_inputs.h"
 
 #include "frontend/element_type.h"
+#include "frontend/graph_builder.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -134,9 +135,12 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
     inputs.push_back({input.name(), *type});
   }
   auto sizeOf = [&](StringRef symbol) { return symbolSizes.lookup(symbol); };
-  for (GraphInput &input : inputs)
+  for (GraphInput &input : inputs) {
     input.type = input.type.withShape(
         llvm::map_to_vector(input.type.getShape(), [&](Dim dim) { return dim.replace(sizeOf); }));
+    if (failed(checkSize(at(location, input.name), input.type)))
+      return failure();
+  }
   for (const auto &[name, shape] : pinned)
     if (llvm::none_of(inputs, [&](const GraphInput &input) { return input.name == name; }))
       return emitError(location) << "a shape is given for '" << name

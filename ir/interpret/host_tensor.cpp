@@ -82,7 +82,7 @@ void readIntegers(Type type, const char *from, char *to, int64_t count) {
     return isUnsigned ? convertRange<uint32_t, int64_t>(from, to, count, kIdentity)
                       : convertRange<int32_t, int64_t>(from, to, count, kIdentity);
   default:
-    std::memcpy(to, from, count * sizeof(int64_t));
+    std::copy_n(from, count * sizeof(int64_t), to); // both may be null where the count is 0
   }
 }
 
@@ -96,7 +96,7 @@ void writeIntegers(Type type, const char *from, char *to, int64_t count) {
   case 32:
     return convertRange<int64_t, uint32_t>(from, to, count, kIdentity);
   default:
-    std::memcpy(to, from, count * sizeof(int64_t));
+    std::copy_n(from, count * sizeof(int64_t), to); // both may be null where the count is 0
   }
 }
 

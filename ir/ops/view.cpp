@@ -143,6 +143,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
         shape[other] = type.getDim(other);
     }
     shape[axis] = shape[axis] + type.getDim(axis);
+    if (std::optional<int64_t> size = shape[axis].asConstant(); size && *size < 0)
+      return inferError(location, "the sizes along the axis overflow");
   }
   results.push_back(first.withShape(shape));
   return success();

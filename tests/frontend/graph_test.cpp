@@ -134,6 +134,9 @@ TEST(Graph, InputsMustBeTensorsOfKnownTypes) {
   ModelBuilder negative;
   negative.input("x", DataType::FLOAT, "-3").output("x");
   expectFails(negative.import(), {"negative dimension -3"});
+  ModelBuilder huge;
+  huge.input("x", DataType::FLOAT, "9223372036854775807").output("x");
+  expectFails(huge.import(), {"x", "[9223372036854775807] has a dimension that overflows"});
 }
 
 TEST(Graph, SizesThatOverflow) {

@@ -168,6 +168,15 @@ func.func @concat_axis(%x: !smelt.tensor<[2, 3], f32>) {
 
 // -----
 
+func.func @concat_overflow(%x: !smelt.tensor<[9223372036854775807], f32>) {
+  // expected-error@+2 {{the sizes along the axis overflow}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.concat %x, %x axis 0 : !smelt.tensor<[9223372036854775807], f32>, !smelt.tensor<[9223372036854775807], f32> -> !smelt.tensor<[4], f32>
+  return
+}
+
+// -----
+
 func.func @matmul(%x: !smelt.tensor<[n, 3], f32>, %y: !smelt.tensor<[4, m], f32>) {
   // expected-error@+2 {{cannot multiply [n, 3] by [4, m]}}
   // expected-error@+1 {{failed to infer returned types}}

@@ -114,6 +114,7 @@ TEST_F(HostTensorTest, AbsurdSizesAreRefused) {
 
 TEST_F(HostTensorTest, EmptyAndScalarConstants) {
   EXPECT_EQ(floats({0, 3}, {}).toAttribute().getNumElements(), 0);
+  EXPECT_TRUE(integers({0, 3}, {}).toBytes().empty());
   EXPECT_EQ(integers({}, {7}).toAttribute(),
             mlir::DenseElementsAttr::get(mlir::RankedTensorType::get({}, type("i64")),
                                          llvm::ArrayRef<int64_t>{7}));
