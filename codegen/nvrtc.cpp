@@ -71,6 +71,7 @@ int reported(llvm::StringRef log, llvm::StringRef unit) {
 
 } // namespace
 
+/// Stays loaded once it is found: every unloading would leak the 72 kB pool of its C++ library.
 struct Nvrtc::Library {
   // NVRTC's C interface, as far as it is used. A program is opaque; result 0 is success.
   using Program = void *;
@@ -85,11 +86,6 @@ struct Nvrtc::Library {
   int (*getLog)(Program, char *) = nullptr;
   int (*getCubinSize)(Program, size_t *) = nullptr;
   int (*getCubin)(Program, char *) = nullptr;
-
-  ~Library() {
-    if (handle)
-      dlclose(handle);
-  }
 
   template <class F> bool resolve(const char *name, F *&function) {
     function = reinterpret_cast<F *>(dlsym(handle, name));
@@ -123,12 +119,13 @@ llvm::Expected<std::unique_ptr<Nvrtc>> Nvrtc::open(llvm::StringRef path) {
     auto library = std::make_unique<Library>();
     library->handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     library->path = place;
-    if (!library->handle)
-      tried += "\n  " + place;
-    else if (!library->resolveAll())
-      tried += "\n  " + place + " (is no NVRTC 13)";
-    else
+    if (library->handle && library->resolveAll())
       return std::unique_ptr<Nvrtc>(new Nvrtc(std::move(library)));
+    tried += "\n  " + place;
+    if (library->handle) {
+      tried += " (is no NVRTC 13)";
+      dlclose(library->handle);
+    }
   }
   return makeError("NVRTC 13 was not found. Install the wheel nvidia-cuda-nvrtc or the CUDA 13 "
                    "toolkit, or name the "
