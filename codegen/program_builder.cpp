@@ -1,10 +1,10 @@
 #include "codegen/program_builder.h"
 
+#include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "codegen/plan_memory.h"
 #include "ir/interpret/host_tensor.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -12,20 +12,6 @@ using namespace mlir;
 namespace smelt::codegen {
 
 namespace {
-
-void appendNodeNames(Location location, llvm::SetVector<StringRef> &names) {
-  if (auto name = dyn_cast<NameLoc>(location))
-    names.insert(name.getName().getValue());
-  else if (auto fused = dyn_cast<FusedLoc>(location))
-    for (Location part : fused.getLocations())
-      appendNodeNames(part, names);
-}
-
-std::vector<std::string> nodeNamesOf(Location location) {
-  llvm::SetVector<StringRef> names;
-  appendNodeNames(location, names);
-  return {names.begin(), names.end()};
-}
 
 bool isConstantInput(Value value) {
   Operation *op = value.getDefiningOp();
@@ -157,7 +143,8 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
                                    plan::kNone);
   }
   launch->name = kernel.name;
-  launch->onnx_nodes = nodeNamesOf(fusion.getLoc());
+  for (std::string &node : nodeNames(fusion.getLoc()))
+    launch->onnx_nodes.push_back(std::move(node));
   if (kernel.bytes)
     launch->bytes = dims.index(kernel.bytes);
   if (kernel.flops)
