@@ -1,9 +1,11 @@
 // The archives of LLVM are built without AddressSanitizer. In a sanitized build their headers would
 // poison memory that the archives' code then uses freely; this makes the headers see what the
-// archives are.
+// archives are. Included first in every C++ file; some have no LLVM.
 #pragma once
 
+#if __has_include("llvm/Support/Compiler.h")
 #include "llvm/Support/Compiler.h"
+#endif
 
 #if LLVM_ADDRESS_SANITIZER_BUILD
 #undef LLVM_ADDRESS_SANITIZER_BUILD
