@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands, in the order in which it is cheapest to fail.
-# Needs no GPU. Sets the machine up, builds the runtime alone and everything, runs every test. At most 45 minutes on 2 cores.
-# The sanitizers' build and tests are a command of their own, tools/sanitize.sh.
+# Needs no GPU. Sets the machine up, builds the runtime alone, everything, and everything again with AddressSanitizer and
+# UndefinedBehaviorSanitizer, runs the tests of each; the sanitizers' include a minute of fuzzing. At most 45 minutes on
+# 2 cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 started=$SECONDS
@@ -31,5 +32,7 @@ stage "runtime alone: build" tools/build.sh runtime-only
 stage "runtime alone: tests" suite runtime-only --label-exclude gpu
 stage "release: build" tools/build.sh release
 stage "release: tests" suite release --label-exclude gpu
+stage "sanitizers: build" tools/build.sh asan
+stage "sanitizers: tests" suite asan --label-exclude gpu
 
 echo "test.sh: all stages passed in $((SECONDS - started)) s"

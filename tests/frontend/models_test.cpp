@@ -15,13 +15,13 @@ namespace {
 
 class Models : public testing::TestWithParam<const char *> {};
 
-/// An op that computes integers from nothing but sizes and constants.
+/// An op that computes integers from nothing but sizes and constants; views of them are simplify's.
 bool isShapeArithmetic(mlir::Operation *op) {
   auto isKnown = [](mlir::Value value) {
     return llvm::isa_and_nonnull<DimsOp, ConstantOp>(value.getDefiningOp());
   };
-  return op->getNumOperands() > 0 && op->getNumResults() == 1 && !llvm::isa<ExpandOp>(op) &&
-         llvm::isa<TensorType>(op->getResult(0).getType()) &&
+  return op->getNumOperands() > 0 && op->getNumResults() == 1 &&
+         !llvm::isa<ExpandOp, ReshapeOp>(op) && llvm::isa<TensorType>(op->getResult(0).getType()) &&
          tensorType(op->getResult(0)).getElementType().isInteger() &&
          llvm::all_of(op->getOperands(), isKnown);
 }
