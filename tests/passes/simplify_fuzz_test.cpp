@@ -282,8 +282,6 @@ TEST(SimplifyFuzz, KeepsValues) {
         Generator(context, seed).generate(static_cast<int>(4 + seed % 24));
     ASSERT_TRUE(succeeded(verify(*before))) << "seed " << seed;
     OwningOpRef<ModuleOp> after = before->clone();
-    if (getenv("DUMPSEED"))
-      before->dump();
     PassManager manager(&context);
     manager.addPass(passes::createSimplifyShapes());
     manager.addPass(passes::createSimplifyCanonical());
