@@ -20,6 +20,9 @@ __device__ __forceinline__ uint32_t sharedAddress(const void *p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
+/// Has the compiler compute `p` here.
+__device__ __forceinline__ void keep(const void *p) { asm volatile("" ::"l"(p)); }
+
 // --- Asynchronous copies, global to shared ---
 
 /// Copies Bytes (4, 8 or 16) when `valid`, else writes zeros without reading `source`.

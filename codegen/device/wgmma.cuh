@@ -10,17 +10,27 @@
 
 namespace smelt::wgmma {
 
-/// Describes an operand in shared memory to the tensor cores. Its rows of 128, 64 or 32 bytes are
-/// permuted as SharedTile permutes them, from an address aligned to eight rows. `groupBytes`
-/// separates groups of eight rows, `panelBytes` the panels of an operand that is contiguous along M
-/// or N and wider than one row.
+/// An operand in shared memory, as the tensor cores want it described: two words of a 64-bit value,
+/// of which the lower one moves with the address.
+struct Operand {
+  uint32_t low, high;
+
+  /// The description of the same operand `bytes` further on (a multiple of 16).
+  __device__ __forceinline__ uint64_t at(uint32_t bytes) const {
+    return uint64_t(low + bytes / 16) | uint64_t(high) << 32;
+  }
+};
+
+/// Rows of 128, 64 or 32 bytes, permuted as SharedTile permutes them, start at `address`, which is
+/// aligned to eight rows. `groupBytes` separates groups of eight rows, `panelBytes` the panels of
+/// an operand that is contiguous along M or N and wider than one row.
 template <int RowBytes>
-__device__ __forceinline__ uint64_t describe(uint32_t address, uint32_t groupBytes,
-                                             uint32_t panelBytes) {
+__device__ __forceinline__ Operand describe(uint32_t address, uint32_t groupBytes,
+                                            uint32_t panelBytes) {
   static_assert(RowBytes == 128 || RowBytes == 64 || RowBytes == 32, "rows of 32, 64 or 128 bytes");
-  constexpr uint64_t kPermutation = RowBytes == 128 ? 1 : RowBytes == 64 ? 2 : 3;
-  return uint64_t((address & 0x3ffff) >> 4) | uint64_t(panelBytes >> 4) << 16 |
-         uint64_t(groupBytes >> 4) << 32 | kPermutation << 62;
+  constexpr uint32_t kPermutation = RowBytes == 128 ? 1 : RowBytes == 64 ? 2 : 3;
+  // In a cluster, high bits of the address name the block: they have no place in a description.
+  return {(address & 0x3ffff) / 16 | panelBytes / 16 << 16, groupBytes / 16 | kPermutation << 30};
 }
 
 /// Before the first multiplication, and after other instructions wrote d.

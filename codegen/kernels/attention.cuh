@@ -212,43 +212,54 @@ template <class Config, class Problem> struct AttentionTask {
 
   /// Turns scores into probabilities relative to the running maximum, and rescales what was summed
   /// under the old one. Rows that have seen only -infinity keep a maximum of -infinity and sums of
-  /// 0.
+  /// 0. (All rows advance together: one row alone would be a chain of dependent instructions.)
   __device__ __forceinline__ void updateSoftmax() {
-    float rescales[kRowTiles][2];
+    float maximum[kRowTiles][2], reference[kRowTiles][2], rescale[kRowTiles][2];
+    forRows([&](int i, int h) { maximum[i][h] = rowMax[i][h]; });
+    staticFor<0, kKeyTiles>([&](auto j) {
+      forRows([&](int i, int h) {
+        maximum[i][h] =
+            ::fmaxf(maximum[i][h], ::fmaxf(scores[i][j][2 * h], scores[i][j][2 * h + 1]));
+      });
+    });
+    forRows([&](int i, int h) {
+      maximum[i][h] = ::fmaxf(maximum[i][h], __shfl_xor_sync(0xffffffffu, maximum[i][h], 1));
+    });
+    forRows([&](int i, int h) {
+      maximum[i][h] = ::fmaxf(maximum[i][h], __shfl_xor_sync(0xffffffffu, maximum[i][h], 2));
+    });
     bool moved = false; // some row's maximum
-    staticFor<0, kRowTiles>([&](auto i) {
+    forRows([&](int i, int h) {
+      reference[i][h] = maximum[i][h] == -infinity() ? 0.0f : maximum[i][h];
+      rescale[i][h] = ptx::exp2Approx((rowMax[i][h] - reference[i][h]) * kExponentScale);
+      moved = moved || rescale[i][h] != 1.0f;
+      rowMax[i][h] = maximum[i][h];
+      rowSum[i][h] *= rescale[i][h];
+    });
+    staticFor<0, kKeyTiles>([&](auto j) {
+      forRows([&](int i, int h) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float maximum = rowMax[i][h];
-        staticFor<0, kKeyTiles>([&](auto j) {
-          maximum = ::fmaxf(maximum, ::fmaxf(scores[i][j][2 * h], scores[i][j][2 * h + 1]));
-        });
-        maximum = ::fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
-        maximum = ::fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
-        float reference = maximum == -infinity() ? 0.0f : maximum;
-        float rescale = ptx::exp2Approx((rowMax[i][h] - reference) * kExponentScale);
-        rowMax[i][h] = maximum;
-        float sum = 0.0f;
-        staticFor<0, kKeyTiles>([&](auto j) {
-#pragma unroll
-          for (int r = 2 * h; r < 2 * h + 2; ++r) {
-            scores[i][j][r] = exponential(scores[i][j][r], reference);
-            sum += scores[i][j][r];
-          }
-        });
-        rowSum[i][h] = ::fmaf(rowSum[i][h], rescale, sum);
-        rescales[i][h] = rescale;
-        moved = moved || rescale != 1.0f;
-      }
+        for (int r = 2 * h; r < 2 * h + 2; ++r) {
+          scores[i][j][r] = exponential(scores[i][j][r], reference[i][h]);
+          rowSum[i][h] += scores[i][j][r];
+        }
+      });
     });
     if (__any_sync(0xffffffffu, moved)) // after a few steps maxima rarely move
-      staticFor<0, kRowTiles>([&](auto i) {
-        staticFor<0, kValueTiles>([&](auto d) {
-#pragma unroll
-          for (int r = 0; r < 4; ++r)
-            sums[i][d][r] *= rescales[i][r / 2];
+      staticFor<0, kValueTiles>([&](auto d) {
+        forRows([&](int i, int h) {
+          sums[i][d][2 * h] *= rescale[i][h];
+          sums[i][d][2 * h + 1] *= rescale[i][h];
         });
       });
+  }
+
+  /// Calls body(i, h) for the rows of this thread: half h of 16-row piece i.
+  template <class Body> __device__ __forceinline__ static void forRows(const Body &body) {
+    staticFor<0, kRowTiles>([&](auto i) {
+      body(i, 0);
+      body(i, 1);
+    });
   }
 
   /// e^(score - reference). With a bias the difference comes first: a bias of the lowest finite

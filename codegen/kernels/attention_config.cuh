@@ -1,6 +1,18 @@
-// Tilings of the attention templates: what they are and what they cost.
+// Tilings of the attention templates: what they are, what they cost, which ones to choose from.
 //
-// Plain C++: the host's selection and the device template read the same formulas.
+// Plain C++: the host's selection and the device templates read the same formulas.
+//
+// Choice (times on one H200, chains of dependent kernels; PyTorch's scaled_dot_product_attention in
+// the same session in brackets; head size 64 unless said):
+//   - 16 bits, blocks of 64 rows do not fill the multiprocessors once: kAttentionShort. 12 heads,
+//     128 x 128 2.4 us (5.7), with head size 32 2.3 (5.7), causal 2.4 (6.2).
+//   - they do not fill them twice: kAttentionMedium. 12 heads, 197 x 197 3.5 us (7.3).
+//   - else kAttentionLong, or kAttentionLongBiased where every score has its own bias: 8 x 12
+//   heads,
+//     512 x 512 29 us (20); 64 x 12 heads, 197 x 197 61 us (46); 4 x 16 heads, 4096 x 4096, causal
+//     570 us (359); head size 128 1550 us (975). wgmma would close this gap.
+//   - head sizes beyond 128: kAttentionWide. float: kAttentionSimt, 16 rows for short sequences
+//     (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99 us).
 #pragma once
 
 namespace smelt {
@@ -43,6 +55,7 @@ struct AttentionTiling {
 template <int BlockQ, int BlockKV, int Warps, int Stages> struct AttentionConfig {
   static constexpr AttentionTiling kTiling{BlockQ, BlockKV, Warps, Stages};
   static constexpr int kThreads = kTiling.threads();
+  static constexpr int kMinBlocks = 1;
   static constexpr int sharedBytes(int headSize, int valueSize) {
     return kTiling.sharedBytes(headSize, valueSize);
   }
@@ -71,9 +84,18 @@ struct AttentionSimtTiling {
 template <int BlockQ, int BlockKV, int Stages> struct AttentionSimtConfig {
   static constexpr AttentionSimtTiling kTiling{BlockQ, BlockKV, Stages};
   static constexpr int kThreads = kTiling.threads();
+  static constexpr int kMinBlocks = 1;
   static constexpr int sharedBytes(int headSize, int valueSize) {
     return kTiling.sharedBytes(headSize, valueSize);
   }
 };
+
+/// Tilings by use; see the top of this file.
+inline constexpr AttentionTiling kAttentionShort{16, 128, 4, 2};
+inline constexpr AttentionTiling kAttentionMedium{32, 128, 4, 2};
+inline constexpr AttentionTiling kAttentionLong{128, 64, 4, 2};
+inline constexpr AttentionTiling kAttentionLongBiased{64, 64, 4, 2};
+inline constexpr AttentionTiling kAttentionWide{64, 32, 4, 2};
+inline constexpr AttentionSimtTiling kAttentionSimt[] = {{16, 64, 2}, {64, 64, 2}};
 
 } // namespace smelt

@@ -50,6 +50,11 @@ struct GemmPipeline {
         if (i < countK)
           copyB(i, i);
     }
+    if constexpr (Linear::kA && SMELT_HAS_CLUSTERS) { // the first copies' address, while we wait
+      using Walk = TileWalk<TileA, Threads>;
+      ptx::keep(problem.a(batch, row0 + Walk::row(0),
+                          firstK * kBlockK + Walk::chunk(0) * TileA::kChunkElements));
+    }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
 #pragma unroll

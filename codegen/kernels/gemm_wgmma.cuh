@@ -12,6 +12,8 @@
 //   - cp.async writes the stages in the permutation that wgmma expects: A and B [n][k] in rows of
 //   128
 //     bytes, B [k][n] in panels of 64, 32 or 16 columns.
+//   - In small tiles copying and finishing take longer than multiplying: helper warpgroups share
+//   them.
 //   - One step stays in flight across the barrier: a stage is refilled only when the multiplication
 //     before the last has finished, so the pipeline runs stages - 2 steps ahead.
 //
@@ -49,61 +51,75 @@ template <class Config, class Problem> struct GemmWgmmaTask {
 
   const Problem &problem;
   const uint32_t shared;
-  const int groupRow;             // first row of the warpgroup in the tile
+  const int group;                // this thread's warpgroup
   const int batch, row0, column0; // of the tile in C
   float sums[kBlockN / 2];
 
   __device__ __forceinline__ GemmWgmmaTask(const Problem &problem, char *sharedMemory, int batch,
                                            TileCoordinates tile)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)), groupRow(warpgroup() * 64),
+      : problem(problem), shared(ptx::sharedAddress(sharedMemory)), group(warpgroup()),
         batch(batch), row0(tile.m * kBlockM), column0(tile.n * kBlockN) {}
 
   /// Index of this thread's warpgroup, in a form that the compiler knows to be the same for the
   /// warp.
   __device__ __forceinline__ static int warpgroup() {
-    return kBlockM == 64 ? 0 : __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    return kThreads == 128 ? 0 : __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+  }
+
+  /// Helpers only copy and finish.
+  __device__ __forceinline__ bool multiplies() const {
+    return kTiling.helpers == 0 || group < kBlockM / 64;
   }
 
   /// Starts the multiplication of one step.
   __device__ __forceinline__ void multiplyStep(uint32_t tileA, uint32_t tileB) {
     constexpr int kGroupRows = 8, kPanelBytes = TileB::kRows * kPanel * 2, kUnused = 16;
-    tileA += groupRow * TileA::kRowBytes;
+    constexpr int kStepBytesA = kStepK * 2;
+    constexpr int kStepBytesB = kBTransposed ? kStepK * 2 : kStepK * TileB::kRowBytes;
+    wgmma::Operand a = wgmma::describe<TileA::kRowBytes>(tileA + group * 64 * TileA::kRowBytes,
+                                                         kGroupRows * TileA::kRowBytes, kUnused);
+    wgmma::Operand b = wgmma::describe<TileB::kRowBytes>(tileB, kGroupRows * TileB::kRowBytes,
+                                                         kBTransposed ? kUnused : kPanelBytes);
     wgmma::fence();
     staticFor<0, kBlockK / kStepK>([&](auto step) {
-      uint64_t a = wgmma::describe<TileA::kRowBytes>(tileA + step * kStepK * 2,
-                                                     kGroupRows * TileA::kRowBytes, kUnused);
-      uint64_t b;
-      if constexpr (kBTransposed)
-        b = wgmma::describe<TileB::kRowBytes>(tileB + step * kStepK * 2,
-                                              kGroupRows * TileB::kRowBytes, kUnused);
-      else
-        b = wgmma::describe<TileB::kRowBytes>(tileB + step * kStepK * TileB::kRowBytes,
-                                              kGroupRows * TileB::kRowBytes, kPanelBytes);
-      wgmma::Multiply<kBlockN, Element, !kBTransposed>::run(sums, a, b);
+      wgmma::Multiply<kBlockN, Element, !kBTransposed>::run(sums, a.at(step * kStepBytesA),
+                                                            b.at(step * kStepBytesB));
     });
     wgmma::commit();
   }
 
-  __device__ __forceinline__ void multiplySteps(const Pipeline &pipeline) {
-#pragma unroll
-    for (int i = 0; i < kBlockN / 2; ++i)
-      sums[i] = 0.0f;
-    wgmma::pin(sums);
+  /// One warpgroup's way through the steps; all go through the same barriers.
+  template <bool Multiplies> __device__ __forceinline__ void runSteps(const Pipeline &pipeline) {
     int stage = 0, nextStage = kStages - 2; // that is multiplied, that is filled
+#pragma unroll 1
     for (int step = 0; step < pipeline.countK; ++step) {
       pipeline.waitForCopies();
       wgmma::publishShared();
       __syncthreads(); // this step has arrived, and the one before the last has been multiplied
-      multiplyStep(pipeline.stageA(stage), pipeline.stageB(stage));
+      if constexpr (Multiplies)
+        multiplyStep(pipeline.stageA(stage), pipeline.stageB(stage));
       pipeline.copyAheadA(step, nextStage);
       pipeline.copyAheadB(step, nextStage);
-      wgmma::wait<1>();
+      if constexpr (Multiplies)
+        wgmma::wait<1>();
       stage = Pipeline::after(stage);
       nextStage = Pipeline::after(nextStage);
     }
-    wgmma::wait<0>();
-    wgmma::pin(sums);
     ptx::copyAsyncWait<0>();
+  }
+
+  __device__ __forceinline__ void multiplySteps(const Pipeline &pipeline) {
+    if (multiplies()) {
+#pragma unroll
+      for (int i = 0; i < kBlockN / 2; ++i)
+        sums[i] = 0.0f;
+      wgmma::pin(sums);
+      runSteps<true>(pipeline);
+      wgmma::wait<0>();
+      wgmma::pin(sums);
+    } else {
+      runSteps<false>(pipeline);
+    }
   }
 
   __device__ __forceinline__ void sendSums(const Output &output) const {
@@ -128,7 +144,8 @@ template <class Config, class Problem> struct GemmWgmmaTask {
     multiplySteps(pipeline);
     output.afterMainLoop();
     split.wait(); // nobody needs the memory under the exchange buffer any more
-    sendSums(output);
+    if (multiplies())
+      sendSums(output);
     split.arrive();
     split.wait(); // all sums have arrived
     output.finish();

@@ -6,11 +6,8 @@ namespace smelt::kernel_tests {
 namespace {
 
 // Block of queries, of keys, warps, stages.
-constexpr AttentionTiling kLatency{16, 128, 4, 2};
-constexpr AttentionTiling kPair{32, 128, 8, 2};
-constexpr AttentionTiling kMiddle{64, 64, 4, 2};
-constexpr AttentionTiling kThroughput{128, 64, 4, 2};
-constexpr AttentionTiling kWide{128, 64, 8, 2}; // for head sizes from 96 on
+constexpr AttentionTiling kPair{32, 128, 8, 2}; // two 16-row pieces, four warps on each
+constexpr AttentionTiling kManyWarps{128, 64, 8, 2};
 
 // batches, queries, keys, causal offset
 const std::vector<AttentionShape> kPlainShapes = {
@@ -46,7 +43,7 @@ void addKinds(std::vector<AttentionCase> &cases, AttentionVariant v) {
   v.bias = Bias::kFull; // a bias for every element needs the registers of 32-row warps
   if (const auto *tiling = std::get_if<AttentionTiling>(&v.tiling);
       tiling && tiling->rowTiles() > 1)
-    v.tiling = kWide;
+    v.tiling = kAttentionLongBiased;
   cases.push_back({v, kFullyMaskedShapes});
 }
 
@@ -54,30 +51,32 @@ void addKinds(std::vector<AttentionCase> &cases, AttentionVariant v) {
 
 std::vector<AttentionCase> attentionChecks() {
   std::vector<AttentionCase> cases;
-  for (const AttentionTiling &tiling : {kLatency, kThroughput})
+  for (const AttentionTiling &tiling : {kAttentionShort, kAttentionLong})
     addKinds(cases, variant(tiling, 64, Element::kHalf));
-  addKinds(cases, variant(kMiddle, 32, Element::kBfloat16));
-  addKinds(cases, variant(AttentionSimtTiling{16, 64, 2}, 64, Element::kFloat));
+  addKinds(cases, variant(kAttentionLongBiased, 32, Element::kBfloat16));
+  addKinds(cases, variant(kAttentionSimt[0], 64, Element::kFloat));
   addKinds(cases, variant(AttentionSimtTiling{32, 64, 2}, 32, Element::kFloat));
-  cases.push_back({variant(kPair, 64, Element::kHalf), kPlainShapes});
-  cases.push_back({variant(AttentionSimtTiling{64, 32, 2}, 64, Element::kFloat), kPlainShapes});
+  for (const AttentionTiling &tiling : {kPair, kAttentionMedium})
+    cases.push_back({variant(tiling, 64, Element::kHalf), kPlainShapes});
+  cases.push_back({variant(kAttentionSimt[1], 64, Element::kFloat), kPlainShapes});
 
-  for (const AttentionTiling &tiling : {kLatency, kWide}) {
+  for (const AttentionTiling &tiling : {kAttentionShort, kManyWarps}) {
     AttentionVariant v = variant(tiling, 128, Element::kHalf);
     v.softcap = 5;
     v.causal = true;
     v.bias = Bias::kFull;
     cases.push_back({v, {{2, 77, 77, 0, 5}, {1, 197, 197, 0, 0}}});
   }
-  AttentionVariant large = variant(AttentionTiling{64, 32, 4, 2}, 256, Element::kBfloat16);
+  AttentionVariant large = variant(kAttentionWide, 256, Element::kBfloat16);
   cases.push_back({large, kPlainShapes});
-  AttentionVariant uneven = variant(kMiddle, 72, Element::kHalf); // padded, short vectors
+  AttentionVariant uneven =
+      variant(kAttentionLongBiased, 72, Element::kHalf); // padded, short vectors
   uneven.valueSize = 40;
   uneven.causal = true;
   cases.push_back({uneven, {{2, 77, 77, 0}}});
   uneven.vector = 4;
   cases.push_back({uneven, {{2, 77, 77, 0}}});
-  uneven = variant(kMiddle, 30, Element::kHalf);
+  uneven = variant(kAttentionLongBiased, 30, Element::kHalf);
   uneven.vector = 2;
   cases.push_back({uneven, {{1, 50, 70, 0}}});
   uneven.headSize = uneven.valueSize = 27;
@@ -98,11 +97,10 @@ std::vector<AttentionCase> attentionTimings() {
     Bias bias;
     std::vector<AttentionTiling> tilings;
   };
-  std::vector<AttentionTiling> latency = {{16, 128, 4, 2}, {32, 128, 8, 2}, {16, 128, 8, 2},
-                                          {32, 64, 4, 2},  {64, 128, 4, 2}, {32, 128, 4, 2}};
-  std::vector<AttentionTiling> throughput = {{128, 64, 4, 2}, {128, 64, 8, 2}, {64, 64, 4, 2},
-                                             {128, 64, 4, 3}, {128, 32, 4, 3}, {128, 128, 8, 2}};
-  std::vector<Timing> timings = {
+  const std::vector<AttentionTiling> latency = {kAttentionShort, kAttentionMedium, kPair};
+  const std::vector<AttentionTiling> throughput = {
+      kAttentionLong, kAttentionLongBiased, {128, 64, 4, 3}, kManyWarps};
+  const std::vector<Timing> timings = {
       {{1, 128, 128, 0}, 12, 64, false, Bias::kPerKey, latency},
       {{1, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency},
       {{1, 128, 128, 0}, 12, 64, true, Bias::kNone, latency},
@@ -111,12 +109,7 @@ std::vector<AttentionCase> attentionTimings() {
       {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput},
       {{64, 197, 197, 0}, 12, 64, false, Bias::kNone, throughput},
       {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput},
-      {{4, 4096, 4096, 0},
-       16,
-       128,
-       false,
-       Bias::kNone,
-       {{128, 64, 8, 2}, {64, 64, 4, 2}, {128, 128, 8, 2}, {128, 64, 4, 2}}},
+      {{4, 4096, 4096, 0}, 16, 128, false, Bias::kNone, throughput},
   };
   std::vector<AttentionCase> cases;
   for (const Timing &timing : timings)
@@ -127,8 +120,8 @@ std::vector<AttentionCase> attentionTimings() {
       v.bias = timing.bias;
       cases.push_back({v, {timing.shape}});
     }
-  for (int blockQ : {16, 32, 64}) {
-    AttentionVariant v = variant(AttentionSimtTiling{blockQ, 64, 2}, 32, Element::kFloat);
+  for (const AttentionSimtTiling &tiling : kAttentionSimt) {
+    AttentionVariant v = variant(tiling, 32, Element::kFloat);
     v.heads = v.kvHeads = 12;
     cases.push_back({v, {{1, 128, 128, 0}, {8, 512, 512, 0}}});
   }

@@ -1,32 +1,36 @@
 // The GEMM variants and shapes of the kernel tests.
+#include <iterator>
+
 #include "tests/kernels/variants.h"
 
 namespace smelt::kernel_tests {
 
 namespace {
 
-// Tilings by use; the numbers are block M, N, K, warps M, N, stages, cluster, warps K.
-constexpr GemmTiling kLatency[] = {
-    {64, 64, 64, 2, 2, 4, 1, 2}, {64, 64, 64, 2, 2, 4, 2, 2},  {64, 64, 64, 2, 2, 4, 4, 1},
-    {64, 64, 64, 2, 2, 4, 8, 2}, {64, 32, 64, 2, 2, 6, 1, 1},  {64, 32, 64, 2, 2, 6, 2, 2},
-    {32, 64, 64, 2, 2, 6, 2, 1}, {16, 64, 128, 1, 4, 4, 4},    {128, 64, 64, 4, 2, 3, 8},
-    {64, 48, 64, 2, 3, 6, 1},    {32, 32, 128, 2, 2, 3, 1, 4},
-};
-constexpr GemmTiling kThroughput[] = {
+// Tilings beyond those that selection chooses from: clusters, warps that share K, large tiles.
+// Block M, N, K, warps M, N, stages, cluster, warps K.
+constexpr GemmTiling kTensor[] = {
+    kGemmFewRows,
+    kGemmSmall,
+    kGemmPortable[0],
+    kGemmPortable[1],
+    {64, 64, 64, 2, 2, 4, 1, 2},
+    {64, 64, 64, 2, 2, 4, 8, 2},
+    {64, 64, 64, 2, 2, 4, 4},
+    {64, 48, 64, 2, 3, 6, 1},
+    {16, 64, 128, 1, 4, 4, 4},
+    {128, 64, 64, 4, 2, 3, 8},
     {128, 128, 32, 2, 2, 4, 1},
-    {128, 128, 64, 2, 4, 3, 1},
-    {128, 256, 32, 2, 4, 4, 1},
     {64, 128, 64, 2, 2, 4, 1},
 };
 
 const std::vector<GemmShape> kOddShapes = {
     {1, 768, 768, 1}, {77, 384, 1536, 1}, {197, 768, 768, 1}, {513, 200, 136, 1}, {128, 64, 64, 1}};
 
-// Block M, N, stages, cluster.
+// Block M, N, stages, cluster, helpers: panels of all widths, clusters, helpers.
 constexpr GemmWgmmaTiling kWgmma[] = {
-    {64, 32, 6, 2},   {64, 48, 5, 1},   {64, 64, 6, 4},   {64, 64, 6, 1},
-    {64, 96, 5, 8},   {64, 128, 5, 1},  {128, 64, 5, 8},  {128, 128, 4, 1},
-    {128, 192, 4, 1}, {128, 256, 4, 1}, {256, 128, 4, 1},
+    {64, 48, 5, 1, 1},  {64, 48, 6, 4},   {64, 96, 5, 8},
+    {128, 64, 4, 8, 1}, {128, 128, 3, 1}, {128, 192, 4, 1},
 };
 
 template <class Tiling> GemmVariant variant(Tiling tiling) {
@@ -43,26 +47,17 @@ GemmVariant simtVariant(GemmSimtTiling tiling) {
   return v;
 }
 
-// Block M, N, K, elements of a thread, stages, cluster.
-constexpr GemmSimtTiling kSimt[] = {{128, 128, 16, 8, 8, 3, 1},
-                                    {64, 64, 16, 8, 4, 4, 1},
-                                    {64, 64, 32, 4, 8, 3, 4},
-                                    {32, 64, 32, 4, 4, 4, 4},
-                                    {16, 64, 32, 2, 4, 4, 8}};
-
 } // namespace
 
 std::vector<GemmCase> gemmChecks() {
   std::vector<GemmCase> cases;
-  for (const GemmTiling &tiling : kLatency)
-    cases.push_back({variant(tiling), kOddShapes});
-  for (const GemmTiling &tiling : kThroughput)
+  for (const GemmTiling &tiling : kTensor)
     cases.push_back({variant(tiling), kOddShapes});
 
-  GemmVariant scattered = variant(kLatency[0]); // addresses that are asked for one by one
+  GemmVariant scattered = variant(kGemmPortable[0]); // addresses that are asked for one by one
   scattered.linear = false;
   cases.push_back({scattered, kOddShapes});
-  for (const GemmTiling &tiling : {kLatency[0], kLatency[2], kThroughput[1]}) {
+  for (const GemmTiling &tiling : {kGemmPortable[0], kTensor[6], kGemmPortable[1]}) {
     GemmVariant v = variant(tiling); // B as [n][k], as tied embeddings have it
     v.bTransposed = true;
     cases.push_back({v, kOddShapes});
@@ -73,7 +68,7 @@ std::vector<GemmCase> gemmChecks() {
     cases.push_back({v, {{77, 72, 64, 12}, {197, 200, 136, 3}}});
   }
   for (int width : {1, 2, 4}) { // columns, and rows of B, that allow only narrow vectors
-    GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
+    GemmVariant v = variant(kGemmNarrow);
     v.width = v.bVector = width;
     v.bConstant = false;
     cases.push_back({v, {{77, 101 * width, 72, 2}}});
@@ -82,12 +77,14 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = v.width = width;
     cases.push_back({v, {{33, 101 * width, 77 * width, 1}}});
   }
-  GemmVariant logits = variant(kThroughput[1]); // 50257 columns: only single elements are aligned
+  GemmVariant logits = variant(kGemmPortable[1]); // 50257 columns: only single elements are aligned
   logits.bTransposed = true;
   logits.width = 1;
   cases.push_back({logits, {{13, 50257, 768, 1}}});
 
-  for (const GemmWgmmaTiling &tiling : kWgmma)
+  std::vector<GemmWgmmaTiling> wgmma(std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings));
+  wgmma.insert(wgmma.end(), std::begin(kWgmma), std::end(kWgmma));
+  for (const GemmWgmmaTiling &tiling : wgmma)
     for (bool transposed : {false, true}) {
       GemmVariant v = variant(tiling);
       v.bTransposed = transposed;
@@ -109,17 +106,19 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = 4;
     v.bTransposed = transposed;
     cases.push_back({v, kOddShapes});
+    v.tiling = kGemmTf32[1];
+    cases.push_back({v, {{197, 768, 768, 1}}});
     v.tiling = GemmTiling{64, 64, 16, 2, 2, 4, 1};
     v.aVector = v.bVector = v.width = 1;
     cases.push_back({v, {{77, 101, 77, 1}}});
   }
-  for (const GemmSimtTiling &tiling : kSimt)
+  for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     for (bool transposed : {false, true}) {
       GemmVariant v = simtVariant(tiling);
       v.bTransposed = transposed;
       cases.push_back({v, kOddShapes});
     }
-  GemmVariant narrow = simtVariant(kSimt[1]);
+  GemmVariant narrow = simtVariant(kGemmSimtTilings[0]);
   narrow.aVector = narrow.bVector = narrow.width = 1;
   narrow.bConstant = false;
   cases.push_back({narrow, {{77, 101, 77, 2}}});
@@ -129,98 +128,40 @@ std::vector<GemmCase> gemmChecks() {
 }
 
 std::vector<GemmCase> gemmTimings() {
-  using Tiling = decltype(GemmVariant::tiling);
-  using Tensor = GemmTiling;
-  using Wgmma = GemmWgmmaTiling;
-  using Tilings = std::vector<Tiling>;
-  struct Timing {
-    GemmShape shape;
-    Tilings tilings;
-  };
-  const Tilings large = {Wgmma{128, 128, 4, 1}, Wgmma{128, 128, 5, 1}, Wgmma{128, 192, 4, 1},
-                         Wgmma{128, 256, 4, 1}, Wgmma{256, 128, 4, 1}, Wgmma{64, 256, 4, 1},
-                         Wgmma{64, 128, 4, 1},  Wgmma{192, 128, 4, 1}};
-  const Tilings square = {Tensor{64, 32, 64, 2, 2, 6, 2, 1},
-                          Tensor{64, 48, 64, 2, 3, 4, 2, 1},
-                          Wgmma{64, 32, 6, 1},
-                          Wgmma{64, 32, 6, 2},
-                          Wgmma{64, 32, 8, 2},
-                          Wgmma{64, 48, 6, 2},
-                          Wgmma{64, 64, 6, 2},
-                          Wgmma{64, 64, 6, 4}};
-  const Tilings wide = {Tensor{64, 48, 64, 2, 3, 6, 1, 1},
-                        Wgmma{64, 48, 6, 1},
-                        Wgmma{64, 64, 6, 1},
-                        Wgmma{64, 64, 5, 1},
-                        Wgmma{64, 64, 6, 2},
-                        Wgmma{64, 96, 5, 1},
-                        Wgmma{64, 96, 5, 2},
-                        Wgmma{64, 128, 5, 1},
-                        Wgmma{128, 48, 5, 1},
-                        Wgmma{128, 64, 5, 1},
-                        Wgmma{128, 96, 4, 1},
-                        Wgmma{128, 96, 4, 2}};
-  const Tilings deep = {Wgmma{64, 64, 6, 2},  Wgmma{64, 64, 6, 4}, Wgmma{64, 64, 6, 8},
-                        Wgmma{64, 32, 6, 2},  Wgmma{64, 32, 6, 4}, Wgmma{64, 48, 6, 2},
-                        Wgmma{64, 96, 5, 4},  Wgmma{64, 96, 5, 8}, Wgmma{128, 64, 5, 4},
-                        Wgmma{128, 64, 5, 8}, Wgmma{64, 128, 5, 8}};
-  const Tilings small = {Tensor{32, 32, 64, 2, 2, 6, 1, 2},
-                         Tensor{64, 32, 64, 2, 2, 6, 1, 2},
-                         Tensor{64, 32, 64, 2, 2, 6, 1, 1},
-                         Tensor{32, 32, 64, 2, 2, 6, 1, 1},
-                         Wgmma{64, 32, 6, 1},
-                         Wgmma{64, 32, 6, 2},
-                         Wgmma{64, 64, 6, 1},
-                         Wgmma{64, 48, 6, 1}};
-  const Tilings thin = {Tensor{16, 64, 128, 1, 4, 4, 4}, Tensor{16, 32, 128, 1, 2, 4, 4, 1},
-                        Tensor{16, 64, 128, 1, 4, 4, 1, 1}, Tensor{16, 32, 256, 1, 2, 3, 1, 4},
-                        Tensor{16, 32, 128, 1, 2, 6, 1, 2}};
-  const std::vector<Timing> timings = {
-      {{128, 768, 768, 1}, square},
-      {{128, 2304, 768, 1}, wide},
-      {{128, 3072, 768, 1}, wide},
-      {{128, 768, 3072, 1}, deep},
-      {{128, 384, 384, 1}, small},
-      {{128, 1152, 384, 1}, small},
-      {{128, 1536, 384, 1}, small},
-      {{128, 384, 1536, 1}, deep},
-      {{197, 768, 768, 1}, square},
-      {{197, 2304, 768, 1}, wide},
-      {{197, 3072, 768, 1}, wide},
-      {{197, 768, 3072, 1}, deep},
-      {{1, 768, 768, 1}, thin},
-      {{16, 3072, 768, 1}, thin},
-      {{4096, 768, 768, 1}, large},
-      {{4096, 2304, 768, 1}, large},
-      {{4096, 3072, 768, 1}, large},
-      {{4096, 768, 3072, 1}, large},
-      {{12608, 3072, 768, 1}, large},
-      {{4096, 4096, 4096, 1}, large},
-      {{128, 50257, 768, 1},
-       {Wgmma{128, 128, 4, 1}, Wgmma{64, 128, 5, 1}, Wgmma{128, 64, 5, 1}, Wgmma{128, 256, 4, 1}}},
-  };
   std::vector<GemmCase> cases;
-  for (const Timing &timing : timings)
-    for (const Tiling &tiling : timing.tilings) {
-      GemmVariant v;
-      v.tiling = tiling;
-      v.n = timing.shape.n;
-      v.k = timing.shape.k;
-      v.bTransposed = v.n % 8 != 0; // the tied embeddings
-      v.width = v.n % 8 == 0 ? 8 : 1;
-      v.activation = v.n == 4 * v.k; // what follows the product in an encoder layer
-      v.residual = v.n <= v.k;
-      cases.push_back({v, {timing.shape}});
-    }
-  for (const GemmSimtTiling &tiling : kSimt) {
-    GemmVariant v = simtVariant(tiling);
-    cases.push_back({v,
+  auto add = [&cases](auto tiling, GemmShape shape) {
+    GemmVariant v = variant(tiling);
+    v.n = shape.n;
+    v.k = shape.k;
+    v.bTransposed = v.n % 8 != 0; // the tied embeddings
+    v.width = v.n % 8 == 0 ? 8 : 1;
+    v.activation = v.n == 4 * v.k; // what follows the product in an encoder layer
+    v.residual = v.n <= v.k;
+    cases.push_back({v, {shape}});
+  };
+  const std::vector<GemmShape> shapes = {
+      {128, 768, 768, 1},   {128, 2304, 768, 1},   {128, 3072, 768, 1},  {128, 768, 3072, 1},
+      {128, 384, 384, 1},   {128, 1152, 384, 1},   {128, 1536, 384, 1},  {128, 384, 1536, 1},
+      {197, 768, 768, 1},   {197, 2304, 768, 1},   {197, 3072, 768, 1},  {197, 768, 3072, 1},
+      {4096, 768, 768, 1},  {4096, 2304, 768, 1},  {4096, 3072, 768, 1}, {4096, 768, 3072, 1},
+      {128, 50257, 768, 1}, {12608, 3072, 768, 1}, {4096, 4096, 4096, 1}};
+  for (const GemmShape &shape : shapes)
+    for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+      if ((tiling.blockM * tiling.blockN > 64 * 128) == (shape.m > 256) || shape.n > 50000)
+        add(tiling, shape);
+  for (const GemmTiling &tiling : {kGemmFewRows, kTensor[8]}) {
+    add(tiling, {1, 768, 768, 1});
+    add(tiling, {16, 3072, 768, 1});
+  }
+  for (int n : {384, 1152, 1536})
+    add(kGemmSmall, {128, n, 384, 1});
+  for (const GemmSimtTiling &tiling : kGemmSimtTilings)
+    cases.push_back({simtVariant(tiling),
                      {{128, 384, 384, 1},
                       {128, 1536, 384, 1},
                       {128, 384, 1536, 1},
                       {128, 768, 768, 1},
                       {4096, 768, 768, 1}}});
-  }
   return cases;
 }
 

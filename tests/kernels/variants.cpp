@@ -33,7 +33,7 @@ std::vector<int> numbers(const GemmTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK, t.warpsK};
 }
 std::vector<int> numbers(const GemmWgmmaTiling &t) {
-  return {t.blockM, t.blockN, t.stages, t.clusterK};
+  return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
@@ -51,7 +51,7 @@ std::string kernelText(const std::string &header, const char *problemHeader,
   text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
        << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
        << ";\n"
-       << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, 1)\n"
+       << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)\n"
        << "kernel(const __grid_constant__ Problem problem) {\n"
        << "  extern __shared__ __align__(1024) char shared[];\n"
        << "  " << function << "<Config>(problem, shared);\n}\n}\n";

@@ -1,0 +1,63 @@
+// Does the cost model of the wgmma tilings choose well? It is held against times measured on an
+// H200 (h200_gemm_wgmma.txt): for every shape, the tiling that it would choose among the measured
+// ones.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <tuple>
+#include <vector>
+
+#include "codegen/kernels/gemm_config.cuh"
+
+namespace {
+
+struct Measured {
+  smelt::GemmWgmmaTiling tiling;
+  double microseconds;
+};
+using Shape = std::tuple<int, int, int>;
+
+std::map<Shape, std::vector<Measured>> readMeasurements(const char *path) {
+  std::map<Shape, std::vector<Measured>> shapes;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream in(line);
+    int m, n, k;
+    Measured x{};
+    auto &t = x.tiling;
+    if (!(in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >>
+        x.microseconds)
+      shapes[{m, n, k}].push_back(x);
+  }
+  return shapes;
+}
+
+} // namespace
+
+int main() {
+  constexpr double kMostForOne = 1.25, kMostOnAverage = 1.06;
+  auto shapes = readMeasurements(SMELT_KERNEL_TESTS_DIR "/../h200_gemm_wgmma.txt");
+  double logSum = 0, worst = 1;
+  for (const auto &[shape, measured] : shapes) {
+    auto [m, n, k] = shape;
+    const Measured *chosen = nullptr, *best = nullptr;
+    for (const Measured &x : measured) {
+      if (!best || x.microseconds < best->microseconds)
+        best = &x;
+      if (!chosen || estimatedClocks(x.tiling, m, n, k) < estimatedClocks(chosen->tiling, m, n, k))
+        chosen = &x;
+    }
+    double loss = chosen->microseconds / best->microseconds;
+    logSum += std::log(loss);
+    worst = loss > worst ? loss : worst;
+    std::printf("%5dx%5dx%5d  chosen %3dx%3d cluster %d: %7.2f us, best %7.2f us\n", m, n, k,
+                chosen->tiling.blockM, chosen->tiling.blockN, chosen->tiling.clusterK,
+                chosen->microseconds, best->microseconds);
+  }
+  double mean = std::exp(logSum / double(shapes.size()));
+  std::printf("%zu shapes: chosen over best %.3f on average, %.3f at worst\n", shapes.size(), mean,
+              worst);
+  return !shapes.empty() && mean <= kMostOnAverage && worst <= kMostForOne ? 0 : 1;
+}
