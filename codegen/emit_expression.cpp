@@ -428,6 +428,24 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
                             "] = " + value + ";\n");
 }
 
+void ExpressionEmitter::storeMoments(unsigned output, ArrayRef<Dim> index, const Operand &operand,
+                                     Type element) {
+  TensorType type = tensorType(fusion.getOutputs()[output]);
+  Dim groups = type.getDim(type.getRank() - 2), perGroup = type.getDim(type.getRank() - 1);
+  Dim row = linearize(index.drop_back(), type.getShape().drop_back(2), fusion.getContext());
+  Dim group =
+      index.back().floorDiv(Dim::constant(fusion.getContext(), RowMomentsOp::kGroup), bounds);
+  Dim offset = space.collapse(row) * groups * perGroup + group * perGroup;
+  std::string array = "r" + std::to_string(outputCounter++);
+  std::string value = isHalfWidth(element)
+                          ? "rounded<" + storageType(element).str() + ">(" + operand.text + ")"
+                          : operand.text;
+  chunk().loads.push_back("float " + array + "[W];\n");
+  chunk().lanes.push_back(array + "[i] = " + value + ";\n");
+  chunk().stores.push_back("storeMoments<W>(" + outputName(output) + " + " + dims.print(offset) +
+                           ", " + array + ");\n");
+}
+
 std::string ExpressionEmitter::takeUniform() {
   std::string text = llvm::join(uniform, "");
   uniform.clear();

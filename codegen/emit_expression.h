@@ -55,6 +55,11 @@ public:
 
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
   void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
+  /// Emits the store of the moments of `operand`, the value at `index` of a tensor of `element`s,
+  /// to the result `output` (device/moments.cuh). Lanes and neighbouring threads lie along the last
+  /// axis.
+  void storeMoments(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand,
+                    mlir::Type element);
 
   /// A new variable of `type` with the value of `expression`, in the loop over lanes or uniform.
   Operand variable(llvm::StringRef type, llvm::StringRef expression, bool perLane,

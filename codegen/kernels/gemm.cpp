@@ -3,13 +3,17 @@
 // The product is seen as C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m
 // where the right operand has none (weights), else both run over batches. Views before the operands
 // become addresses; the ops after the product become the epilogue, which computes W neighbouring
-// columns at a time.
+// columns at a time. What it reads is fetched before the main loop; statistics of norms are
+// computed once a row, from moments that the kernel before has stored, and those of its own results
+// stored for the kernels behind.
 #include "codegen/kernels/gemm.h"
 
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/gemm_choice.h"
 #include "codegen/printer.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -24,9 +28,12 @@ constexpr int64_t kLastRows[] = {32, 128, 256, 1024};
 /// Stands for a size that is not known when compiling.
 constexpr int64_t kTypicalSize = 256;
 constexpr int64_t kMaxEpilogueWidth = 8;
+/// Registers of a thread that hold what the epilogue reads, for one vector of its columns.
+constexpr int64_t kMaxFetchedBytes = 96;
 
 constexpr char kText[] = R"(
 #include "device/arithmetic.cuh"
+#include "device/moments.cuh"
 #include "device/vector.cuh"
 #include "kernels/$header$.cuh"
 
@@ -35,6 +42,8 @@ struct Problem {
   using Element = $element$;
   static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
   static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
+  static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
+  static constexpr int kRowValues = $rowValues$;
   $members$
 
   __device__ int m() const { return $m$; }
@@ -47,14 +56,27 @@ struct Problem {
   __device__ __forceinline__ const Element *b(int batch, int k, int n) const {
     $b$
   }
-  template <int W> __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W]) const {
+  template <int W> struct Inputs {
+    $inputMembers$
+  };
+  template <int W> __device__ __forceinline__ Inputs<W> inputs(int batch, int m, int n) const {
+    Inputs<W> inputs;
+    $inputs$
+    return inputs;
+  }
+  __device__ __forceinline__ RowValues<kRowValues> row(int batch, int m) const {
+    $row$
+  }
+  template <int W>
+  __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W], const Inputs<W> &inputs,
+                                           const RowValues<kRowValues> &row) const {
     $epilogue$
   }
 };
 using Config = $config$;
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$) {
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$) {
   extern __shared__ __align__(1024) char shared[];
   smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
 }
@@ -72,12 +94,56 @@ struct OperandAddress {
   unsigned input = 0;
   Dim offset;
   int alongK = 1, alongN = 1;
+  bool isLinear = false; ///< a linear function of the matrix's row and column
 };
 
-/// What follows the product, `width` columns at a time.
+/// Values that the epilogue computes once a row: statistics from the moments that the writer of a
+/// tensor left behind.
+class RowStatistics {
+public:
+  /// The name of a value in the epilogue; `moments` is the text of the address of the row's groups.
+  std::string add(Operation *statistic, const std::string &moments, int64_t groups);
+  size_t count() const { return values.size(); }
+  /// The body of row().
+  std::string text() const {
+    return join(statements, "") + "return {" + (values.empty() ? "" : "{" + join(values) + "}") +
+           "};\n";
+  }
+
+private:
+  SmallVector<std::string> statements, values;
+  std::map<std::string, std::string> combined; // address -> variable
+};
+
+std::string RowStatistics::add(Operation *statistic, const std::string &moments, int64_t groups) {
+  auto [found, isNew] = combined.try_emplace(moments, "moments" + std::to_string(combined.size()));
+  const std::string &variable = found->second;
+  if (isNew)
+    statements.push_back("const RowMoments " + variable + " = combineMoments<" +
+                         std::to_string(groups) + ">(" + moments + ");\n");
+  auto inverseRoot = [&](const std::string &square, FloatAttr epsilon) {
+    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
+           ")";
+  };
+  llvm::TypeSwitch<Operation *>(statistic)
+      .Case([&](MomentsMeanOp) { values.push_back(variable + ".mean"); })
+      .Case([&](MomentsRstdOp op) {
+        values.push_back(inverseRoot(variable + ".variance", op.getEpsilonAttr()));
+      })
+      .Case([&](MomentsRrmsOp op) {
+        values.push_back(inverseRoot("(" + variable + ".variance + " + variable + ".mean * " +
+                                         variable + ".mean)",
+                                     op.getEpsilonAttr()));
+      });
+  return "row.values[" + std::to_string(values.size() - 1) + "]";
+}
+
+/// What follows the product, `width` columns at a time: the texts of the Problem's functions.
 struct Epilogue {
   int64_t width;
-  std::string text;
+  std::string inputMembers, inputs;
+  size_t rowValues;
+  std::string row, text;
   std::set<std::string> sizes;
 };
 
@@ -98,10 +164,14 @@ private:
     return broadcastIndex(ArrayRef(rowIndex).drop_back(),
                           operand.withShape(ArrayRef(operand.getShape()).drop_back(2)));
   }
+  FailureOr<std::pair<BlockArgument, Index>> throughViews(Value value, Index index) const;
   FailureOr<OperandAddress> address(Value operand, Index index);
+  bool isLinear(Dim offset, StringRef row, StringRef column) const;
   int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
   void anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index);
   LogicalResult emitEpilogue(ExpressionEmitter &emitter);
+  FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index, ExpressionEmitter &emitter,
+                                   RowStatistics &statistics) const;
   FailureOr<Epilogue> widestEpilogue();
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
   FailureOr<GeneratedKernel> emit(const GemmChoice &choice, const Epilogue &epilogue);
@@ -161,21 +231,47 @@ int GemmEmitter::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
   return 1;
 }
 
-FailureOr<OperandAddress> GemmEmitter::address(Value operand, Index index) {
-  while (Operation *op = operand.getDefiningOp()) {
+/// The input that `value` at `index` is read from, and its position there.
+FailureOr<std::pair<BlockArgument, Index>> GemmEmitter::throughViews(Value value,
+                                                                     Index index) const {
+  while (Operation *op = value.getDefiningOp()) {
     if (!op->hasTrait<View>())
-      return op->emitError(
-                 "operands reach a matrix product through views only; this is a bug in Smelt"),
+      return op->emitError("is no view, but stands between a matrix product and its operand; this "
+                           "is a bug in Smelt"),
              failure();
     index = operandIndex(op, index, space.getBounds());
-    operand = op->getOperand(0);
+    value = op->getOperand(0);
   }
-  auto input = cast<BlockArgument>(operand);
+  return std::pair(cast<BlockArgument>(value), index);
+}
+
+/// `offset` moves by constant distances with `row` and with `column`; batches do not matter.
+bool GemmEmitter::isLinear(Dim offset, StringRef row, StringRef column) const {
+  offset = space.collapse(offset);
+  for (StringRef coordinate : {row, column}) {
+    std::optional<Dim> factor = linearFactor(offset, coordinate);
+    if (!factor || dependsOn(*factor, row) || dependsOn(*factor, column))
+      return false;
+  }
+  bool usesParts = false; // of the row
+  for (const IterationSpace::Definition &part :
+       space.definitions([&](StringRef symbol) { return dependsOn(offset, symbol); }))
+    usesParts |= dependsOn(part.value, row);
+  return !usesParts;
+}
+
+FailureOr<OperandAddress> GemmEmitter::address(Value operand, Index index) {
+  FailureOr<std::pair<BlockArgument, Index>> source = throughViews(operand, index);
+  if (failed(source))
+    return failure();
+  auto [input, position] = *source;
   OperandAddress found;
   found.input = input.getArgNumber();
-  found.offset = linearize(index, tensorType(input).getShape(), fusion.getContext());
+  found.offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
   found.alongK = loadWidth(found.offset, k, depth);
   found.alongN = loadWidth(found.offset, n, columns);
+  bool isLeft = operand == matmul.getLhs();
+  found.isLinear = isLinear(found.offset, "%k", isLeft ? "%m" : "%n");
   return found;
 }
 
@@ -219,16 +315,40 @@ LogicalResult GemmEmitter::emitEpilogue(ExpressionEmitter &emitter) {
   anchorResults(emitter, index);
   emitter.define(matmul.getOutput(), index, Operand{"acc[i]", true});
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
-    auto position = positions.find(value);
+    auto moments = value.getDefiningOp<RowMomentsOp>();
+    auto position = positions.find(moments ? moments.getInput() : value);
     if (position == positions.end())
       return fusion.emitError(
           "a result of a gemm fusion does not follow from the product; this is a bug in Smelt");
-    FailureOr<Operand> operand = emitter.emit(value, position->second);
+    FailureOr<Operand> operand = emitter.emit(position->first, position->second);
     if (failed(operand))
       return failure();
-    emitter.store(number, position->second, *operand);
+    if (moments)
+      emitter.storeMoments(number, position->second, *operand,
+                           tensorType(position->first).getElementType());
+    else
+      emitter.store(number, position->second, *operand);
   }
   return success();
+}
+
+/// A statistic of the row: the same for all columns, computed once.
+FailureOr<Operand> GemmEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index,
+                                              ExpressionEmitter &emitter,
+                                              RowStatistics &statistics) const {
+  if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
+    return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
+           failure();
+  Index first(index); // of the row's groups
+  first.push_back(Dim::constant(fusion.getContext(), 0));
+  FailureOr<std::pair<BlockArgument, Index>> source = throughViews(op->getOperand(0), first);
+  if (failed(source))
+    return failure();
+  auto [input, position] = *source;
+  TensorType type = tensorType(op->getOperand(0));
+  Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
+  std::string address = inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset);
+  return Operand{statistics.add(op, address, *type.getDim(type.getRank() - 2).asConstant())};
 }
 
 /// The epilogue with the widest accesses that all its tensors allow.
@@ -242,12 +362,26 @@ FailureOr<Epilogue> GemmEmitter::widestEpilogue() {
     if (auto symbol = n.asSymbol())
       lanes.symbols.insert(*symbol);
     ExpressionEmitter emitter(fusion, space, lanes);
+    emitter.fetchAhead(ExpressionEmitter::FetchAhead::inputs, kMaxFetchedBytes);
+    RowStatistics statistics;
+    emitter.setResolver([&](Operation *op, ArrayRef<Dim> index) {
+      return emitStatistic(op, index, emitter, statistics);
+    });
     if (failed(emitEpilogue(emitter)))
       return failure();
     if (width > 1 && !emitter.isRegular())
       continue;
-    std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
-    return Epilogue{width, emitter.coordinateDefinitions() + uniform + chunk,
+    auto complete = [&](const std::string &text) {
+      return emitter.coordinateDefinitions(text) + text;
+    };
+    const ExpressionEmitter::Fetched &fetched = emitter.fetched();
+    std::string uniform = emitter.takeUniform();
+    return Epilogue{width,
+                    join(fetched.declarations, ""),
+                    complete(join(fetched.statements, "")),
+                    statistics.count(),
+                    complete(statistics.text()),
+                    complete(uniform + emitter.chunk().text()),
                     emitter.printer().sizes()};
   }
 }
@@ -280,6 +414,9 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
                      {"width", std::to_string(epilogue.width)},
                      {"bTransposed", transposed ? "true" : "false"},
                      {"bConstant", isConstantValue(fusion.getInputs()[b.input]) ? "true" : "false"},
+                     {"aLinear", a.isLinear ? "true" : "false"},
+                     {"bLinear", b.isLinear ? "true" : "false"},
+                     {"rowValues", std::to_string(epilogue.rowValues)},
                      {"members", problemMembers(fusion, sizes)},
                      {"m", m},
                      {"n", nText},
@@ -287,6 +424,9 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
                      {"batches", z},
                      {"a", aText},
                      {"b", bText},
+                     {"inputMembers", epilogue.inputMembers},
+                     {"inputs", epilogue.inputs},
+                     {"row", epilogue.row},
                      {"epilogue", epilogue.text},
                      {"config", choice.config},
                      {"entry", kEntryName},
@@ -299,7 +439,8 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
                  size(choice.clusterK), batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
-  kernel.sharedBytes = choice.sharedBytes;
+  kernel.sharedBytes =
+      choice.sharedBytes + choice.blockM * static_cast<int>(epilogue.rowValues * sizeof(float));
   finishKernel(kernel, fusion, std::move(text), choice.config, used);
   kernel.flops = kernel.flops + batches * rows * columns * depth * 2;
   return kernel;

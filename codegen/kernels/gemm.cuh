@@ -33,9 +33,8 @@
 #pragma once
 
 #include "device/tile.cuh"
+#include "kernels/gemm_block.cuh"
 #include "kernels/gemm_config.cuh"
-#include "kernels/gemm_epilogue.cuh"
-#include "kernels/gemm_pipeline.cuh"
 
 namespace smelt {
 
@@ -45,6 +44,7 @@ template <class Config, class Problem> struct GemmTask {
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN, kBlockK = kTiling.blockK;
   static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
   static constexpr int kThreads = kTiling.threads();
+  static constexpr int kSharedBytes = Config::sharedBytes(sizeof(Element));
   static constexpr int kWarpM = kBlockM / kTiling.warpsM, kWarpN = kBlockN / kTiling.warpsN;
   static constexpr int kRowTiles = kWarpM / 16, kColumnTiles = kWarpN / 8;
   static constexpr bool kFloat = kIsSame<Element, float>;
@@ -65,22 +65,16 @@ template <class Config, class Problem> struct GemmTask {
   using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kWarpsK,
                               kRowTiles * kColumnTiles * 4>;
 
-  const Problem &problem;
-  const uint32_t shared;
   const int warp, lane;
-  const int warpPart;             // which steps of K are the warp's
-  const int warpRow, warpColumn;  // of the warp's part of the tile
-  const int batch, row0, column0; // of the tile in C
+  const int warpPart;            // which steps of K are the warp's
+  const int warpRow, warpColumn; // of the warp's part of the tile
   float sums[kRowTiles][kColumnTiles][4];
   uint32_t fragmentsA[kRowTiles][4], fragmentsB[2][kColumnTiles / 2][4];
 
-  __device__ __forceinline__ GemmTask(const Problem &problem, char *sharedMemory, int batch,
-                                      TileCoordinates tile)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)), warp(threadIdx.x / 32),
-        lane(threadIdx.x % 32), warpPart(warp / (kTiling.warpsM * kTiling.warpsN)),
-        warpRow(warp % kTiling.warpsM * kWarpM),
-        warpColumn(warp / kTiling.warpsM % kTiling.warpsN * kWarpN), batch(batch),
-        row0(tile.m * kBlockM), column0(tile.n * kBlockN) {}
+  __device__ __forceinline__ GemmTask()
+      : warp(threadIdx.x / 32), lane(threadIdx.x % 32),
+        warpPart(warp / (kTiling.warpsM * kTiling.warpsN)), warpRow(warp % kTiling.warpsM * kWarpM),
+        warpColumn(warp / kTiling.warpsM % kTiling.warpsN * kWarpN) {}
 
   // --- Main loop ---
 
@@ -143,7 +137,7 @@ template <class Config, class Problem> struct GemmTask {
           sums[i][j][r] = 0.0f;
   }
 
-  __device__ __forceinline__ void multiplyTiles(const Pipeline &pipeline) {
+  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
     clearSums();
     pipeline.waitForStep();
     loadB(pipeline.stageB(0), 0);
@@ -170,8 +164,6 @@ template <class Config, class Problem> struct GemmTask {
     ptx::copyAsyncWait<0>();
   }
 
-  // --- One tile ---
-
   __device__ __forceinline__ void sendSums(const Output &output) const {
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -184,35 +176,11 @@ template <class Config, class Problem> struct GemmTask {
           Output::send(target + 32 * j, sums[i][j][2 * h], sums[i][j][2 * h + 1]);
       }
   }
-
-  /// Computes the tile at (row0, column0) of batch `batch`, with the cluster's other blocks.
-  __device__ __forceinline__ void run(const ClusterSplit<kClusterK> &split) {
-    uint32_t exchange = shared + kTiling.sharedBytes(sizeof(Element)) - kTiling.exchangeBytes();
-    Output output(problem, exchange, batch, row0, column0, split.rank);
-    Pipeline pipeline{problem, shared, batch, row0, column0, split.first, split.count};
-    split.arrive(); // this block runs, and has read the exchange buffer of its previous tile
-    pipeline.fill();
-    output.beforeMainLoop();
-    multiplyTiles(pipeline);
-    output.afterMainLoop();
-    split.wait(); // nobody needs the memory under the exchange buffer any more
-    sendSums(output);
-    split.arrive();
-    split.wait(); // all sums have arrived
-    output.finish();
-    __syncthreads(); // the next tile's copies overwrite the stages and the exchange buffer
-  }
 };
 
-/// The kernel's body: this block's tile of C, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void gemm(const Problem &problem, char *shared) {
-  using Task = GemmTask<Config, Problem>;
-  TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
-                                   ceilDiv(problem.n(), Task::kBlockN));
-  ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));
-  for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
-    Task(problem, shared, batch, tile).run(split);
+  multiplyMatrices<GemmTask<Config, Problem>>(problem, shared);
 }
 
 } // namespace smelt

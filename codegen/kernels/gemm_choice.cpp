@@ -1,9 +1,9 @@
-// The model, fitted to the timings of about 150 products on an H200 (programmatic launches, cold
-// weights):
+// Two models, both fitted to timings on an H200 (programmatic launches, cold weights). gemm_wgmma:
+// estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products:
 //
 //   time = waves * (start + steps * step + finish) , for a block that passes `steps` = K / blockK /
-//   clusterK steps step = the slower of its operands' way to shared memory and its arithmetic, plus
-//   the cost of the barrier
+//   clusterK; a step takes as long as the slower of its operands' way to shared memory and its
+//   arithmetic, plus the cost of the barrier
 //
 // One block alone takes in 75 KB a microsecond, the blocks of one multiprocessor together 100, all
 // together 7000. Blocks that fit a multiprocessor side by side share its rates; those that fit
@@ -15,7 +15,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
+
+using llvm::ArrayRef;
 
 namespace smelt::codegen {
 
@@ -24,7 +27,7 @@ namespace {
 // Microseconds, and bytes or FLOPs a microsecond.
 constexpr double kStart = 0.9, kBarrier = 0.02, kFinishPerElement = 0.01;
 constexpr double kBlockFeed = 75e3, kMultiprocessorFeed = 100e3, kTotalFeed = 7e6;
-constexpr double kClockPerMicrosecond = 1700;
+constexpr double kClockPerMicrosecond = 1700, kWgmmaClockPerMicrosecond = 1750;
 /// Of the exchange between 1, 2, 4 and 8 blocks of a cluster.
 constexpr double exchange(int clusterK) {
   return clusterK == 1 ? 0 : clusterK == 2 ? 0.7 : clusterK == 4 ? 1.6 : 2.8;
@@ -35,8 +38,9 @@ constexpr int kMaxThreads = 2048, kMaxResident = 3;
 
 struct Candidate {
   GemmChoice choice;
-  int elementBytes;
-  double flopsPerClock; ///< of one multiprocessor
+  int elementBytes = 2;
+  double flopsPerClock = 0;             ///< of one multiprocessor
+  std::optional<GemmWgmmaTiling> wgmma; ///< has a model of its own
 };
 
 std::string spell(const char *name, std::initializer_list<int> numbers) {
@@ -46,17 +50,17 @@ std::string spell(const char *name, std::initializer_list<int> numbers) {
   return std::string(name) + "<" + text + ">";
 }
 
-Candidate wgmma(GemmWgmmaTiling t) {
+Candidate wgmma(const GemmWgmmaTiling &t) {
   GemmChoice choice{"gemm_wgmma",
                     "gemmWgmma",
-                    spell("GemmWgmmaConfig", {t.blockM, t.blockN, t.stages, t.clusterK}),
+                    spell("GemmWgmmaConfig", {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers}),
                     t.blockM,
                     t.blockN,
                     t.kBlockK,
                     t.clusterK,
                     t.threads(),
                     t.sharedBytes()};
-  return {choice, 2, 4096 * 0.8};
+  return {choice, 2, 0, t};
 }
 
 Candidate mma(GemmTiling t, int elementBytes) {
@@ -89,31 +93,15 @@ Candidate simt(GemmSimtTiling t) {
 
 std::vector<Candidate> halfWidthCandidates(bool hasWgmma) {
   std::vector<Candidate> all;
-  for (const GemmTiling &t : {GemmTiling{16, 32, 128, 1, 2, 6, 1, 2},
-                              {16, 64, 128, 1, 4, 4, 4, 1},
-                              {32, 32, 64, 2, 2, 6, 1, 1},
-                              {64, 32, 64, 2, 2, 6, 1, 1},
-                              {64, 64, 64, 2, 2, 4, 1, 1}})
+  for (const GemmTiling &t :
+       {kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
     all.push_back(mma(t, 2));
-  if (!hasWgmma) {
-    for (const GemmTiling &t :
-         {GemmTiling{64, 128, 64, 2, 2, 4, 1, 1}, {128, 128, 64, 2, 4, 3, 1, 1}})
+  if (hasWgmma)
+    for (const GemmWgmmaTiling &t : kGemmWgmmaTilings)
+      all.push_back(wgmma(t));
+  else
+    for (const GemmTiling &t : ArrayRef(kGemmPortable).drop_front(2))
       all.push_back(mma(t, 2));
-    return all;
-  }
-  for (const GemmWgmmaTiling &t : {GemmWgmmaTiling{64, 32, 6, 1},
-                                   {64, 32, 8, 2},
-                                   {64, 32, 6, 4},
-                                   {64, 64, 6, 1},
-                                   {64, 64, 6, 2},
-                                   {64, 64, 6, 4},
-                                   {128, 64, 5, 1},
-                                   {128, 64, 5, 4},
-                                   {128, 64, 5, 8},
-                                   {128, 128, 5, 1},
-                                   {128, 192, 4, 1},
-                                   {192, 128, 4, 1}})
-    all.push_back(wgmma(t));
   return all;
 }
 
@@ -122,22 +110,19 @@ std::vector<Candidate> candidates(GemmPrecision precision, const Target &target)
     return halfWidthCandidates(target.hasClusters());
   std::vector<Candidate> all;
   if (precision == GemmPrecision::tf32)
-    for (const GemmTiling &t : {GemmTiling{64, 64, 32, 2, 2, 4, 1, 1},
-                                {64, 64, 32, 2, 2, 4, 2, 1},
-                                {64, 64, 32, 2, 2, 4, 4, 1}})
+    for (const GemmTiling &t : kGemmTf32)
       all.push_back(mma(t, 4));
   else
-    for (const GemmSimtTiling &t : {GemmSimtTiling{128, 128, 16, 8, 8, 3, 1},
-                                    {64, 64, 16, 8, 4, 4, 1},
-                                    {64, 64, 32, 4, 8, 3, 4},
-                                    {32, 64, 32, 4, 4, 4, 4},
-                                    {16, 64, 32, 2, 4, 4, 8}})
+    for (const GemmSimtTiling &t : kGemmSimtTilings)
       all.push_back(simt(t));
   return all;
 }
 
 double microseconds(const Candidate &candidate, const GemmShape &shape, const Target &target) {
   const GemmChoice &c = candidate.choice;
+  if (candidate.wgmma)
+    return estimatedClocks(*candidate.wgmma, shape.m, shape.n, shape.k, shape.batches) /
+           kWgmmaClockPerMicrosecond;
   double tiles =
       std::ceil(double(shape.m) / c.blockM) * std::ceil(double(shape.n) / c.blockN) * shape.batches;
   double blocks = tiles * c.clusterK;

@@ -2,20 +2,16 @@
 //
 // Plain C++: the host's selection and the device templates read the same formulas.
 //
-// Choice (times on one H200, weights from memory, chains of dependent kernels, programmatic launch;
-// cuBLAS through PyTorch in the same session, without activation and residual, in brackets):
-//   - sm_90a, 16-bit, more than 32 rows: gemm_wgmma, the tiling of kGemmWgmmaTilings with the
-//   fewest
-//     estimatedClocks. 128x768x768 2.6 us (4.0), 128x2304x768 3.5 (4.9), 128x3072x768 3.8 (5.2),
-//     128x768x3072 5.6 (8.3), 197x3072x768 5.4 (5.4), 4096x768x768 10.5 (10.1), 4096x3072x768 40
-//     (34), 4096x4096x4096 207 (206).
-//   - up to 32 rows: gemm with kGemmFewRows: 1x768x768 1.8 us, 16x3072x768 2.5.
-//   - N and K up to 512, up to 128 rows: gemm with kGemmSmall: 128x384x384 1.8 us (3.5).
-//   - sm_80: gemm with kGemmPortable; operands whose vectors are shorter than 16 bytes:
-//   kGemmNarrow;
-//     tf32: kGemmTf32.
-//   - float: gemm_simt. Up to 256 rows the tiling with clusterK 4 that fills the multiprocessors:
-//     128x384x384 4.2 us (14.2), 128x1536x384 11 (14.4), 128x384x1536 9.8 (33); else 64 x 64 alone:
+// What wins where (times on one H200, weights from memory, chains of dependent kernels,
+// programmatic launch; cuBLAS through PyTorch in the same session, without activation and residual,
+// in brackets):
+//   - sm_90a, 16-bit, more than 32 rows: gemm_wgmma. 128x768x768 2.6 us (4.0), 128x2304x768 3.5
+//     (4.9), 128x3072x768 3.8 (5.2), 128x768x3072 5.6 (8.3), 197x3072x768 5.4 (5.4), 4096x768x768
+//     10.5 (10.1), 4096x3072x768 40 (34), 4096x4096x4096 207 (206).
+//   - up to 32 rows: gemm with kGemmFewRows. 1x768x768 1.8 us, 16x3072x768 2.5.
+//   - N and K up to 512, up to 128 rows: gemm with kGemmSmall. 128x384x384 1.8 us (3.5).
+//   - float: gemm_simt. Up to 256 rows a tiling with clusterK 4 that fills the multiprocessors,
+//     128x384x384 4.2 us (14.2), 128x1536x384 11 (14.4), 128x384x1536 9.8 (33); else 64 x 64 alone,
 //     4096x768x768 145 (130).
 #pragma once
 
@@ -126,13 +122,18 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, long long m, long lon
   return (waves < 1 ? 1 : waves) * block;
 }
 
-/// Tilings of the portable template by use; see the top of this file.
+/// Tilings of the portable template to choose from, by use.
 inline constexpr GemmTiling kGemmFewRows{16, 32, 128, 1, 2, 6, 1, 2};
+inline constexpr GemmTiling kGemmFewRowsSplit{16, 64, 128, 1, 4, 4, 4}; // sm_90: long K
 inline constexpr GemmTiling kGemmSmall{32, 32, 64, 2, 2, 6, 1};
-inline constexpr GemmTiling kGemmPortable[] = {{64, 64, 64, 2, 2, 4, 1},
+inline constexpr GemmTiling kGemmPortable[] = {{64, 32, 64, 2, 2, 6, 1},
+                                               {64, 64, 64, 2, 2, 4, 1},
+                                               {64, 128, 64, 2, 2, 4, 1},
                                                {128, 128, 64, 2, 4, 3, 1}};
-inline constexpr GemmTiling kGemmNarrow{64, 64, 32, 2, 2, 4, 1};
-inline constexpr GemmTiling kGemmTf32[] = {{64, 64, 32, 2, 2, 4, 1}, {128, 128, 32, 2, 4, 3, 1}};
+inline constexpr GemmTiling kGemmTf32[] = {{64, 64, 32, 2, 2, 4, 1},
+                                           {64, 64, 32, 2, 2, 4, 2},
+                                           {64, 64, 32, 2, 2, 4, 4},
+                                           {128, 128, 32, 2, 4, 3, 1}};
 
 /// The same for the 32-bit GEMM without tensor cores: every thread computes threadM x threadN
 /// elements. clusterK as above.
@@ -165,7 +166,8 @@ struct GemmSimtConfig {
 };
 
 /// Tilings of the 32-bit template by use: many rows; up to 256 rows (sm_90); up to 16 rows (sm_90).
-inline constexpr GemmSimtTiling kGemmSimtTilings[] = {{64, 64, 16, 8, 4, 4, 1},
+inline constexpr GemmSimtTiling kGemmSimtTilings[] = {{128, 128, 16, 8, 8, 3, 1},
+                                                      {64, 64, 16, 8, 4, 4, 1},
                                                       {64, 64, 32, 4, 8, 3, 4},
                                                       {32, 64, 32, 4, 4, 4, 4},
                                                       {16, 64, 32, 2, 4, 4, 8}};

@@ -1,5 +1,4 @@
-// What the GEMM templates share around their main loops: the order of the tiles, the split of K
-// over a cluster, and the way of the sums to the generated epilogue.
+// The way of a GEMM's sums to the generated epilogue.
 //
 // Sums leave registers through an exchange buffer of floats in shared memory, so that the epilogue
 // gets up to eight consecutive columns whatever the fragments look like. Without a cluster the
@@ -13,77 +12,19 @@
 
 namespace smelt {
 
-struct TileCoordinates {
-  int m, n;
+/// What an epilogue reads for each row of its tile (statistics of a norm): `Count` floats.
+template <int Count> struct RowValues {
+  float values[Count];
 };
-
-/// Tile `index` of tilesM x tilesN in bands of eight tile rows, walked down the band first: blocks
-/// that run together share few rows of A and few columns of B, which then come from L2.
-__device__ __forceinline__ TileCoordinates rasterize(int index, int tilesM, int tilesN) {
-  constexpr int kBand = 8;
-  int band = index / (kBand * tilesN);
-  int height = min(kBand, tilesM - band * kBand);
-  int within = index - band * kBand * tilesN;
-  return {band * kBand + within % height, within / height};
-}
-
-/// The part of K that one block of a cluster of `Size` multiplies, and the barriers around the
-/// exchange; a block alone takes all of K.
-template <int Size> struct ClusterSplit {
-  static_assert(Size == 1 || SMELT_HAS_CLUSTERS, "clusters need sm_90");
-  int rank;
-  int first, count; // steps of K
-
-  __device__ __forceinline__ ClusterSplit(int rank, int steps) : rank(0), first(0), count(steps) {
-    if constexpr (Size > 1) {
-      this->rank = rank;
-      first = rank * (steps / Size) + min(rank, steps % Size);
-      count = steps / Size + (rank < steps % Size);
-    }
-  }
-
-  __device__ __forceinline__ static void arrive() {
-    if constexpr (Size > 1)
-      ptx::clusterArrive();
-  }
-  __device__ __forceinline__ static void wait() {
-    if constexpr (Size > 1)
-      ptx::clusterWait();
-    else
-      __syncthreads();
-  }
-};
-
-/// Calls Problem's epilogue for W consecutive columns. A Problem may split it in two: `Inputs<W>`
-/// holds what the epilogue reads from memory (bias, residual), fetched by `inputs<W>(batch, m, n)`
-/// long before the sums are ready; `epilogue<W>(batch, m, n, sums, inputs)` computes and stores.
-template <class Problem, int W, class = void> struct Epilogue {
-  struct Inputs {};
-  static constexpr int kInputBytes = 0;
-  __device__ __forceinline__ static Inputs inputs(const Problem &, int, int, int) { return {}; }
-  __device__ __forceinline__ static void run(const Problem &problem, int batch, int m, int n,
-                                             const float (&sums)[W], const Inputs &) {
-    problem.template epilogue<W>(batch, m, n, sums);
-  }
-};
-
-template <class> using VoidType = void;
-
-template <class Problem, int W>
-struct Epilogue<Problem, W, VoidType<typename Problem::template Inputs<W>>> {
-  using Inputs = typename Problem::template Inputs<W>;
-  static constexpr int kInputBytes = sizeof(Inputs);
-  __device__ __forceinline__ static Inputs inputs(const Problem &problem, int batch, int m, int n) {
-    return problem.template inputs<W>(batch, m, n);
-  }
-  __device__ __forceinline__ static void run(const Problem &problem, int batch, int m, int n,
-                                             const float (&sums)[W], const Inputs &inputs) {
-    problem.template epilogue<W>(batch, m, n, sums, inputs);
-  }
-};
+template <> struct RowValues<0> {};
 
 /// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
 /// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
+///
+/// The Problem's epilogue comes in three functions. `Inputs<W>` holds what it reads from memory for
+/// W columns (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready;
+/// `row(batch, m)` computes kRowValues values of a row, once, while the pipeline fills; and
+/// `epilogue<W>(batch, m, n, sums, inputs, row)` computes and stores.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread>
 struct TileEpilogue {
@@ -93,42 +34,44 @@ struct TileEpilogue {
   static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
                 "the epilogue takes 1, 2, 4 or 8 columns");
-  using Output = Epilogue<Problem, kWidth>;
+  using Inputs = typename Problem::template Inputs<kWidth>;
+  using Row = RowValues<Problem::kRowValues>;
+  static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
+  static constexpr int kRowBytes = Problem::kRowValues * 4;
 
   // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
   // one group holds them all, before the main loop, else each while the one before it is computed.
   static constexpr int kPasses = ceilDiv(kOwnedRows * BlockN / kWidth, Threads);
   static constexpr int kInputBudget = SumsPerThread <= 32 ? 128 : 64; // bytes of registers
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
-  static constexpr int kFitting =
-      Output::kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, Output::kInputBytes);
+  static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
   static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
   static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
   static constexpr bool kFetchEarly = kGroups == 1;
 
   struct Group {
-    typename Output::Inputs inputs[kGroup];
+    Inputs inputs[kGroup];
   };
 
   const Problem &problem;
   const uint32_t exchange;  // shared memory
-  int batch, row0, column0; // of the tile in C
+  const uint32_t rows;      // shared memory: the owned rows' values
+  int batch, row0, column0; // of the owned rows in C
   int rank;
   Group fetched;
 
-  __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, int batch,
-                                          int row0, int column0, int rank)
-      : problem(problem), exchange(exchange), batch(batch), row0(row0), column0(column0),
-        rank(rank) {}
+  __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, uint32_t rows,
+                                          int batch, int row0, int column0, int rank)
+      : problem(problem), exchange(exchange), rows(rows), batch(batch),
+        row0(row0 + rank * kOwnedRows), column0(column0), rank(rank) {}
 
   /// Position of this thread's vector in C and in the owned rows; false if it has none inside C.
   __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
     int vector = threadIdx.x + pass * Threads;
     row = vector / (BlockN / kWidth);
     column = vector % (BlockN / kWidth) * kWidth;
-    return row < kOwnedRows && row0 + rank * kOwnedRows + row < problem.m() &&
-           column0 + column < problem.n();
+    return row < kOwnedRows && row0 + row < problem.m() && column0 + column < problem.n();
   }
 
   __device__ __forceinline__ Group fetch(int group) const {
@@ -137,14 +80,32 @@ struct TileEpilogue {
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
       if (locate(group * kGroup + i, row, column))
-        result.inputs[i] =
-            Output::inputs(problem, batch, row0 + rank * kOwnedRows + row, column0 + column);
+        result.inputs[i] = problem.template inputs<kWidth>(batch, row0 + row, column0 + column);
     }
+    return result;
+  }
+
+  __device__ __forceinline__ void computeRows() const {
+    if constexpr (kRowBytes != 0)
+      for (int row = threadIdx.x; row < kOwnedRows; row += Threads) {
+        Row found = problem.row(batch, min(row0 + row, problem.m() - 1));
+#pragma unroll
+        for (int i = 0; i < Problem::kRowValues; ++i)
+          ptx::storeShared(rows + row * kRowBytes + i * 4, found.values[i]);
+      }
+  }
+
+  /// Values of the row, once the main loop's barriers have made them visible.
+  __device__ __forceinline__ Row rowValues(int row) const {
+    Row result;
+    if constexpr (kRowBytes != 0)
+      loadSharedRow(rows + row * kRowBytes, result.values);
     return result;
   }
 
   /// Call once before the main loop (after the wait for earlier kernels), and once after it.
   __device__ __forceinline__ void beforeMainLoop() {
+    computeRows();
     if constexpr (kFetchEarly)
       fetched = fetch(0);
   }
@@ -195,8 +156,8 @@ struct TileEpilogue {
         for (int c = 0; c < kWidth; ++c)
           total[c] += share[c];
       }
-      Output::run(problem, batch, row0 + rank * kOwnedRows + row, column0 + column, total,
-                  fetched.inputs[i]);
+      problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, total,
+                                        fetched.inputs[i], rowValues(row));
     }
   }
 

@@ -19,9 +19,8 @@
 #pragma once
 
 #include "device/tile.cuh"
+#include "kernels/gemm_block.cuh"
 #include "kernels/gemm_config.cuh"
-#include "kernels/gemm_epilogue.cuh"
-#include "kernels/gemm_pipeline.cuh"
 
 namespace smelt {
 
@@ -31,6 +30,7 @@ template <class Config, class Problem> struct GemmSimtTask {
   static constexpr int kThreadM = kTiling.threadM, kThreadN = kTiling.threadN;
   static constexpr int kThreadsM = kTiling.threadsM(), kThreadsN = kTiling.threadsN();
   static constexpr int kThreads = kTiling.threads();
+  static constexpr int kSharedBytes = Config::sharedBytes();
   static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kQuad = 4; // floats of one 16-byte read
@@ -47,18 +47,12 @@ template <class Config, class Problem> struct GemmSimtTask {
   using Output =
       TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, 1, kThreadM * kThreadN>;
 
-  const Problem &problem;
-  const uint32_t shared;
   const int threadRow, threadColumn;
-  const int batch, row0, column0; // of the tile in C
   float sums[kThreadM][kThreadN];
 
-  __device__ __forceinline__ GemmSimtTask(const Problem &problem, char *sharedMemory, int batch,
-                                          TileCoordinates tile)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)),
-        threadRow(threadIdx.x / 32 / (kThreadsN / 8) * 4 + threadIdx.x % 32 / 8),
-        threadColumn(threadIdx.x / 32 % (kThreadsN / 8) * 8 + threadIdx.x % 8), batch(batch),
-        row0(tile.m * kBlockM), column0(tile.n * kBlockN) {}
+  __device__ __forceinline__ GemmSimtTask()
+      : threadRow(threadIdx.x / 32 / (kThreadsN / 8) * 4 + threadIdx.x % 32 / 8),
+        threadColumn(threadIdx.x / 32 % (kThreadsN / 8) * 8 + threadIdx.x % 8) {}
 
   /// Row and column in the tile of the thread's sum (i, j).
   __device__ __forceinline__ int rowOf(int i) const { return threadRow + i * kThreadsM; }
@@ -112,7 +106,7 @@ template <class Config, class Problem> struct GemmSimtTask {
     }
   }
 
-  __device__ __forceinline__ void multiplyTiles(const Pipeline &pipeline) {
+  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
 #pragma unroll
     for (int i = 0; i < kThreadM; ++i)
 #pragma unroll
@@ -132,8 +126,6 @@ template <class Config, class Problem> struct GemmSimtTask {
     ptx::copyAsyncWait<0>();
   }
 
-  // --- One tile ---
-
   __device__ __forceinline__ void sendSums(const Output &output) const {
 #pragma unroll
     for (int i = 0; i < kThreadM; ++i)
@@ -147,35 +139,11 @@ template <class Config, class Problem> struct GemmSimtTask {
           Output::send(output.target(0, rowOf(i), columnOf(j)), sums[i][j], sums[i][j + 1]);
       }
   }
-
-  /// Computes the tile, with the cluster's other blocks.
-  __device__ __forceinline__ void run(const ClusterSplit<kClusterK> &split) {
-    uint32_t exchange = shared + kTiling.sharedBytes() - kTiling.exchangeBytes();
-    Output output(problem, exchange, batch, row0, column0, split.rank);
-    Pipeline pipeline{problem, shared, batch, row0, column0, split.first, split.count};
-    split.arrive(); // this block runs, and has read the exchange buffer of its previous tile
-    pipeline.fill();
-    output.beforeMainLoop();
-    multiplyTiles(pipeline);
-    output.afterMainLoop();
-    split.wait(); // nobody needs the memory under the exchange buffer any more
-    sendSums(output);
-    split.arrive();
-    split.wait(); // all sums have arrived
-    output.finish();
-    __syncthreads(); // the next tile's copies overwrite the stages and the exchange buffer
-  }
 };
 
-/// The kernel's body: this block's tile of C, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void gemmSimt(const Problem &problem, char *shared) {
-  using Task = GemmSimtTask<Config, Problem>;
-  TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
-                                   ceilDiv(problem.n(), Task::kBlockN));
-  ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));
-  for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
-    Task(problem, shared, batch, tile).run(split);
+  multiplyMatrices<GemmSimtTask<Config, Problem>>(problem, shared);
 }
 
 } // namespace smelt

@@ -22,9 +22,8 @@
 #pragma once
 
 #include "device/wgmma.cuh"
+#include "kernels/gemm_block.cuh"
 #include "kernels/gemm_config.cuh"
-#include "kernels/gemm_epilogue.cuh"
-#include "kernels/gemm_pipeline.cuh"
 
 namespace smelt {
 
@@ -35,6 +34,7 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   static constexpr int kBlockK = GemmWgmmaTiling::kBlockK;
   static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
   static constexpr int kThreads = kTiling.threads();
+  static constexpr int kSharedBytes = Config::sharedBytes();
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kStepK = 16; // of one multiplication
   static constexpr int kPanel = kBlockN % 64 == 0 ? 64 : kBlockN % 32 == 0 ? 32 : 16;
@@ -49,16 +49,10 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages, kStages - 2>;
   using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, 1, kBlockN / 2>;
 
-  const Problem &problem;
-  const uint32_t shared;
-  const int group;                // this thread's warpgroup
-  const int batch, row0, column0; // of the tile in C
+  const int group; // this thread's warpgroup
   float sums[kBlockN / 2];
 
-  __device__ __forceinline__ GemmWgmmaTask(const Problem &problem, char *sharedMemory, int batch,
-                                           TileCoordinates tile)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)), group(warpgroup()),
-        batch(batch), row0(tile.m * kBlockM), column0(tile.n * kBlockN) {}
+  __device__ __forceinline__ GemmWgmmaTask() : group(warpgroup()) {}
 
   /// Index of this thread's warpgroup, in a form that the compiler knows to be the same for the
   /// warp.
@@ -108,7 +102,7 @@ template <class Config, class Problem> struct GemmWgmmaTask {
     ptx::copyAsyncWait<0>();
   }
 
-  __device__ __forceinline__ void multiplySteps(const Pipeline &pipeline) {
+  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
     if (multiplies()) {
 #pragma unroll
       for (int i = 0; i < kBlockN / 2; ++i)
@@ -123,6 +117,8 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   }
 
   __device__ __forceinline__ void sendSums(const Output &output) const {
+    if (!multiplies())
+      return;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -132,36 +128,11 @@ template <class Config, class Problem> struct GemmWgmmaTask {
         Output::send(target + 32 * j, sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
     }
   }
-
-  /// Computes the tile, with the cluster's other blocks.
-  __device__ __forceinline__ void run(const ClusterSplit<kClusterK> &split) {
-    uint32_t exchange = shared + kTiling.sharedBytes() - kTiling.exchangeBytes();
-    Output output(problem, exchange, batch, row0, column0, split.rank);
-    Pipeline pipeline{problem, shared, batch, row0, column0, split.first, split.count};
-    split.arrive(); // this block runs, and has read the exchange buffer of its previous tile
-    pipeline.fill();
-    output.beforeMainLoop();
-    multiplySteps(pipeline);
-    output.afterMainLoop();
-    split.wait(); // nobody needs the memory under the exchange buffer any more
-    if (multiplies())
-      sendSums(output);
-    split.arrive();
-    split.wait(); // all sums have arrived
-    output.finish();
-    __syncthreads(); // the next tile's copies overwrite the stages and the exchange buffer
-  }
 };
 
-/// The kernel's body: this block's tile of C, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void gemmWgmma(const Problem &problem, char *shared) {
-  using Task = GemmWgmmaTask<Config, Problem>;
-  TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
-                                   ceilDiv(problem.n(), Task::kBlockN));
-  ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));
-  for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
-    Task(problem, shared, batch, tile).run(split);
+  multiplyMatrices<GemmWgmmaTask<Config, Problem>>(problem, shared);
 }
 
 } // namespace smelt

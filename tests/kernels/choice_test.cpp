@@ -1,9 +1,11 @@
 // Does the cost model of the wgmma tilings choose well? It is held against times measured on an
 // H200 (h200_gemm_wgmma.txt): for every shape, the tiling that it would choose among the measured
-// ones.
+// ones of kGemmWgmmaTilings, against the best of all that were measured.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <tuple>
@@ -27,11 +29,20 @@ std::map<Shape, std::vector<Measured>> readMeasurements(const char *path) {
     int m, n, k;
     Measured x{};
     auto &t = x.tiling;
-    if (!(in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >>
-        x.microseconds)
+    if ((in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >>
+         x.microseconds))
       shapes[{m, n, k}].push_back(x);
   }
   return shapes;
+}
+
+bool isOffered(const smelt::GemmWgmmaTiling &t) {
+  return std::any_of(std::begin(smelt::kGemmWgmmaTilings), std::end(smelt::kGemmWgmmaTilings),
+                     [&](const smelt::GemmWgmmaTiling &other) {
+                       return t.blockM == other.blockM && t.blockN == other.blockN &&
+                              t.stages == other.stages && t.clusterK == other.clusterK &&
+                              t.helpers == other.helpers;
+                     });
 }
 
 } // namespace
@@ -46,8 +57,14 @@ int main() {
     for (const Measured &x : measured) {
       if (!best || x.microseconds < best->microseconds)
         best = &x;
+      if (!isOffered(x.tiling))
+        continue;
       if (!chosen || estimatedClocks(x.tiling, m, n, k) < estimatedClocks(chosen->tiling, m, n, k))
         chosen = &x;
+    }
+    if (!chosen) {
+      std::printf("%5dx%5dx%5d  no offered tiling was measured\n", m, n, k);
+      return 1;
     }
     double loss = chosen->microseconds / best->microseconds;
     logSum += std::log(loss);

@@ -14,14 +14,15 @@ constexpr GemmTiling kTensor[] = {
     kGemmSmall,
     kGemmPortable[0],
     kGemmPortable[1],
+    kGemmPortable[2],
+    kGemmPortable[3],
     {64, 64, 64, 2, 2, 4, 1, 2},
     {64, 64, 64, 2, 2, 4, 8, 2},
     {64, 64, 64, 2, 2, 4, 4},
     {64, 48, 64, 2, 3, 6, 1},
-    {16, 64, 128, 1, 4, 4, 4},
+    kGemmFewRowsSplit,
     {128, 64, 64, 4, 2, 3, 8},
     {128, 128, 32, 2, 2, 4, 1},
-    {64, 128, 64, 2, 2, 4, 1},
 };
 
 const std::vector<GemmShape> kOddShapes = {
@@ -54,10 +55,10 @@ std::vector<GemmCase> gemmChecks() {
   for (const GemmTiling &tiling : kTensor)
     cases.push_back({variant(tiling), kOddShapes});
 
-  GemmVariant scattered = variant(kGemmPortable[0]); // addresses that are asked for one by one
+  GemmVariant scattered = variant(kGemmPortable[1]); // addresses that are asked for one by one
   scattered.linear = false;
   cases.push_back({scattered, kOddShapes});
-  for (const GemmTiling &tiling : {kGemmPortable[0], kTensor[6], kGemmPortable[1]}) {
+  for (const GemmTiling &tiling : {kGemmPortable[1], kTensor[8], kGemmPortable[3]}) {
     GemmVariant v = variant(tiling); // B as [n][k], as tied embeddings have it
     v.bTransposed = true;
     cases.push_back({v, kOddShapes});
@@ -68,7 +69,7 @@ std::vector<GemmCase> gemmChecks() {
     cases.push_back({v, {{77, 72, 64, 12}, {197, 200, 136, 3}}});
   }
   for (int width : {1, 2, 4}) { // columns, and rows of B, that allow only narrow vectors
-    GemmVariant v = variant(kGemmNarrow);
+    GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
     v.width = v.bVector = width;
     v.bConstant = false;
     cases.push_back({v, {{77, 101 * width, 72, 2}}});
@@ -77,7 +78,7 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = v.width = width;
     cases.push_back({v, {{33, 101 * width, 77 * width, 1}}});
   }
-  GemmVariant logits = variant(kGemmPortable[1]); // 50257 columns: only single elements are aligned
+  GemmVariant logits = variant(kGemmPortable[3]); // 50257 columns: only single elements are aligned
   logits.bTransposed = true;
   logits.width = 1;
   cases.push_back({logits, {{13, 50257, 768, 1}}});
@@ -106,7 +107,7 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = 4;
     v.bTransposed = transposed;
     cases.push_back({v, kOddShapes});
-    v.tiling = kGemmTf32[1];
+    v.tiling = kGemmTf32[3];
     cases.push_back({v, {{197, 768, 768, 1}}});
     v.tiling = GemmTiling{64, 64, 16, 2, 2, 4, 1};
     v.aVector = v.bVector = v.width = 1;
@@ -118,7 +119,7 @@ std::vector<GemmCase> gemmChecks() {
       v.bTransposed = transposed;
       cases.push_back({v, kOddShapes});
     }
-  GemmVariant narrow = simtVariant(kGemmSimtTilings[0]);
+  GemmVariant narrow = simtVariant(kGemmSimtTilings[1]);
   narrow.aVector = narrow.bVector = narrow.width = 1;
   narrow.bConstant = false;
   cases.push_back({narrow, {{77, 101, 77, 2}}});
@@ -149,7 +150,7 @@ std::vector<GemmCase> gemmTimings() {
     for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
       if ((tiling.blockM * tiling.blockN > 64 * 128) == (shape.m > 256) || shape.n > 50000)
         add(tiling, shape);
-  for (const GemmTiling &tiling : {kGemmFewRows, kTensor[8]}) {
+  for (const GemmTiling &tiling : {kGemmFewRows, kGemmFewRowsSplit}) {
     add(tiling, {1, 768, 768, 1});
     add(tiling, {16, 3072, 768, 1});
   }
