@@ -432,7 +432,8 @@ void ExpressionEmitter::storeMoments(unsigned output, ArrayRef<Dim> index, const
                                      Type element) {
   TensorType type = tensorType(fusion.getOutputs()[output]);
   Dim groups = type.getDim(type.getRank() - 2), perGroup = type.getDim(type.getRank() - 1);
-  Dim row = linearize(index.drop_back(), type.getShape().drop_back(2), fusion.getContext());
+  SmallVector<Dim> shape = type.getShape();
+  Dim row = linearize(index.drop_back(), ArrayRef(shape).drop_back(2), fusion.getContext());
   Dim group =
       index.back().floorDiv(Dim::constant(fusion.getContext(), RowMomentsOp::kGroup), bounds);
   Dim offset = space.collapse(row) * groups * perGroup + group * perGroup;

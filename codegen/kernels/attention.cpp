@@ -1,9 +1,9 @@
 // Emits attention kernels.
 //
 // The views before query, key and value and after the result become the addresses of rows, the bias
-// becomes a function of (batch, head, query, key). Two configurations exclude each other by the
-// number of blocks of the larger one: short sequences are cut into blocks of few rows, so that
-// every multiprocessor has work.
+// becomes a function of (batch, head, query, key). Configurations exclude each other by how often
+// the work fills the multiprocessors: short sequences are cut into blocks of few rows, so that
+// every multiprocessor has some (attention_config.cuh has the measurements).
 #include "codegen/kernels/attention.h"
 
 #include "codegen/emit_expression.h"
@@ -72,12 +72,13 @@ struct Row {
 struct Configuration {
   std::string text;
   int blockQ, threads, sharedBytes;
+  int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
 };
 
 template <class Tiling>
 Configuration describe(const char *name, Tiling tiling, std::string numbers, int head, int value) {
   return {std::string(name) + "<" + numbers + ">", tiling.blockQ, tiling.threads(),
-          tiling.sharedBytes(head, value)};
+          tiling.sharedBytes(head, value), 0};
 }
 
 Configuration tensorCores(AttentionTiling t, int head, int value) {
@@ -115,7 +116,7 @@ private:
   FailureOr<Row> resultRow();
   LogicalResult findRows();
   int vectorWidth() const;
-  std::vector<Configuration> configurations() const;
+  std::vector<Configuration> configurations();
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   FailureOr<GeneratedKernel> emit(const Configuration &configuration);
 
@@ -192,24 +193,35 @@ int AttentionEmitter::vectorWidth() const {
   return static_cast<int>(width);
 }
 
-std::vector<Configuration> AttentionEmitter::configurations() const {
+std::vector<Configuration> AttentionEmitter::configurations() {
   int head = *query.getDim(3).asConstant(), width = *value.getDim(3).asConstant();
-  bool large = head > 64 || width > 64;
+  bool isLarge = head > 64 || width > 64, isHuge = head > 128 || width > 128;
   std::vector<Configuration> all;
+  auto add = [&](Configuration configuration, int64_t minWaves) {
+    configuration.minWaves = all.empty() ? 0 : minWaves;
+    if (configuration.sharedBytes <= target.sharedBytesPerBlock)
+      all.push_back(std::move(configuration));
+  };
   if (query.getElementType().isF32()) {
-    bool huge = head > 128 || width > 128;
-    all = {
-        simt(huge ? AttentionSimtTiling{16, 32, 2} : AttentionSimtTiling{32, 32, 2}, head, width),
-        simt({16, 32, 2}, head, width)};
-  } else if (head > 128 || width > 128) {
-    all = {tensorCores({64, 32, 4, 2}, head, width), tensorCores({16, 64, 4, 2}, head, width)};
-  } else {
-    all = {tensorCores(large ? AttentionTiling{128, 64, 8, 2} : AttentionTiling{128, 64, 4, 2},
-                       head, width),
-           tensorCores({16, 128, 4, 2}, head, width)};
+    add(simt(isHuge ? AttentionSimtTiling{16, 32, 2} : kAttentionSimt[0], head, width), 0);
+    if (!isHuge)
+      add(simt(kAttentionSimt[1], head, width), 1);
+    return all;
   }
-  llvm::erase_if(
-      all, [&](const Configuration &c) { return c.sharedBytes > target.sharedBytesPerBlock; });
+  if (isHuge) {
+    add(tensorCores({16, 64, 4, 2}, head, width), 0);
+    add(tensorCores(kAttentionWide, head, width), 1);
+    return all;
+  }
+  Value bias = attention.getBias();
+  bool isBiasedByScore = bias && !tensorType(bias).getDim(2).isConstant(1);
+  add(tensorCores(kAttentionShort, head, width), 0);
+  add(tensorCores(kAttentionMedium, head, width), 1);
+  add(tensorCores(isLarge           ? AttentionTiling{128, 64, 8, 2}
+                  : isBiasedByScore ? kAttentionLongBiased
+                                    : kAttentionLong,
+                  head, width),
+      2);
   return all;
 }
 
@@ -281,27 +293,29 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
 FailureOr<std::vector<GeneratedKernel>> AttentionEmitter::run() {
   if (failed(findRows()))
     return failure();
-  std::vector<GeneratedKernel> kernels;
-  for (const Configuration &configuration : configurations()) {
-    FailureOr<GeneratedKernel> kernel = emit(configuration);
-    if (failed(kernel))
-      return failure();
-    kernels.push_back(std::move(*kernel));
-  }
-  if (kernels.empty())
+  std::vector<Configuration> all = configurations();
+  if (all.empty())
     return attention.emitError("no attention configuration fits the shared memory of ")
                << target.arch,
            failure();
-  if (kernels.size() == 2) {
-    // The first runs where its blocks fill the chip, the second where they do not.
-    MLIRContext *context = fusion.getContext();
-    Dim one = Dim::constant(context, 1);
-    Dim blocks = kernels[0].grid[0] * kernels[0].grid[1] * kernels[0].grid[2];
-    Dim fills = blocks.floorDiv(Dim::constant(context, target.multiprocessors)).min(one);
-    kernels[0].grid[0] = kernels[0].grid[0] * fills;
-    kernels[1].grid[0] = kernels[1].grid[0] * (one - fills);
-    llvm::erase_if(kernels,
-                   [](const GeneratedKernel &kernel) { return kernel.grid[0].isConstant(0); });
+  // 1 where blocks of 64 rows fill the multiprocessors `waves` times, else 0.
+  MLIRContext *context = fusion.getContext();
+  auto size = [&](int64_t value) { return Dim::constant(context, value); };
+  Dim blocks = query.getDim(2).ceilDiv(size(64)) * query.getDim(1) * query.getDim(0);
+  auto fills = [&](int64_t waves) {
+    return waves == 0 ? size(1)
+                      : blocks.floorDiv(size(waves * target.multiprocessors)).min(size(1));
+  };
+  std::vector<GeneratedKernel> kernels;
+  for (size_t index = 0; index < all.size(); ++index) {
+    FailureOr<GeneratedKernel> kernel = emit(all[index]);
+    if (failed(kernel))
+      return failure();
+    bool isLast = index + 1 == all.size();
+    Dim runs = fills(all[index].minWaves) - (isLast ? size(0) : fills(all[index + 1].minWaves));
+    kernel->grid[0] = kernel->grid[0] * runs;
+    if (!kernel->grid[0].isConstant(0))
+      kernels.push_back(std::move(*kernel));
   }
   return kernels;
 }

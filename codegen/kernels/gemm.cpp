@@ -171,7 +171,7 @@ private:
   void anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index);
   LogicalResult emitEpilogue(ExpressionEmitter &emitter);
   FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index, ExpressionEmitter &emitter,
-                                   RowStatistics &statistics) const;
+                                   RowStatistics &statistics);
   FailureOr<Epilogue> widestEpilogue();
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
   FailureOr<GeneratedKernel> emit(const GemmChoice &choice, const Epilogue &epilogue);
@@ -335,7 +335,7 @@ LogicalResult GemmEmitter::emitEpilogue(ExpressionEmitter &emitter) {
 /// A statistic of the row: the same for all columns, computed once.
 FailureOr<Operand> GemmEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index,
                                               ExpressionEmitter &emitter,
-                                              RowStatistics &statistics) const {
+                                              RowStatistics &statistics) {
   if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
     return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
            failure();

@@ -27,7 +27,7 @@ namespace {
 // Microseconds, and bytes or FLOPs a microsecond.
 constexpr double kStart = 0.9, kBarrier = 0.02, kFinishPerElement = 0.01;
 constexpr double kBlockFeed = 75e3, kMultiprocessorFeed = 100e3, kTotalFeed = 7e6;
-constexpr double kClockPerMicrosecond = 1700, kWgmmaClockPerMicrosecond = 1750;
+constexpr double kClockPerMicrosecond = 1700, kWgmmaClockPerMicrosecond = 1840;
 /// Of the exchange between 1, 2, 4 and 8 blocks of a cluster.
 constexpr double exchange(int clusterK) {
   return clusterK == 1 ? 0 : clusterK == 2 ? 0.7 : clusterK == 4 ? 1.6 : 2.8;
@@ -39,8 +39,8 @@ constexpr int kMaxThreads = 2048, kMaxResident = 3;
 struct Candidate {
   GemmChoice choice;
   int elementBytes = 2;
-  double flopsPerClock = 0;             ///< of one multiprocessor
-  std::optional<GemmWgmmaTiling> wgmma; ///< has a model of its own
+  double flopsPerClock = 0;                  ///< of one multiprocessor
+  std::optional<GemmWgmmaTiling> wgmma = {}; ///< has a model of its own
 };
 
 std::string spell(const char *name, std::initializer_list<int> numbers) {

@@ -4,11 +4,12 @@
 // CHECK: // gemm+add+gelu+add
 // CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
 // CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
+// CHECK: static constexpr bool kALinear = true, kBLinear = true;
 // CHECK: int m() const { return size_b * size_s; }
 // CHECK: return in0 + k + m * 768;
 // CHECK: return in1 + k * 3072 + n;
-// CHECK: load<W, Cache::kConstant>(in2 + n, [[BIAS:v[0-9]+]]);
-// CHECK: load<W>(in3 + m * 3072 + n, [[RESIDUAL:v[0-9]+]]);
+// CHECK: inputs.[[BIAS:v[0-9]+]] = loadVector<W, Cache::kConstant>(in2 + n);
+// CHECK: inputs.[[RESIDUAL:v[0-9]+]] = loadVector<W>(in3 + m * 3072 + n);
 // CHECK: float [[SUM:v[0-9]+]] = acc[i] + [[BIAS]][i]; // Add_1
 // CHECK: float [[ACTIVE:v[0-9]+]] = approx::gelu([[SUM]]); // Gelu_2
 // CHECK: = [[ACTIVE]] + [[RESIDUAL]][i]; // Add_3

@@ -156,6 +156,9 @@ std::vector<GemmCase> gemmTimings() {
   }
   for (int n : {384, 1152, 1536})
     add(kGemmSmall, {128, n, 384, 1});
+  for (int m : {64, 128, 197})
+    for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
+      add(tiling, {m, 768, 768, 1});
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     cases.push_back({simtVariant(tiling),
                      {{128, 384, 384, 1},
