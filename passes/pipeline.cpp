@@ -51,10 +51,13 @@ void addRaise(OpPassManager &manager) {
 }
 
 /// Afterwards: every tensor op but weight expressions lies in a fusion.
-void addFuse(OpPassManager &module) {
+void addFuse(OpPassManager &module, WeightStore *weights) {
+  OpPassManager &first = module.nest<func::FuncOp>();
+  first.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
+  first.addPass(passes::createFuseAttention());
+  module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
+                                                   // fuse-gemm will do with the rest
   OpPassManager &manager = module.nest<func::FuncOp>();
-  manager.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
-  manager.addPass(passes::createFuseAttention());
   manager.addPass(passes::createFuseGemm());
   manager.addPass(passes::createFuseRowwise());
   manager.addPass(passes::createFuseGeneric());
@@ -76,7 +79,7 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   endPhase("simplify");
   addRaise(manager);
   endPhase("raise");
-  addFuse(manager);
+  addFuse(manager, options.weights);
   endPhase("fuse");
   addLower(manager);
   endPhase("lower");
@@ -87,7 +90,8 @@ void registerSmeltPasses() {
   PassPipelineRegistration<>("smelt-simplify", "The simplify phase",
                              [](OpPassManager &manager) { addSimplify(manager, nullptr); });
   PassPipelineRegistration<>("smelt-raise", "The raise phase", addRaise);
-  PassPipelineRegistration<>("smelt-fuse", "The fuse phase", addFuse);
+  PassPipelineRegistration<>("smelt-fuse", "The fuse phase",
+                             [](OpPassManager &manager) { addFuse(manager, nullptr); });
 }
 
 } // namespace smelt
