@@ -67,9 +67,18 @@ bool isIota(TensorType type, ArrayRef<char> bytes) {
                                : element.isInteger(32) && isIota<int32_t>(bytes);
 }
 
+/// A vector of floats: a bias or a scale. One that is all zeros or ones is a parameter that
+/// training has not moved; folding it away would time kernels that no trained model has.
+bool isParameter(TensorType type) {
+  return type.getRank() == 1 && !type.getDim(0).isConstant(1) &&
+         isa<FloatType>(type.getElementType());
+}
+
 /// What needs no weight: small and uniform tensors, counting ones. Null for the others.
 Value makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
   unsigned width = elementBytes(type.getElementType());
+  if (allEqual(bytes, width) && isParameter(type))
+    return {};
   if (allEqual(bytes, width))
     return build.constant(makeElements(type, bytes.take_front(width)));
   if (bytes.size() <= kMaxConstantBytes)

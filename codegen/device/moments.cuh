@@ -46,49 +46,47 @@ struct RowMoments {
   float mean, variance;
 };
 
-/// Combines `Groups` groups.
-template <int Groups> __device__ __forceinline__ RowMoments combineMoments(const float *moments) {
-  // As many groups as registers hold; more are read twice.
-  constexpr int kHeld = Groups <= 64 ? Groups : 1;
-  constexpr int kVector = Groups % 2 == 0 ? 4 : 2;
-  float held[kHeld][2];
-  float sum = 0, squares = 0;
-  if constexpr (kHeld == Groups) {
+/// The groups of one row, shared out to `Threads` neighbouring threads (a power of two up to 32
+/// that divides Groups): loaded at one time, combined at a later one.
+template <int Groups, int Threads> struct RowGroups {
+  static constexpr int kCount = Groups / Threads; // of this thread
+  static constexpr int kVector = kCount % 2 == 0 ? 4 : 2;
+  static_assert(Groups % Threads == 0 && Threads <= 32, "threads share the groups evenly");
+  float values[2 * kCount];
+
+  /// `moments` of the row; `part` is this thread's number among those of the row.
+  __device__ __forceinline__ void load(const float *moments, int part) {
+    const float *first = moments + part * 2 * kCount;
 #pragma unroll
-    for (int group = 0; group < Groups; group += kVector / 2) {
-      float values[kVector];
-      load<kVector>(moments + 2 * group, values);
+    for (int i = 0; i < 2 * kCount; i += kVector) {
+      Vector<float, kVector> vector = loadVector<kVector>(first + i);
 #pragma unroll
-      for (int i = 0; i < kVector / 2; ++i) {
-        held[group + i][0] = values[2 * i];
-        held[group + i][1] = values[2 * i + 1];
-      }
+      for (int k = 0; k < kVector; ++k)
+        values[i + k] = vector[k];
     }
   }
-  auto at = [&](int group, float (&values)[2]) {
-    if constexpr (kHeld == Groups) {
-      values[0] = held[group][0];
-      values[1] = held[group][1];
-    } else {
-      load<2>(moments + 2 * group, values);
+
+  __device__ __forceinline__ static float total(float value) {
+#pragma unroll
+    for (int step = 1; step < Threads; step *= 2)
+      value += __shfl_xor_sync(0xffffffffu, value, step);
+    return value;
+  }
+
+  /// The row's moments, for each of its threads. All threads of the warp call.
+  __device__ __forceinline__ RowMoments combine() const {
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      sum += values[2 * i];
+    float mean = total(sum) * (1.0f / Groups);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      float distance = values[2 * i] - mean;
+      squares += values[2 * i + 1] + float(kMomentsGroup) * distance * distance;
     }
-  };
-  constexpr int kUnrolled = kHeld == Groups ? Groups : 8;
-#pragma unroll kUnrolled
-  for (int group = 0; group < Groups; ++group) {
-    float values[2];
-    at(group, values);
-    sum += values[0];
+    return {mean, total(squares) * (1.0f / (Groups * kMomentsGroup))};
   }
-  float mean = sum * (1.0f / Groups);
-#pragma unroll kUnrolled
-  for (int group = 0; group < Groups; ++group) {
-    float values[2];
-    at(group, values);
-    float distance = values[0] - mean;
-    squares += values[1] + float(kMomentsGroup) * distance * distance;
-  }
-  return {mean, squares * (1.0f / (Groups * kMomentsGroup))};
-}
+};
 
 } // namespace smelt

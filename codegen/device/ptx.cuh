@@ -77,6 +77,9 @@ __device__ __forceinline__ float loadShared(uint32_t address) {
   return value;
 }
 
+__device__ __forceinline__ void loadShared(uint32_t address, float &a, float &b) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(address) : "memory");
+}
 __device__ __forceinline__ void loadShared(uint32_t address, float (&v)[4]) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])

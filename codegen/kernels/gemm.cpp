@@ -43,7 +43,7 @@ struct Problem {
   static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
   static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
   static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
-  static constexpr int kRowValues = $rowValues$;
+  static constexpr int kRowMoments = $rowMoments$;
   $members$
 
   __device__ int m() const { return $m$; }
@@ -64,12 +64,15 @@ struct Problem {
     $inputs$
     return inputs;
   }
-  __device__ __forceinline__ RowValues<kRowValues> row(int batch, int m) const {
-    $row$
+  template <int I> static constexpr __device__ int momentGroups() {
+    $momentGroups$
+  }
+  template <int I> __device__ __forceinline__ const float *moments(int batch, int m) const {
+    $moments$
   }
   template <int W>
   __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W], const Inputs<W> &inputs,
-                                           const RowValues<kRowValues> &row) const {
+                                           const RowMoments (&rows)[$rowArray$]) const {
     $epilogue$
   }
 };
@@ -97,53 +100,34 @@ struct OperandAddress {
   bool isLinear = false; ///< a linear function of the matrix's row and column
 };
 
-/// Values that the epilogue computes once a row: statistics from the moments that the writer of a
-/// tensor left behind.
-class RowStatistics {
+/// The tensors of row moments that an epilogue reads, each as the text of the address of a row's
+/// groups.
+class MomentSources {
 public:
-  /// The name of a value in the epilogue; `moments` is the text of the address of the row's groups.
-  std::string add(Operation *statistic, const std::string &moments, int64_t groups);
-  size_t count() const { return values.size(); }
-  /// The body of row().
-  std::string text() const {
-    return join(statements, "") + "return {" + (values.empty() ? "" : "{" + join(values) + "}") +
-           "};\n";
+  /// The name of the row's combined moments in the epilogue.
+  std::string add(const std::string &address, int64_t groups) {
+    auto [found, isNew] = numbers.try_emplace(address, numbers.size());
+    std::string number = std::to_string(found->second);
+    if (isNew) {
+      addresses += "if constexpr (I == " + number + ")\n  return " + address + ";\n";
+      counts += "if constexpr (I == " + number + ")\n  return " + std::to_string(groups) + ";\n";
+    }
+    return "rows[" + number + "]";
   }
+  size_t size() const { return numbers.size(); }
+
+  std::string addresses, counts; // bodies of moments() and momentGroups()
 
 private:
-  SmallVector<std::string> statements, values;
-  std::map<std::string, std::string> combined; // address -> variable
+  std::map<std::string, size_t> numbers;
 };
-
-std::string RowStatistics::add(Operation *statistic, const std::string &moments, int64_t groups) {
-  auto [found, isNew] = combined.try_emplace(moments, "moments" + std::to_string(combined.size()));
-  const std::string &variable = found->second;
-  if (isNew)
-    statements.push_back("const RowMoments " + variable + " = combineMoments<" +
-                         std::to_string(groups) + ">(" + moments + ");\n");
-  auto inverseRoot = [&](const std::string &square, FloatAttr epsilon) {
-    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
-           ")";
-  };
-  llvm::TypeSwitch<Operation *>(statistic)
-      .Case([&](MomentsMeanOp) { values.push_back(variable + ".mean"); })
-      .Case([&](MomentsRstdOp op) {
-        values.push_back(inverseRoot(variable + ".variance", op.getEpsilonAttr()));
-      })
-      .Case([&](MomentsRrmsOp op) {
-        values.push_back(inverseRoot("(" + variable + ".variance + " + variable + ".mean * " +
-                                         variable + ".mean)",
-                                     op.getEpsilonAttr()));
-      });
-  return "row.values[" + std::to_string(values.size() - 1) + "]";
-}
 
 /// What follows the product, `width` columns at a time: the texts of the Problem's functions.
 struct Epilogue {
   int64_t width;
   std::string inputMembers, inputs;
-  size_t rowValues;
-  std::string row, text;
+  MomentSources moments;
+  std::string text;
   std::set<std::string> sizes;
 };
 
@@ -171,7 +155,7 @@ private:
   void anchorResults(ExpressionEmitter &emitter, ArrayRef<Dim> index);
   LogicalResult emitEpilogue(ExpressionEmitter &emitter);
   FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index, ExpressionEmitter &emitter,
-                                   RowStatistics &statistics);
+                                   MomentSources &moments);
   FailureOr<Epilogue> widestEpilogue();
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
   FailureOr<GeneratedKernel> emit(const GemmChoice &choice, const Epilogue &epilogue);
@@ -332,10 +316,9 @@ LogicalResult GemmEmitter::emitEpilogue(ExpressionEmitter &emitter) {
   return success();
 }
 
-/// A statistic of the row: the same for all columns, computed once.
+/// A statistic of the row: the same for all columns.
 FailureOr<Operand> GemmEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index,
-                                              ExpressionEmitter &emitter,
-                                              RowStatistics &statistics) {
+                                              ExpressionEmitter &emitter, MomentSources &moments) {
   if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
     return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
            failure();
@@ -347,8 +330,24 @@ FailureOr<Operand> GemmEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index
   auto [input, position] = *source;
   TensorType type = tensorType(op->getOperand(0));
   Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
-  std::string address = inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset);
-  return Operand{statistics.add(op, address, *type.getDim(type.getRank() - 2).asConstant())};
+  std::string row =
+      moments.add(inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset),
+                  *type.getDim(type.getRank() - 2).asConstant());
+  auto inverseRoot = [&](const std::string &square, FloatAttr epsilon) {
+    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
+           ")";
+  };
+  std::string value =
+      llvm::TypeSwitch<Operation *, std::string>(op)
+          .Case([&](MomentsMeanOp) { return row + ".mean"; })
+          .Case([&](MomentsRstdOp rstd) {
+            return inverseRoot(row + ".variance", rstd.getEpsilonAttr());
+          })
+          .Case([&](MomentsRrmsOp rrms) {
+            return inverseRoot("(" + row + ".variance + " + row + ".mean * " + row + ".mean)",
+                               rrms.getEpsilonAttr());
+          });
+  return emitter.variable("float", value, /*perLane=*/false);
 }
 
 /// The epilogue with the widest accesses that all its tensors allow.
@@ -363,9 +362,9 @@ FailureOr<Epilogue> GemmEmitter::widestEpilogue() {
       lanes.symbols.insert(*symbol);
     ExpressionEmitter emitter(fusion, space, lanes);
     emitter.fetchAhead(ExpressionEmitter::FetchAhead::inputs, kMaxFetchedBytes);
-    RowStatistics statistics;
+    MomentSources moments;
     emitter.setResolver([&](Operation *op, ArrayRef<Dim> index) {
-      return emitStatistic(op, index, emitter, statistics);
+      return emitStatistic(op, index, emitter, moments);
     });
     if (failed(emitEpilogue(emitter)))
       return failure();
@@ -376,11 +375,11 @@ FailureOr<Epilogue> GemmEmitter::widestEpilogue() {
     };
     const ExpressionEmitter::Fetched &fetched = emitter.fetched();
     std::string uniform = emitter.takeUniform();
+    moments.addresses = complete(moments.addresses);
     return Epilogue{width,
                     join(fetched.declarations, ""),
                     complete(join(fetched.statements, "")),
-                    statistics.count(),
-                    complete(statistics.text()),
+                    moments,
                     complete(uniform + emitter.chunk().text()),
                     emitter.printer().sizes()};
   }
@@ -416,7 +415,7 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
                      {"bConstant", isConstantValue(fusion.getInputs()[b.input]) ? "true" : "false"},
                      {"aLinear", a.isLinear ? "true" : "false"},
                      {"bLinear", b.isLinear ? "true" : "false"},
-                     {"rowValues", std::to_string(epilogue.rowValues)},
+                     {"rowMoments", std::to_string(epilogue.moments.size())},
                      {"members", problemMembers(fusion, sizes)},
                      {"m", m},
                      {"n", nText},
@@ -426,7 +425,9 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
                      {"b", bText},
                      {"inputMembers", epilogue.inputMembers},
                      {"inputs", epilogue.inputs},
-                     {"row", epilogue.row},
+                     {"momentGroups", epilogue.moments.counts + "return 0;\n"},
+                     {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+                     {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
                      {"epilogue", epilogue.text},
                      {"config", choice.config},
                      {"entry", kEntryName},
@@ -440,7 +441,8 @@ FailureOr<GeneratedKernel> GemmEmitter::emit(const GemmChoice &choice, const Epi
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
   kernel.sharedBytes =
-      choice.sharedBytes + choice.blockM * static_cast<int>(epilogue.rowValues * sizeof(float));
+      choice.sharedBytes +
+      choice.blockM * static_cast<int>(epilogue.moments.size() * 2 * sizeof(float));
   finishKernel(kernel, fusion, std::move(text), choice.config, used);
   kernel.flops = kernel.flops + batches * rows * columns * depth * 2;
   return kernel;

@@ -7,24 +7,71 @@
 // They are added in the order of ranks and shares.
 #pragma once
 
+#include "device/moments.cuh"
 #include "device/tile.cuh"
 #include "kernels/gemm_config.cuh"
 
 namespace smelt {
 
-/// What an epilogue reads for each row of its tile (statistics of a norm): `Count` floats.
-template <int Count> struct RowValues {
-  float values[Count];
+/// Threads that share the groups of one row of moments.
+constexpr int threadsPerRow(int groups, int rows, int threads) {
+  int count = 1;
+  while (count < 32 && 2 * count * rows <= threads && groups % (2 * count) == 0)
+    count *= 2;
+  return count;
+}
+
+/// The moments of `Rows` rows, of the Problem's tensors of them from number I on. Their groups wait
+/// in registers while the block multiplies, and are then combined into shared memory.
+template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
+struct TileMoments {
+  __device__ __forceinline__ void load(const Problem &, int, int) {}
+  __device__ __forceinline__ void combine(uint32_t) const {}
 };
-template <> struct RowValues<0> {};
+
+template <class Problem, int Rows, int Threads, int I>
+struct TileMoments<Problem, Rows, Threads, I, true> {
+  static constexpr int kGroups = Problem::template momentGroups<I>();
+  static constexpr int kShare = threadsPerRow(kGroups, Rows, Threads);
+  static constexpr int kRounds = ceilDiv(Rows * kShare, Threads);
+  RowGroups<kGroups, kShare> groups[kRounds];
+  TileMoments<Problem, Rows, Threads, I + 1> others;
+
+  __device__ __forceinline__ static int row(int round) {
+    return (threadIdx.x + round * Threads) / kShare;
+  }
+
+  __device__ __forceinline__ void load(const Problem &problem, int batch, int row0) {
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round)
+      groups[round].load(
+          problem.template moments<I>(batch, min(row0 + row(round), problem.m() - 1)),
+          threadIdx.x % kShare);
+    others.load(problem, batch, row0);
+  }
+
+  /// `rows`: shared memory, a RowMoments of every tensor for each row.
+  __device__ __forceinline__ void combine(uint32_t rows) const {
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      RowMoments found = groups[round].combine();
+      if (threadIdx.x % kShare == 0 && row(round) < Rows)
+        ptx::storeShared(rows + (row(round) * Problem::kRowMoments + I) * sizeof(RowMoments),
+                         found.mean, found.variance);
+    }
+    others.combine(rows);
+  }
+};
 
 /// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
 /// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
 ///
-/// The Problem's epilogue comes in three functions. `Inputs<W>` holds what it reads from memory for
-/// W columns (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready;
-/// `row(batch, m)` computes kRowValues values of a row, once, while the pipeline fills; and
-/// `epilogue<W>(batch, m, n, sums, inputs, row)` computes and stores.
+/// The Problem's epilogue comes in parts. `Inputs<W>` holds what it reads from memory for W columns
+/// (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready. Of
+/// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
+/// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
+/// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given one RowMoments
+/// a tensor.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread>
 struct TileEpilogue {
@@ -35,14 +82,14 @@ struct TileEpilogue {
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
                 "the epilogue takes 1, 2, 4 or 8 columns");
   using Inputs = typename Problem::template Inputs<kWidth>;
-  using Row = RowValues<Problem::kRowValues>;
   static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
-  static constexpr int kRowBytes = Problem::kRowValues * 4;
+  static constexpr int kMoments = Problem::kRowMoments;
 
   // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
   // one group holds them all, before the main loop, else each while the one before it is computed.
   static constexpr int kPasses = ceilDiv(kOwnedRows * BlockN / kWidth, Threads);
-  static constexpr int kInputBudget = SumsPerThread <= 32 ? 128 : 64; // bytes of registers
+  static constexpr bool kFewSums = SumsPerThread <= 32;
+  static constexpr int kInputBudget = kFewSums ? 128 : 64; // bytes of registers
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
   static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
   static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
@@ -56,10 +103,11 @@ struct TileEpilogue {
 
   const Problem &problem;
   const uint32_t exchange;  // shared memory
-  const uint32_t rows;      // shared memory: the owned rows' values
+  const uint32_t rows;      // shared memory: RowMoments of the owned rows
   int batch, row0, column0; // of the owned rows in C
   int rank;
   Group fetched;
+  TileMoments<Problem, kOwnedRows, Threads> moments;
 
   __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, uint32_t rows,
                                           int batch, int row0, int column0, int rank)
@@ -85,33 +133,19 @@ struct TileEpilogue {
     return result;
   }
 
-  __device__ __forceinline__ void computeRows() const {
-    if constexpr (kRowBytes != 0)
-      for (int row = threadIdx.x; row < kOwnedRows; row += Threads) {
-        Row found = problem.row(batch, min(row0 + row, problem.m() - 1));
-#pragma unroll
-        for (int i = 0; i < Problem::kRowValues; ++i)
-          ptx::storeShared(rows + row * kRowBytes + i * 4, found.values[i]);
-      }
-  }
-
-  /// Values of the row, once the main loop's barriers have made them visible.
-  __device__ __forceinline__ Row rowValues(int row) const {
-    Row result;
-    if constexpr (kRowBytes != 0)
-      loadSharedRow(rows + row * kRowBytes, result.values);
-    return result;
-  }
-
   /// Call once before the main loop (after the wait for earlier kernels), and once after it.
   __device__ __forceinline__ void beforeMainLoop() {
-    computeRows();
+    if constexpr (kFewSums)
+      moments.load(problem, batch, row0);
     if constexpr (kFetchEarly)
       fetched = fetch(0);
   }
   __device__ __forceinline__ void afterMainLoop() {
+    if constexpr (!kFewSums)
+      moments.load(problem, batch, row0);
     if constexpr (!kFetchEarly)
       fetched = fetch(0);
+    moments.combine(rows);
   }
 
   /// Where this block's share `part` of the sum for (row, column) of the tile goes: in the memory
@@ -156,8 +190,13 @@ struct TileEpilogue {
         for (int c = 0; c < kWidth; ++c)
           total[c] += share[c];
       }
+      RowMoments combined[kMoments > 0 ? kMoments : 1];
+#pragma unroll
+      for (int m = 0; m < kMoments; ++m)
+        ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
+                        combined[m].variance);
       problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, total,
-                                        fetched.inputs[i], rowValues(row));
+                                        fetched.inputs[i], combined);
     }
   }
 

@@ -7,8 +7,8 @@ import sys
 
 import models
 
-KERNELS_PER_LAYER = 7
-KERNELS_OUTSIDE_LAYERS = 5  # positions, embedding or patches, mask, final norm, head
+KERNELS_PER_LAYER = 5
+KERNELS_OUTSIDE_LAYERS = 6  # positions, embedding or patches, mask, first product of layer one, final norm, head
 
 
 def main():

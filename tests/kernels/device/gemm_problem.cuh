@@ -16,7 +16,7 @@ struct GemmTestProblem {
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
   static constexpr bool kALinear = Linear, kBLinear = Linear;
-  static constexpr int kEpilogueWidth = Width, kRowValues = 0;
+  static constexpr int kEpilogueWidth = Width, kRowMoments = 0;
 
   const T *aData;        // (batches, m, k)
   const T *bData;        // (batches or 1 if constant, k, n) or (..., n, k)
@@ -52,10 +52,9 @@ struct GemmTestProblem {
       in.residual = loadVector<W>(residualData + index(batch, row, column));
     return in;
   }
-  __device__ RowValues<0> row(int, int) const { return {}; }
   template <int W>
   __device__ void epilogue(int batch, int row, int column, const float (&sums)[W],
-                           const Inputs<W> &in, RowValues<0>) const {
+                           const Inputs<W> &in, const RowMoments (&)[1]) const {
     float bias[W], residual[W], result[W];
     unpack<W>(in.bias, bias);
     if constexpr (Residual)
