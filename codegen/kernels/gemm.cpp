@@ -30,6 +30,8 @@ constexpr int64_t kTypicalSize = 256;
 constexpr int64_t kMaxEpilogueWidth = 8;
 /// Registers of a thread that hold what the epilogue reads, for one vector of its columns.
 constexpr int64_t kMaxFetchedBytes = 96;
+/// Threads of a block whose operands' addresses are no linear functions of their positions.
+constexpr int kMaxScatteredThreads = 256;
 
 constexpr char kText[] = R"(
 #include "device/arithmetic.cuh"
@@ -455,7 +457,12 @@ std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
                   sizeOr(batches, 8)};
   auto best = [&](int64_t count) {
     shape.m = count;
-    return rankGemmTilings(shape, precision(), target).front();
+    std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision(), target);
+    // Addresses that are computed one by one take registers that large blocks do not have.
+    auto fits = [&](const GemmChoice &choice) {
+      return (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
+    };
+    return *llvm::find_if(ranked, fits);
   };
   if (rows.asConstant())
     return {{best(*rows.asConstant()), std::nullopt}};
