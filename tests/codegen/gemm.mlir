@@ -42,3 +42,49 @@ func.func @tied(%x: !smelt.tensor<[s, 768], f16>) -> !smelt.tensor<[s, 50257], f
   }
   return %0 : !smelt.tensor<[s, 50257], f16>
 }
+
+// The tail of a product stores the moments of its rows; the next product normalises by them: W' is already scaled,
+// u are its column sums, v the bias. Moments are fetched before the main loop and combined once a row.
+// CHECK: // gemm+add+row_moments
+// CHECK: static constexpr int kRowMoments = 0;
+// CHECK: float [[STORED:r[0-9]+]][W];
+// CHECK: [[ROUNDED:r[0-9]+]][i] = rounded<half>(
+// CHECK: store<W>(out0 + m * 768 + n,
+// CHECK: storeMoments<W>(out1 + m * 48 + (n / 32) * 2, [[ROUNDED]]);
+// CHECK: // gemm+moments_mean+mul+sub+moments_rstd+mul+add
+// CHECK: static constexpr int kRowMoments = 1;
+// CHECK: if constexpr (I == 0)
+// CHECK-NEXT: return 24;
+// CHECK: if constexpr (I == 0)
+// CHECK-NEXT: return in0 + m * 48;
+// CHECK: float [[MEAN:v[0-9]+]] = rows[0].mean;
+// CHECK: float [[RSTD:v[0-9]+]] = rsqrt(rows[0].variance + 9.99999996e-13f);
+// CHECK: = [[MEAN]] * v{{[0-9]+}}[i];
+// CHECK: = acc[i] - v
+// CHECK: * [[RSTD]];
+func.func @normalised(%x: !smelt.tensor<[b, s, 768], f16>, %r: !smelt.tensor<[b, s, 768], f16>) -> !smelt.tensor<[b, s, 3072], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 1179648, ""> : <[768, 768], f16>
+  %q = smelt.weight "q" <"w.bin", 0, 4718592, ""> : <[768, 3072], f16>
+  %u = smelt.weight "u" <"w.bin", 0, 12288, ""> : <[3072], f32>
+  %v = smelt.weight "v" <"w.bin", 0, 12288, ""> : <[3072], f32>
+  %y, %m = smelt.fusion gemm(%x, %w, %r) : (!smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[768, 768], f16>, !smelt.tensor<[b, s, 768], f16>) -> (!smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[b, s, 24, 2], f32>) {
+  ^bb0(%a: !smelt.tensor<[b, s, 768], f16>, %b: !smelt.tensor<[768, 768], f16>, %c: !smelt.tensor<[b, s, 768], f16>):
+    %1 = smelt.matmul %a, %b : <[b, s, 768], f16>, <[768, 768], f16> -> <[b, s, 768], f16>
+    %2 = smelt.add %1, %c : <[b, s, 768], f16>, <[b, s, 768], f16> -> <[b, s, 768], f16>
+    %3 = smelt.row_moments %2 : <[b, s, 768], f16> -> <[b, s, 24, 2], f32>
+    smelt.yield %2, %3 : !smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[b, s, 24, 2], f32>
+  }
+  %z = smelt.fusion gemm(%m, %y, %q, %u, %v) : (!smelt.tensor<[b, s, 24, 2], f32>, !smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[768, 3072], f16>, !smelt.tensor<[3072], f32>, !smelt.tensor<[3072], f32>) -> !smelt.tensor<[b, s, 3072], f16> {
+  ^bb0(%g: !smelt.tensor<[b, s, 24, 2], f32>, %a: !smelt.tensor<[b, s, 768], f16>, %b: !smelt.tensor<[768, 3072], f16>, %c: !smelt.tensor<[3072], f32>, %d: !smelt.tensor<[3072], f32>):
+    %1 = smelt.matmul %a, %b : <[b, s, 768], f16>, <[768, 3072], f16> -> <[b, s, 3072], f32>
+    %2 = smelt.moments_mean %g : <[b, s, 24, 2], f32> -> <[b, s, 1], f32>
+    %3 = smelt.mul %2, %c : <[b, s, 1], f32>, <[3072], f32> -> <[b, s, 3072], f32>
+    %4 = smelt.sub %1, %3 : <[b, s, 3072], f32>, <[b, s, 3072], f32> -> <[b, s, 3072], f32>
+    %5 = smelt.moments_rstd %g {epsilon = 1.0e-12 : f32} : <[b, s, 24, 2], f32> -> <[b, s, 1], f32>
+    %6 = smelt.mul %4, %5 : <[b, s, 3072], f32>, <[b, s, 1], f32> -> <[b, s, 3072], f32>
+    %7 = smelt.add %6, %d : <[b, s, 3072], f32>, <[3072], f32> -> <[b, s, 3072], f32>
+    %8 = smelt.cast %7 : <[b, s, 3072], f32> -> <[b, s, 3072], f16>
+    smelt.yield %8 : !smelt.tensor<[b, s, 3072], f16>
+  }
+  return %z : !smelt.tensor<[b, s, 3072], f16>
+}
