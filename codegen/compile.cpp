@@ -124,6 +124,17 @@ Status checkSymbols(func::FuncOp function, const plan::MetadataT &metadata) {
   return Status();
 }
 
+/// A template whose registers do not suffice still computes rightly, but slower than it should:
+/// the user learns it.
+void warnOfSpills(func::FuncOp function, ArrayRef<KernelText> kernels,
+                  ArrayRef<CompiledKernel> compiled, StringRef architecture) {
+  for (auto [kernel, result] : llvm::zip_equal(kernels, compiled))
+    if (result.spillBytes > 0 && !kernel.maySpill)
+      function.emitWarning() << kernel.description << " spills " << result.spillBytes
+                             << " bytes of registers on " << architecture
+                             << ", which slows it down; please report the model";
+}
+
 /// What one architecture adds to a plan.
 struct CompiledProgram {
   std::vector<KernelText> kernels; // distinct, in the order of the program's modules
@@ -154,6 +165,7 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const std::string 
   if (!compiled)
     return Status(StatusCode::kInternal, llvm::toString(compiled.takeError()));
   program.compiled = std::move(*compiled);
+  warnOfSpills(function, program.kernels, program.compiled, architecture);
   return program;
 }
 

@@ -171,9 +171,6 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
     if (llvm::StringRef(log).contains(warning))
       return makeError("the assembler reports " + llvm::Twine(warning) + " for " +
                        kernel.description + ":\n" + log.c_str());
-  if (result.spillBytes > 0 && !kernel.maySpill)
-    return makeError(kernel.description + " spills " + llvm::Twine(result.spillBytes) +
-                     " bytes of registers on " + architecture);
   return result;
 }
 

@@ -23,13 +23,12 @@ struct KernelText {
   std::string entry;
   std::string text;
   std::string description; ///< for messages: the fusion and its ONNX nodes
-  bool maySpill = false;   ///< a generic kernel, for which a spill is no error
+  bool maySpill = false;   ///< a generic kernel, of which nobody expects that it does not
 };
 
 struct CompiledKernel {
   std::string cubin;
-  int registers = 0;
-  int spillBytes = 0;
+  int registers = 0, spillBytes = 0; ///< 0 where the cubin came from the cache
 };
 
 class Nvrtc {

@@ -67,12 +67,15 @@ TEST(Import, InitializersAreConstantsOrWeights) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "256")
       .floats("large", {256}, values)
-      .floats("uniform", {256}, std::vector<float>(256, 2.0f))
+      .floats("untrained", {256}, std::vector<float>(256, 1.0f))
+      .floats("uniform", {1, 256}, std::vector<float>(256, 2.0f))
       .node("Add", {"x", "large"}, {"sum"})
-      .node("Mul", {"sum", "uniform"})
+      .node("Mul", {"sum", "untrained"}, {"scaled"})
+      .node("Mul", {"scaled", "uniform"})
       .output("y");
   expectImports(model.import(),
-                {R"(smelt.weight "large" <"", 0, 1024, ")", "smelt.constant dense<2.000000e+00>"});
+                {R"(smelt.weight "large" <"", 0, 1024, ")", R"(smelt.weight "untrained" <"", )",
+                 "smelt.constant dense<2.000000e+00>"});
 }
 
 TEST(Import, PinsShapes) {

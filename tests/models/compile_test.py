@@ -2,7 +2,7 @@
 """`smelt compile` of every model for every architecture, on a machine without a GPU, from an empty cache of cubins.
 
 Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
-and generic kernels only for the ops that models.py lists. Compilation itself refuses a kernel that spills registers.
+and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
 """
 import argparse
 import json
@@ -23,6 +23,8 @@ def smelt(args, folder, *command):
                           env={**os.environ, 'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
     if done.returncode:
         return None, f'smelt {command[0]} exits with {done.returncode}\n{done.stderr[-2000:]}'
+    if 'spills' in done.stderr:
+        return None, done.stderr[-2000:]
     return json.loads(done.stdout), None
 
 
