@@ -200,7 +200,7 @@ def reaction_inputs(rng, element, batch, length):
             'distances': rng.integers(0, 13, (batch, length, length))}
 
 
-TOKEN_SHAPES = ((1, 17), (3, 37), (2, 77), (3, 197), (3, 389))
+TOKEN_SHAPES = ((1, 17), (3, 37), (2, 77), (3, 197), (4, 389))
 
 
 @dataclass(frozen=True)
