@@ -14,6 +14,10 @@ endif()
 if(SMELT_SANITIZE)
   add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SMELT_SANITIZE})
+  # NVRTC gives its threads a signal stack of its own, which AddressSanitizer would take for the one that it made and free.
+  file(WRITE ${PROJECT_BINARY_DIR}/sanitizer_options.cmake
+       "set(ENV{ASAN_OPTIONS} \"use_sigaltstack=0:\$ENV{ASAN_OPTIONS}\")\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${PROJECT_BINARY_DIR}/sanitizer_options.cmake)
 endif()
 
 set(SMELT_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter)
