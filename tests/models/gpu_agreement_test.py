@@ -4,18 +4,11 @@
 Needs a GPU. Writes its figures as JSON where --json says.
 """
 import argparse
-import json
 import os
 import subprocess
 import sys
 
 import models
-
-
-def write_figures(path, rows):
-    if path:
-        with open(path, 'w') as file:
-            json.dump({'schema': 'smelt.gpu_agreement/1', 'rows': rows}, file, indent=1)
 
 
 def main():
@@ -31,7 +24,7 @@ def main():
         if done.returncode:
             print(f'FAIL {model.name}: compile exits with {done.returncode}\n{done.stderr[-2000:]}', flush=True)
             rows.append({'model': model.name, 'error': done.stderr[-500:]})
-            write_figures(args.json, rows)
+            models.write_figures(args.json, 'smelt.gpu_agreement/2', rows)
             failed += 1
             continue
         for seed, shape in enumerate(models.SHAPES[model.inputs]):
@@ -53,7 +46,7 @@ def main():
                 print(f'{"ok  " if good else "FAIL"} {model.name:22} {str(shape):11} {name:24} relative {norm:.2e} '
                       f'(limit {model.gpu_tolerance:.0e}), worst element {worst:.2e}', flush=True)
         os.remove(plan)
-        write_figures(args.json, rows)
+        models.write_figures(args.json, 'smelt.gpu_agreement/2', rows)
     print(f'{len(rows) - failed} passed, {failed} failed')
     return 1 if failed or not rows else 0
 

@@ -5,7 +5,6 @@ Each model is compiled once, outside the sanitizer; each run of its plan under a
 with the interpreter's outputs. The shapes reach every kernel of the plan (one_layer_test.py proves it for the layers).
 """
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -133,9 +132,7 @@ def main():
             except RuntimeError as error:
                 rows.append({'model': subject.name, 'good': False, 'summary': str(error)[-2000:]})
                 print(f'FAIL {error}', flush=True)
-            if args.json:
-                with open(args.json, 'w') as file:
-                    json.dump({'schema': 'smelt.gpu_sanitizer/1', 'rows': rows}, file, indent=1)
+            models.write_figures(args.json, 'smelt.gpu_sanitizer/2', rows)
     failed = sum(not row['good'] for row in rows)
     print(f'{len(rows) - failed} passed, {failed} failed')
     return 1 if failed or not rows else 0

@@ -4,11 +4,13 @@ Structure-only exports of public architectures are optional developer data (a fo
 ../shared/models beside the repository); the demo model is in the repository; rxnmap comes from PyPI.
 A test that lacks a model says so and goes on.
 """
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
@@ -126,6 +128,18 @@ def find_structure(model, model_dir, cache):
 
 def default_model_dir():
     return os.path.join(os.path.dirname(REPOSITORY), 'shared', 'models')
+
+
+def write_figures(path, schema, rows):
+    """Keeps `rows` of a run on a GPU with the GPU, the date and the commit, where a path is given."""
+    if not path:
+        return
+    gpu, driver = subprocess.check_output(['nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader'],
+                                          text=True).splitlines()[0].split(', ')
+    commit = subprocess.run(['git', '-C', REPOSITORY, 'rev-parse', 'HEAD'], capture_output=True, text=True).stdout.strip()
+    with open(path, 'w') as file:
+        json.dump({'schema': schema, 'commit': commit, 'date': date.today().isoformat(), 'gpu': gpu, 'driver': driver,
+                   'rows': rows}, file, indent=1)
 
 
 def relative_error(actual, expected):
