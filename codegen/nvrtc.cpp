@@ -57,6 +57,21 @@ std::vector<std::string> searchPlaces(llvm::StringRef path) {
   return places;
 }
 
+/// Opens the library at `place`, and the library of built-ins beside it: NVRTC asks the loader for
+/// that one by name only, and the loader does not look into the folder of a wheel.
+void *openLibrary(const std::string &place) {
+  void *handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  llvm::StringRef folder = llvm::sys::path::parent_path(place);
+  if (!handle || folder.empty())
+    return handle;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error))
+    if (llvm::sys::path::filename(it->path()).starts_with("libnvrtc-builtins.so"))
+      dlopen(it->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  return handle;
+}
+
 /// The number before `unit` in ptxas' resource report; 0 where it is not there.
 int reported(llvm::StringRef log, llvm::StringRef unit) {
   size_t end = log.find(unit);
@@ -117,7 +132,7 @@ llvm::Expected<std::unique_ptr<Nvrtc>> Nvrtc::open(llvm::StringRef path) {
   std::string tried;
   for (const std::string &place : searchPlaces(path)) {
     auto library = std::make_unique<Library>();
-    library->handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library->handle = openLibrary(place);
     library->path = place;
     if (library->handle && library->resolveAll())
       return std::unique_ptr<Nvrtc>(new Nvrtc(std::move(library)));

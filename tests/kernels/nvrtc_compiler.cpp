@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <regex>
 
 namespace smelt::kernel_tests {
@@ -12,8 +13,27 @@ template <class F> void NvrtcCompiler::resolve(void *library, const char *name, 
     error_ = std::string("NVRTC has no ") + name;
 }
 
+namespace {
+
+/// NVRTC of the wheel that tools/setup.sh installs, with the built-ins that it would not find
+/// there.
+void *openWheel() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const auto &python : fs::directory_iterator(SMELT_SOURCE_DIR "/build/venv/lib", error)) {
+    fs::path folder = python.path() / "site-packages/nvidia/cu13/lib";
+    if (void *library = dlopen((folder / "libnvrtc.so.13").c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      dlopen((folder / "libnvrtc-builtins.so.13.0").c_str(), RTLD_NOW | RTLD_LOCAL);
+      return library;
+    }
+  }
+  return nullptr;
+}
+
+} // namespace
+
 NvrtcCompiler::NvrtcCompiler() {
-  void *library = nullptr;
+  void *library = openWheel();
   for (const char *name : {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "libnvrtc.so"})
     if (!library)
       library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
