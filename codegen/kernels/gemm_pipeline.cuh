@@ -28,6 +28,8 @@ struct GemmPipeline {
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kBlockK = TileA::kColumns;
   using Linear = LinearOperands<Problem>;
+  /// Addresses that are asked for one by one would fill the registers if all steps were unrolled.
+  static constexpr int kUnrolledSteps = Linear::kA && Linear::kB ? Ahead : 1;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
 
   const Problem &problem;
@@ -45,7 +47,7 @@ struct GemmPipeline {
   /// Asks for the first steps.
   __device__ __forceinline__ void fill() const {
     if constexpr (Problem::kBConstant) {
-#pragma unroll
+#pragma unroll kUnrolledSteps
       for (int i = 0; i < Ahead; ++i)
         if (i < countK)
           copyB(i, i);
@@ -57,7 +59,7 @@ struct GemmPipeline {
     }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
-#pragma unroll
+#pragma unroll kUnrolledSteps
     for (int i = 0; i < Ahead; ++i) {
       if (i < countK) {
         copyA(i, i);
