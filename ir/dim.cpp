@@ -101,6 +101,32 @@ Dim leastTerm(MLIRContext *context, const Term &term, const Bounds &bounds) {
   return product;
 }
 
+/// `sum` with one D*floordiv(x, D) + mod(x, D) as x, all of it times the same factors; none where
+/// it holds no such pair. A reshape and its inverse leave these behind.
+std::optional<Dim> recomposeDivision(Dim sum) {
+  SmallVector<Term> terms = sum.getTerms();
+  if (terms.size() < 2)
+    return std::nullopt;
+  for (const Term &term : terms) {
+    for (Attribute atom : term.atoms) {
+      auto call = dyn_cast<DimCallAttr>(atom);
+      if (!call || call.getFunction() != "mod")
+        continue;
+      Dim value(cast<DimAttr>(call.getLhs())), divisor(cast<DimAttr>(call.getRhs()));
+      Dim factor =
+          Dim::fromTerms(sum.getContext(), {{term.coefficient, *divideAtoms(term.atoms, {atom})}});
+      Dim product = factor * divisor * makeCall(sum.getContext(), "floordiv", value, divisor);
+      bool isPaired = llvm::all_of(product.getTerms(), [&](const Term &wanted) {
+        return llvm::is_contained(terms, wanted);
+      });
+      // A divisor that may be 0 has no value, which x would hide.
+      if (isPaired && (divisor - 1).isKnownNonNegative())
+        return sum - product - Dim::fromTerms(sum.getContext(), {term}) + factor * value;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Symbols as 1 + t, outside calls.
 Dim shiftSizes(Dim dim) {
   MLIRContext *context = dim.getContext();
@@ -153,7 +179,8 @@ Dim Dim::fromTerms(MLIRContext *context, SmallVector<Term> terms) {
   }
   if (coefficients.empty())
     coefficients.push_back(0), monomials.push_back(ArrayAttr::get(context, {}));
-  return Dim(DimAttr::get(context, coefficients, monomials));
+  Dim sum(DimAttr::get(context, coefficients, monomials));
+  return recomposeDivision(sum).value_or(sum);
 }
 
 std::optional<int64_t> Dim::asConstant() const {

@@ -3,7 +3,8 @@
 // A Dim is a polynomial over size symbols with integer coefficients, kept in one canonical, uniqued
 // form: two Dims are equal exactly where their handles are. `batch*seq` is the same value wherever
 // it is computed, so shape arithmetic folds by construction. What a polynomial cannot say
-// (floordiv, ceildiv, mod, min, max) is an atom.
+// (floordiv, ceildiv, mod, min, max) is an atom; a division's two halves, D*floordiv(x, D) +
+// mod(x, D), are x again.
 //
 // The same algebra serves index expressions in the code generator: coordinates are symbols with a
 // known upper bound, and `Bounds` lets (i*768 + j) floordiv 768 become i.
@@ -85,6 +86,9 @@ public:
   struct Term {
     int64_t coefficient;
     llvm::SmallVector<mlir::Attribute, 2> atoms;
+    bool operator==(const Term &other) const {
+      return coefficient == other.coefficient && atoms == other.atoms;
+    }
   };
   llvm::SmallVector<Term> getTerms() const;
   /// Builds the canonical form of a sum of terms.

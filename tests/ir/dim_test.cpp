@@ -247,6 +247,29 @@ TEST_F(DimTest, RandomExpressionsEvaluateAsIntegersDo) {
   }
 }
 
+TEST_F(DimTest, QuotientAndRemainderAreTheWholeAgain) {
+  Dim k = symbol("k");
+  Dim row = k.floorDiv(number(16));
+  // What a filter of 3x16x16 makes of the column k of its matrix.
+  EXPECT_EQ(row.floorDiv(number(16)) * 256 + row.mod(number(16)) * 16 + k.mod(number(16)), k);
+  EXPECT_EQ((k.floorDiv(seq) * seq + k.mod(seq)) * batch, k * batch);
+  EXPECT_EQ(k.floorDiv(seq + 1) * (seq + 1) + k.mod(seq + 1), k);
+  // Not the halves of one division, and a divisor that may be 0.
+  EXPECT_NE(k.floorDiv(number(16)) * 8 + k.mod(number(16)), k);
+  EXPECT_NE(k.floorDiv(number(16)) * 16 + k.mod(number(8)), k);
+  EXPECT_NE(k.floorDiv(seq - 1) * (seq - 1) + k.mod(seq - 1), k);
+
+  Bounds bounds;
+  bounds["i"] = symbol("a");
+  bounds["j"] = symbol("b") * 2;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Dim x = Generator(&context, seed, &bounds).make(static_cast<int>(seed % 4) + 1).dim;
+    for (Dim divisor : {number(5), seq, seq * 3, seq + 2})
+      ASSERT_EQ(x.floorDiv(divisor, bounds) * divisor + x.mod(divisor, bounds), x)
+          << x.toString() << " by " << divisor.toString();
+  }
+}
+
 TEST_F(DimTest, RandomExpressionsKeepTheirMeaningUnderReplacement) {
   Bounds bounds;
   for (uint64_t seed = 0; seed < 500; ++seed) {
