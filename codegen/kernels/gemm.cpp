@@ -239,11 +239,10 @@ bool GemmEmitter::isLinear(Dim offset, StringRef row, StringRef column) const {
     if (!factor || dependsOn(*factor, row) || dependsOn(*factor, column))
       return false;
   }
-  bool usesParts = false; // of the row
-  for (const IterationSpace::Definition &part :
-       space.definitions([&](StringRef symbol) { return dependsOn(offset, symbol); }))
-    usesParts |= dependsOn(part.value, row);
-  return !usesParts;
+  auto parts = space.definitions([&](StringRef symbol) { return dependsOn(offset, symbol); });
+  return llvm::none_of(parts, [&](const IterationSpace::Definition &part) {
+    return dependsOn(part.value, row) || dependsOn(part.value, column);
+  });
 }
 
 FailureOr<OperandAddress> GemmEmitter::address(Value operand, Index index) {

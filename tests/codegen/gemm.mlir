@@ -43,6 +43,47 @@ func.func @tied(%x: !smelt.tensor<[s, 768], f16>) -> !smelt.tensor<[s, 50257], f
   return %0 : !smelt.tensor<[s, 50257], f16>
 }
 
+// The rows of a slice or of a transposed operand are no constant distance apart where one batch ends: each address is
+// asked for. Within a batch they are.
+// CHECK: // gemm
+// CHECK: static constexpr bool kALinear = false, kBLinear = true;
+// CHECK: const int m0 = m / 196;
+func.func @without_class_token(%x: !smelt.tensor<[b, 197, 64], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 128], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, 197, 64], f16>, !smelt.tensor<[64, 128], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 197, 64], f16>, %m: !smelt.tensor<[64, 128], f16>):
+    %s = smelt.slice %a starts [#smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>] steps [1, 1, 1] : <[b, 197, 64], f16> -> <[b, 196, 64], f16>
+    %1 = smelt.matmul %s, %m : <[b, 196, 64], f16>, <[64, 128], f16> -> <[b, 196, 128], f16>
+    smelt.yield %1 : !smelt.tensor<[b, 196, 128], f16>
+  }
+  return %0 : !smelt.tensor<[b, 196, 128], f16>
+}
+
+// CHECK: // gemm
+// CHECK: static constexpr bool kALinear = false, kBLinear = true;
+func.func @heads_first(%x: !smelt.tensor<[b, 12, s, 64], f16>) -> !smelt.tensor<[b, s, 12, 128], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 128], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, 12, s, 64], f16>, !smelt.tensor<[64, 128], f16>) -> !smelt.tensor<[b, s, 12, 128], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 12, s, 64], f16>, %m: !smelt.tensor<[64, 128], f16>):
+    %t = smelt.transpose %a [0, 2, 1, 3] : <[b, 12, s, 64], f16> -> <[b, s, 12, 64], f16>
+    %1 = smelt.matmul %t, %m : <[b, s, 12, 64], f16>, <[64, 128], f16> -> <[b, s, 12, 128], f16>
+    smelt.yield %1 : !smelt.tensor<[b, s, 12, 128], f16>
+  }
+  return %0 : !smelt.tensor<[b, s, 12, 128], f16>
+}
+
+// CHECK: // gemm
+// CHECK: static constexpr bool kALinear = true, kBLinear = true;
+func.func @each_batch_its_product(%x: !smelt.tensor<[b, 197, 64], f16>, %y: !smelt.tensor<[b, 64, 128], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
+  %0 = smelt.fusion gemm(%x, %y) : (!smelt.tensor<[b, 197, 64], f16>, !smelt.tensor<[b, 64, 128], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 197, 64], f16>, %m: !smelt.tensor<[b, 64, 128], f16>):
+    %s = smelt.slice %a starts [#smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>] steps [1, 1, 1] : <[b, 197, 64], f16> -> <[b, 196, 64], f16>
+    %1 = smelt.matmul %s, %m : <[b, 196, 64], f16>, <[b, 64, 128], f16> -> <[b, 196, 128], f16>
+    smelt.yield %1 : !smelt.tensor<[b, 196, 128], f16>
+  }
+  return %0 : !smelt.tensor<[b, 196, 128], f16>
+}
+
 // The tail of a product stores the moments of its rows; the next product normalises by them: W' is already scaled,
 // u are its column sums, v the bias. Moments are fetched before the main loop and combined once a row.
 // CHECK: // gemm+add+row_moments
