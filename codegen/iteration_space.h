@@ -8,7 +8,7 @@
 // divide.
 #pragma once
 
-#include "codegen/index_map.h"
+#include "codegen/lanes.h"
 
 namespace smelt::codegen {
 

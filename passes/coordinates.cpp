@@ -24,14 +24,6 @@ Dim number(MLIRContext *context, int64_t value) { return Dim::constant(context, 
 
 SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
 
-/// The coordinates of a tensor of `shape`; an axis of size 1 has only coordinate 0.
-SmallVector<Dim> ownCoordinates(ArrayRef<Dim> shape, MLIRContext *context) {
-  SmallVector<Dim> result;
-  for (auto [axis, size] : llvm::enumerate(shape))
-    result.push_back(size.isConstant(1) ? number(context, 0) : coordinate(context, axis));
-  return result;
-}
-
 /// The coordinates at which an operand that broadcasts to `rank` axes is read.
 SmallVector<Dim> broadcastCoordinates(Value operand, unsigned rank) {
   SmallVector<Dim> shape = shapeOf(operand), result;
@@ -174,31 +166,17 @@ Expression weightTable(WeightOp op, WeightStore &store) {
   return affineTable(values, type.getStaticShape(), op.getContext());
 }
 
-/// The input's coordinates where a reshape's result is read at its own.
-std::optional<SmallVector<Dim>> throughReshape(ReshapeOp op, const Bounds &bounds) {
-  MLIRContext *context = op.getContext();
-  SmallVector<Dim> source = shapeOf(op.getInput()), target = shapeOf(op.getOutput());
-  auto groups = groupAxes(source, target);
-  if (!groups)
-    return std::nullopt;
-  SmallVector<Dim> result(source.size(), number(context, 0));
-  for (const AxisGroup &group : *groups) {
-    Dim linear = number(context, 0), stride = number(context, 1);
-    for (unsigned axis : group.output)
-      linear = linear * target[axis] + coordinate(context, axis);
-    for (unsigned axis : llvm::reverse(group.input)) {
-      Dim quotient = linear.floorDiv(stride, bounds);
-      result[axis] = axis == group.input.front() ? quotient : quotient.mod(source[axis], bounds);
-      stride = stride * source[axis];
-    }
-  }
-  return result;
-}
-
 } // namespace
 
 Dim coordinate(MLIRContext *context, unsigned axis) {
   return Dim::symbol(context, "#" + std::to_string(axis));
+}
+
+Index coordinatesOf(ArrayRef<Dim> shape, MLIRContext *context) {
+  Index result;
+  for (auto [axis, size] : llvm::enumerate(shape))
+    result.push_back(size.isConstant(1) ? number(context, 0) : coordinate(context, axis));
+  return result;
 }
 
 std::optional<unsigned> coordinateAxis(StringRef symbol) {
@@ -245,7 +223,7 @@ std::optional<Dim> CoordinateAnalysis::element(Value value) {
 
 std::optional<Dim> CoordinateAnalysis::elementAt(Value value, unsigned axis, int64_t position) {
   if (Expression whole = element(value)) {
-    SmallVector<Dim> at = ownCoordinates(shapeOf(value), value.getContext());
+    SmallVector<Dim> at = coordinatesOf(shapeOf(value), value.getContext());
     at[axis] = number(value.getContext(), position);
     return atCoordinates(*whole, at);
   }
@@ -272,8 +250,7 @@ std::optional<Dim> CoordinateAnalysis::compute(Value value) {
       .Case<ConstantOp>([](auto constant) { return constantTable(constant); })
       .Case<WeightOp>(
           [&](auto weight) { return weights ? weightTable(weight, *weights) : std::nullopt; })
-      .Case<IotaOp>(
-          [&](auto iota) { return ownCoordinates(shapeOf(iota.getOutput()), context)[0]; })
+      .Case<IotaOp>([&](auto iota) { return coordinatesOf(shapeOf(iota.getOutput()), context)[0]; })
       .Case<DimsOp>([&](auto dims) -> Expression {
         if (!llvm::all_equal(dims.getDims()))
           return std::nullopt;
@@ -328,32 +305,17 @@ std::optional<Dim> CoordinateAnalysis::computeView(Operation *op) {
   Expression source = element(op->getOperand(0));
   if (!source)
     return std::nullopt;
-  MLIRContext *context = op->getContext();
-  SmallVector<Dim> shape = shapeOf(op->getResult(0)), at = ownCoordinates(shape, context);
+  SmallVector<Dim> shape = shapeOf(op->getResult(0));
   Bounds bounds = coordinateBounds(shape);
-  SmallVector<Dim> inner(tensorType(op->getOperand(0)).getRank(), number(context, 0));
-  if (auto transpose = dyn_cast<TransposeOp>(op)) {
-    for (auto [axis, from] : llvm::enumerate(transpose.getPermutation()))
-      inner[from] = at[axis];
-  } else if (auto slice = dyn_cast<SliceOp>(op)) {
-    for (auto [axis, start, step] : llvm::enumerate(slice.getStarts(), slice.getSteps()))
-      inner[axis] = Dim(cast<DimAttr>(start)) + at[axis] * step;
-  } else if (isa<ExpandOp>(op)) {
-    inner = broadcastCoordinates(op->getOperand(0), shape.size());
-  } else {
-    auto mapped = throughReshape(cast<ReshapeOp>(op), bounds);
-    if (!mapped)
-      return std::nullopt;
-    inner = *mapped;
-  }
-  return atCoordinates(*source, inner, bounds);
+  return atCoordinates(*source, operandIndex(op, coordinatesOf(shape, op->getContext()), bounds),
+                       bounds);
 }
 
 /// Pieces that continue one function, e.g. concat(-1, 0, 1, 2, ...).
 std::optional<Dim> CoordinateAnalysis::computeConcat(ConcatOp op) {
   MLIRContext *context = op.getContext();
   int64_t axis = op.getAxis();
-  SmallVector<Dim> identity = ownCoordinates(shapeOf(op.getOutput()), context);
+  SmallVector<Dim> identity = coordinatesOf(shapeOf(op.getOutput()), context);
   // The function of the whole that each piece stands for: a piece with one element along the axis
   // fits any.
   Expression whole;

@@ -7,6 +7,7 @@
 // coordinates says that its gather is only a view.
 #pragma once
 
+#include "ir/view_index.h"
 #include "ir/weights.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -15,6 +16,9 @@ namespace smelt::passes {
 
 /// The symbol of coordinate `axis`; no size symbol has such a name.
 Dim coordinate(mlir::MLIRContext *context, unsigned axis);
+
+/// A position of a tensor of `shape` as coordinates; an axis of size 1 has only position 0.
+Index coordinatesOf(llvm::ArrayRef<Dim> shape, mlir::MLIRContext *context);
 
 /// The axis where `symbol` is a coordinate.
 std::optional<unsigned> coordinateAxis(llvm::StringRef symbol);

@@ -4,6 +4,7 @@
 // address arithmetic of the kernel's loads, the merge of heads after it becomes that of its stores:
 // no head-split copy exists. Of the bias only broadcasts are drawn in: the mask itself is computed
 // once by a pointwise kernel and shared by all layers.
+#include "passes/coordinates.h"
 #include "passes/fusion_group.h"
 #include "passes/passes.h"
 
@@ -31,21 +32,45 @@ bool hasTemplate(AttentionOp op) {
          fits(op.getValue());
 }
 
-/// Rows of `size` elements stay contiguous through the view; `side` is its operand or result on the
-/// side away from the attention.
-bool keepsRows(Operation *op, Value side, Dim size) {
-  TensorType input = tensorType(op->getOperand(0)), output = tensorType(op->getResult(0));
-  if (input.getRank() == 0 || output.getRank() == 0)
-    return false;
-  if (auto transpose = dyn_cast<TransposeOp>(op))
-    return transpose.getPermutation().back() == input.getRank() - 1;
-  if (auto slice = dyn_cast<SliceOp>(op))
-    return slice.getSteps().back() == 1;
-  if (isa<ExpandOp>(op))
-    return input.getDim(input.getRank() - 1) == output.getDim(output.getRank() - 1);
-  TensorType away = tensorType(side);
-  return away.getDim(away.getRank() - 1).exactDiv(size).has_value();
-}
+/// What the templates ask of a tensor of [batch, head, row, element]: the elements of a row are
+/// neighbours, and where rows are read many at a time, they are a constant distance apart.
+class Rows {
+public:
+  enum class Distance { any, constant };
+
+  Rows(Value tensor, Distance distance)
+      : shape(tensorType(tensor).getShape()), bounds(coordinateBounds(shape)), distance(distance) {
+    positions[tensor] = coordinatesOf(shape, tensor.getContext());
+  }
+
+  /// They still are before `view`, whose result is a tensor that was seen.
+  bool keptBefore(Operation *view) {
+    Index before = operandIndex(view, positions.at(view->getResult(0)), bounds);
+    return keep(view->getOperand(0), before);
+  }
+
+  /// They still are after `view`, whose operand is a tensor that was seen.
+  bool keptAfter(Operation *view) {
+    std::optional<Index> after = resultIndex(view, positions.at(view->getOperand(0)), bounds);
+    return after && keep(view->getResult(0), *after);
+  }
+
+private:
+  bool keep(Value tensor, const Index &index) {
+    Dim offset = linearize(index, tensorType(tensor).getShape(), tensor.getContext());
+    auto step = [&](unsigned axis) {
+      return linearFactor(offset, *coordinate(tensor.getContext(), axis).asSymbol());
+    };
+    positions[tensor] = index;
+    bool areNeighbours = shape[3].isConstant(1) || (step(3) && step(3)->isConstant(1));
+    return areNeighbours && (distance == Distance::any || step(2));
+  }
+
+  SmallVector<Dim> shape;
+  Bounds bounds;
+  Distance distance;
+  llvm::DenseMap<Value, Index> positions; // of tensors seen, by the coordinates of the first
+};
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
@@ -57,14 +82,13 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
     for (AttentionOp attention : attentions) {
       FusionGroup group;
       group.add(attention);
-      Dim valueSize = tensorType(attention.getValue()).getDim(3);
+      Rows stored(attention.getOutput(), Rows::Distance::any);
       growEpilogue(group, attention.getOutput(), [&](Operation *op) {
-        return isa<TransposeOp, ReshapeOp>(op) && keepsRows(op, op->getResult(0), valueSize);
+        return isa<TransposeOp, ReshapeOp>(op) && stored.keptAfter(op);
       });
       for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
-        Dim size = tensorType(operand.get()).getDim(3);
-        group.absorbViews(operand,
-                          [&](Operation *op) { return keepsRows(op, op->getOperand(0), size); });
+        Rows loaded(operand.get(), Rows::Distance::constant);
+        group.absorbViews(operand, [&](Operation *op) { return loaded.keptBefore(op); });
       }
       if (attention.getBias())
         group.absorbViews(attention->getOpOperand(3), isBroadcastOrReshape);

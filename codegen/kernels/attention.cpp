@@ -112,7 +112,7 @@ public:
   FailureOr<std::vector<GeneratedKernel>> run();
 
 private:
-  FailureOr<Row> operandRow(Value operand, Index index, Dim inner);
+  FailureOr<Row> operandRow(Value operand, Index index);
   FailureOr<Row> resultRow();
   LogicalResult findRows();
   int vectorWidth() const;
@@ -129,9 +129,10 @@ private:
   Row queryRow, keyRow, valueRow, outRow;
 };
 
-/// Follows views back from `operand` to an input of the fusion; `inner` must run along contiguous
-/// elements.
-FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index, Dim inner) {
+/// Follows views back from `operand` at `index` to an input of the fusion, where the elements of a
+/// row must be neighbours and the rows a constant distance apart.
+FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
+  Dim row = index[2], element = index[3];
   while (Operation *op = operand.getDefiningOp()) {
     if (!op->hasTrait<View>())
       return op->emitError("query, key and value reach an attention kernel through views only; "
@@ -142,13 +143,14 @@ FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index, Dim inne
   }
   auto input = cast<BlockArgument>(operand);
   Dim offset = linearize(index, tensorType(input).getShape(), fusion.getContext());
-  if (!inner.asConstant() &&
-      linearFactor(offset, *inner.asSymbol()) != Dim::constant(fusion.getContext(), 1))
-    return attention.emitError("rows of a head are not contiguous in the operand ")
+  bool areNeighbours = element.asConstant() || linearFactor(offset, *element.asSymbol()) ==
+                                                   Dim::constant(fusion.getContext(), 1);
+  bool isRegular = row.asConstant() || linearFactor(offset, *row.asSymbol());
+  if (!areNeighbours || !isRegular)
+    return attention.emitError("rows of a head are scattered in the operand ")
                << tensorType(input) << "; this is a bug in Smelt",
            failure();
-  Dim start = offset - inner;
-  return Row{inputName(input.getArgNumber()), start};
+  return Row{inputName(input.getArgNumber()), offset - element};
 }
 
 FailureOr<Row> AttentionEmitter::resultRow() {
@@ -178,9 +180,9 @@ LogicalResult AttentionEmitter::findRows() {
       row = *found;
     return failed(found);
   };
-  return failure(assign(queryRow, operandRow(attention.getQuery(), {b, h, i, d}, d)) ||
-                 assign(keyRow, operandRow(attention.getKey(), {b, group, j, d}, d)) ||
-                 assign(valueRow, operandRow(attention.getValue(), {b, group, j, e}, e)) ||
+  return failure(assign(queryRow, operandRow(attention.getQuery(), {b, h, i, d})) ||
+                 assign(keyRow, operandRow(attention.getKey(), {b, group, j, d})) ||
+                 assign(valueRow, operandRow(attention.getValue(), {b, group, j, e})) ||
                  assign(outRow, resultRow()));
 }
 

@@ -26,3 +26,19 @@ func.func @packed(%qkv: !smelt.tensor<[b, s, 192], f16>, %mask: !smelt.tensor<[b
   %r = smelt.reshape %t : <[b, s, 2, 32], f16> -> <[b, s, 64], f16>
   return %r : !smelt.tensor<[b, s, 64], f16>
 }
+
+// Keys whose rows lie in two swapped axes are no constant distance apart: a kernel of its own brings them in order.
+// Rows that merge two axes in their order need none.
+// CHECK-LABEL: @swapped
+// CHECK: %[[KEYS:.*]] = smelt.transpose %arg1 [0, 3, 2, 1, 4]
+// CHECK-NEXT: smelt.fusion attention(%[[KEYS]], %arg2, %arg0)
+// CHECK: smelt.transpose {{.*}} [0, 3, 1, 2, 4]
+// CHECK: return
+func.func @swapped(%q: !smelt.tensor<[b, 2, s, 32], f16>, %keys: !smelt.tensor<[b, 7, 7, 2, 32], f16>, %values: !smelt.tensor<[b, 7, 7, 2, 32], f16>) -> !smelt.tensor<[b, 2, s, 32], f16> {
+  %0 = smelt.transpose %keys [0, 3, 2, 1, 4] : <[b, 7, 7, 2, 32], f16> -> <[b, 2, 7, 7, 32], f16>
+  %k = smelt.reshape %0 : <[b, 2, 7, 7, 32], f16> -> <[b, 2, 49, 32], f16>
+  %1 = smelt.transpose %values [0, 3, 1, 2, 4] : <[b, 7, 7, 2, 32], f16> -> <[b, 2, 7, 7, 32], f16>
+  %v = smelt.reshape %1 : <[b, 2, 7, 7, 32], f16> -> <[b, 2, 49, 32], f16>
+  %a = smelt.attention %q, %k, %v {scale = 1.250000e-01 : f32} : <[b, 2, s, 32], f16>, <[b, 2, 49, 32], f16>, <[b, 2, 49, 32], f16> -> <[b, 2, s, 32], f16>
+  return %a : !smelt.tensor<[b, 2, s, 32], f16>
+}

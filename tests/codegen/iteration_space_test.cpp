@@ -1,6 +1,5 @@
-// Index maps against a plain model: random chains of views over small tensors, followed element by
-// element; lane claims against the offsets that they speak about.
-#include "codegen/index_map.h"
+// Positions through views against a plain model: random chains of views over small tensors,
+// followed element by element; lane claims against the offsets that they speak about.
 #include "codegen/iteration_space.h"
 
 #include "mlir/IR/Builders.h"
@@ -258,12 +257,12 @@ private:
   std::vector<int64_t> sources;
 };
 
-TEST(IndexMap, RandomViewsReachTheRightElement) {
+TEST(IterationSpace, RandomViewsReachTheRightElement) {
   for (unsigned seed = 0; seed < 400 && !testing::Test::HasFatalFailure(); ++seed)
     RandomViews(seed).check();
 }
 
-TEST(IndexMap, LaneClaimsHold) {
+TEST(IterationSpace, LaneClaimsHold) {
   for (unsigned seed = 0; seed < 400 && !testing::Test::HasFatalFailure(); ++seed) {
     RandomViews views(seed);
     for (int64_t width : {2, 4})
@@ -271,15 +270,15 @@ TEST(IndexMap, LaneClaimsHold) {
   }
 }
 
-struct IndexMapFolding : testing::Test {
+struct IterationSpaceFolding : testing::Test {
   MLIRContext context;
   IterationSpace space;
   Dim size(StringRef name) { return Dim::symbol(&context, name); }
   Dim number(int64_t value) { return Dim::constant(&context, value); }
-  IndexMapFolding() { context.loadDialect<SmeltDialect>(); }
+  IterationSpaceFolding() { context.loadDialect<SmeltDialect>(); }
 };
 
-TEST_F(IndexMapFolding, SplittingHeadsAndBackCostsNothing) {
+TEST_F(IterationSpaceFolding, SplittingHeadsAndBackCostsNothing) {
   SmallVector<Dim> merged{size("b"), size("s"), number(768)};
   SmallVector<Dim> split{size("b"), size("s"), number(12), number(64)};
   Index index = space.addFlat(&context, "e", merged);
@@ -294,7 +293,7 @@ TEST_F(IndexMapFolding, SplittingHeadsAndBackCostsNothing) {
   EXPECT_EQ(reshapeIndex(back, merged, split, other.getBounds()), split4);
 }
 
-TEST_F(IndexMapFolding, RowMajorPartsBecomeTheFlatCoordinate) {
+TEST_F(IterationSpaceFolding, RowMajorPartsBecomeTheFlatCoordinate) {
   SmallVector<Dim> shape{size("b"), size("s"), number(768)};
   Index index = space.addFlat(&context, "e", shape);
   EXPECT_EQ(space.collapse(linearize(index, shape, &context)).toString(), "%e");
@@ -305,7 +304,7 @@ TEST_F(IndexMapFolding, RowMajorPartsBecomeTheFlatCoordinate) {
   EXPECT_EQ(space.collapse(index[1] * 768 + index[2]).toString(), "768*%e1 + %e2");
 }
 
-TEST_F(IndexMapFolding, LanesWithinAPeriodStayTogether) {
+TEST_F(IterationSpaceFolding, LanesWithinAPeriodStayTogether) {
   Index index = space.addFlat(&context, "e", {size("b"), number(768)});
   Lanes lanes = space.lanesAlong("e", 8);
   Dim column = index[1];

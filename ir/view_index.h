@@ -1,21 +1,15 @@
-// Where an element comes from: positions of tensors as expressions over a kernel's coordinates.
+// Where an element of a view comes from: positions of tensors as expressions over coordinates.
 //
-// A kernel walks an iteration space. Its coordinates are symbols of Dims with known bounds, so that
-// index arithmetic folds by the algebra of ir/dim.h: reshaping [b, s, 768] to [b, s, 12, 64] and
-// back costs nothing, (i*768 + j) floordiv 768 is i. Views, concatenations and gathers become maps
-// from a result's position to an operand's; what remains at a kernel's inputs is an offset, whose
-// behaviour from lane to lane (contiguous? aligned?) decides the width of the access.
-//
-// Coordinate symbols begin with '%', which no size symbol does.
+// Coordinates are symbols with known bounds, so that index arithmetic folds by the algebra of
+// ir/dim.h: reshaping [b, s, 768] to [b, s, 12, 64] and back costs nothing, (i*768 + j) floordiv
+// 768 is i. Views become maps from a result's position to an operand's.
 #pragma once
 
 #include "ir/dialect.h"
 
-#include "llvm/ADT/StringSet.h"
-
 #include <optional>
 
-namespace smelt::codegen {
+namespace smelt {
 
 /// A position in a tensor: one expression an axis.
 using Index = llvm::SmallVector<Dim>;
@@ -41,26 +35,8 @@ std::optional<Index> resultIndex(mlir::Operation *view, llvm::ArrayRef<Dim> oper
                                  const Bounds &bounds);
 
 bool dependsOn(Dim dim, llvm::StringRef symbol);
-bool dependsOnAny(Dim dim, const llvm::StringSet<> &symbols);
 
 /// The factor of `symbol` where `dim` is affine in it: dim = factor * symbol + rest.
 std::optional<Dim> linearFactor(Dim dim, llvm::StringRef symbol);
 
-/// A thread takes `width` neighbouring positions at a time: the coordinates `symbols` grow by one
-/// from lane to lane and are multiples of `width` at the first. No symbols: one position.
-struct Lanes {
-  llvm::StringSet<> symbols = {};
-  int64_t width = 1;
-  /// Symbols whose value differs from lane to lane in no regular way (gathered indices).
-  llvm::StringSet<> irregular = {};
-};
-
-/// How far `offset` moves from one lane to the next: 0 if not at all; none where the step is not
-/// one constant.
-std::optional<int64_t> laneStride(Dim offset, const Lanes &lanes);
-
-/// A number that divides `offset` at the first lane whatever the coordinates and sizes are; 0 if
-/// the offset is 0.
-int64_t knownDivisor(Dim offset, const Lanes &lanes);
-
-} // namespace smelt::codegen
+} // namespace smelt
