@@ -35,6 +35,19 @@ int64_t floorDivide(int64_t a, int64_t b) {
   return a % b != 0 && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
+/// a - b * floorDivide(a, b), whose product may overflow where the difference does not.
+int64_t floorModulo(int64_t a, int64_t b) {
+  int64_t remainder = a % b;
+  return remainder != 0 && ((a < 0) != (b < 0)) ? remainder + b : remainder;
+}
+
+int64_t ceilDivide(int64_t a, int64_t b) { return floorDivide(a, b) + (a % b != 0); }
+
+/// Whether a / b has a value that an int64 holds: the smallest one has no negative.
+bool isDivisible(int64_t a, int64_t b) {
+  return b != 0 && (b != -1 || a != std::numeric_limits<int64_t>::min());
+}
+
 Dim makeCall(MLIRContext *context, StringRef function, Dim lhs, Dim rhs) {
   auto call = DimCallAttr::get(context, function, lhs.getAttribute(), rhs.getAttribute());
   return Dim::fromTerms(context, {{1, {call}}});
@@ -64,7 +77,8 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
     changed = false;
     for (const Term &term : remainder.getTerms()) {
       auto rest = divideAtoms(term.atoms, leading.atoms);
-      if (!rest || term.coefficient == 0 || term.coefficient % leading.coefficient != 0)
+      if (!rest || term.coefficient == 0 || !isDivisible(term.coefficient, leading.coefficient) ||
+          term.coefficient % leading.coefficient != 0)
         continue;
       Dim factor = Dim::fromTerms(context, {{term.coefficient / leading.coefficient, *rest}});
       Dim next = remainder - factor * divisor;
@@ -232,7 +246,7 @@ std::optional<Dim> Dim::exactDiv(Dim divisor) const {
 
 Dim Dim::floorDiv(Dim divisor, const Bounds &bounds) const {
   auto a = asConstant(), b = divisor.asConstant();
-  if (a && b && *b != 0 && *b != -1)
+  if (a && b && isDivisible(*a, *b))
     return constant(getContext(), floorDivide(*a, *b));
   if (b == 1)
     return *this;
@@ -250,8 +264,8 @@ Dim Dim::mod(Dim divisor, const Bounds &bounds) const {
   auto a = asConstant(), b = divisor.asConstant();
   if (b == 0)
     return makeCall(getContext(), "mod", *this, divisor);
-  if (a && b && *b != -1)
-    return constant(getContext(), *a - *b * floorDivide(*a, *b));
+  if (a && b && isDivisible(*a, *b))
+    return constant(getContext(), floorModulo(*a, *b));
   Dim remainder = divideTerms(*this, divisor).second;
   if (remainder.isConstant(0))
     return remainder;
@@ -265,7 +279,7 @@ Dim Dim::ceilDiv(Dim divisor) const {
     return *exact;
   auto a = asConstant(), b = divisor.asConstant();
   if (a && b && *b > 0)
-    return constant(getContext(), -floorDivide(-*a, *b));
+    return constant(getContext(), ceilDivide(*a, *b));
   return makeCall(getContext(), "ceildiv", *this, divisor);
 }
 
@@ -317,12 +331,11 @@ Dim::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) cons
     StringRef function = call.getFunction();
     if (function == "min" || function == "max")
       return function == "min" ? std::min(*a, *b) : std::max(*a, *b);
-    if (*b == 0 || (*b == -1 && *a == std::numeric_limits<int64_t>::min()))
+    if (!isDivisible(*a, *b))
       return std::nullopt;
-    int64_t quotient = floorDivide(*a, *b);
     if (function == "floordiv")
-      return quotient;
-    return function == "mod" ? *a - *b * quotient : quotient + (*a % *b != 0);
+      return floorDivide(*a, *b);
+    return function == "mod" ? floorModulo(*a, *b) : ceilDivide(*a, *b);
   };
   int64_t total = 0;
   for (const Term &term : getTerms()) {

@@ -77,6 +77,20 @@ TEST_F(DimTest, DivisionByZeroStays) {
   EXPECT_EQ(evaluateDim(seq.floorDiv(seq - 2), Symbols{{"seq", 2}}), std::nullopt);
 }
 
+TEST_F(DimTest, QuotientsThatOverflowDoNotDivide) {
+  constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
+  Dim smallest = number(kSmallest);
+  EXPECT_EQ(smallest.exactDiv(number(-1)), std::nullopt);
+  EXPECT_EQ((seq * kSmallest).exactDiv(number(-1)), std::nullopt);
+  EXPECT_EQ((seq * kSmallest).exactDiv(seq * -1), std::nullopt);
+  EXPECT_EQ(evaluateDim(smallest.floorDiv(number(-1)), {}), std::nullopt);
+  EXPECT_EQ(evaluateDim((seq * kSmallest).mod(number(-1)), Symbols{{"seq", 1}}), std::nullopt);
+  // Quotients that do have a value.
+  EXPECT_EQ(number(kSmallest + 1).exactDiv(number(-1)), number(-(kSmallest + 1)));
+  EXPECT_EQ(smallest.ceilDiv(number(3)), number(kSmallest / 3));
+  EXPECT_EQ(smallest.mod(number(3)), number(kSmallest % 3 + 3));
+}
+
 TEST_F(DimTest, ExactDivision) {
   EXPECT_EQ((batch * seq * 768).exactDiv(seq * 64), batch * 12);
   EXPECT_EQ((batch * batch - 1).exactDiv(batch + 1), batch - 1);
