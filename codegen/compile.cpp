@@ -78,20 +78,32 @@ void copyGuards(ModuleOp module, plan::MetadataT &metadata, DimTable &dims) {
                Dim(guard.getAs<DimAttr>("right")), text(guard, "message").str());
 }
 
-/// Kernels count elements in 32 bits: shapes beyond that are refused when they are set.
-void guardElementCounts(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
+/// Kernels count elements in 32 bits: static tensors beyond that are refused, and the plan refuses
+/// shapes beyond that when they are set.
+LogicalResult guardElementCounts(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
   llvm::SetVector<Attribute> counts;
-  function.walk([&](Operation *op) {
-    for (Value value : op->getResults())
-      if (auto type = dyn_cast<TensorType>(value.getType()); type && !type.isStatic())
-        counts.insert(type.getNumElements().getAttribute());
-  });
+  bool fits = true;
+  auto limit = [&](Value value) {
+    Dim count = tensorType(value).getNumElements();
+    std::optional<int64_t> known = count.asConstant();
+    if (!known)
+      counts.insert(count.getAttribute());
+    else if (*known > DimPrinter::kMaxElements && fits) {
+      emitError(value.getLoc()) << "a tensor of " << *known
+                                << " elements is more than a kernel can address ("
+                                << DimPrinter::kMaxElements << ")";
+      fits = false;
+    }
+  };
+  llvm::for_each(function.getArguments(), limit);
+  function.walk([&](Operation *op) { llvm::for_each(op->getResults(), limit); });
   for (Attribute attribute : counts) {
     Dim count(cast<DimAttr>(attribute));
     addGuard(metadata, dims, count, plan::Relation::less_equal,
              Dim::constant(count.getContext(), DimPrinter::kMaxElements),
              "a tensor of " + count.toString() + " elements is more than a kernel can address");
   }
+  return success(fits);
 }
 
 void copyRemarks(ModuleOp module, plan::MetadataT &metadata) {
@@ -208,7 +220,9 @@ Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions 
   DimTable dims(metadata);
   describeInterface(function, metadata, dims);
   copyGuards(fused, metadata, dims);
-  guardElementCounts(function, metadata, dims);
+  if (failed(guardElementCounts(function, metadata, dims)))
+    return Status(StatusCode::kInvalidModel,
+                  "a tensor is too large; see the messages before this one");
   copyRemarks(fused, metadata);
   PlanWeights planWeights(weights);
   CubinCache cache(options.cacheDirectory);

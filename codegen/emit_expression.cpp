@@ -65,8 +65,16 @@ std::string inputName(unsigned index) { return "in" + std::to_string(index); }
 std::string outputName(unsigned index) { return "out" + std::to_string(index); }
 
 bool isConstantValue(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && !isa<FusionOp>(op) && llvm::all_of(op->getOperands(), isConstantValue);
+  SmallVector<Value> pending{value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || isa<FusionOp>(op))
+      return false;
+    if (seen.insert(op).second)
+      llvm::append_range(pending, op->getOperands());
+  }
+  return true;
 }
 
 SmallVector<std::string> nodeNames(Location location) {
@@ -421,7 +429,7 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
   irregularAccesses += lanes.width > 1;
   std::string value =
       "convert<" + storageType(type.getElementType()).str() + ">(" + operand.text + ")";
-  if (lanes.symbols.empty())
+  if (lanes.symbols.empty() && !operand.perLane)
     chunk().stores.push_back(pointer + "[" + dims.print(offset) + "] = " + value + ";\n");
   else
     chunk().lanes.push_back(pointer + "[" + dims.printAtLane(offset, lanes.symbols) +

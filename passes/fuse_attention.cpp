@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kMaxHeadSize = 256;
 
-bool isBroadcastOrReshape(Operation *op) { return isa<ExpandOp, ReshapeOp>(op); }
+/// What a bias may be drawn through: its rows need not be contiguous, and literals are expressions.
+bool isPartOfBias(Operation *op) { return isa<ExpandOp, ReshapeOp>(op) || !op->hasTrait<View>(); }
 
 /// Element types and head sizes that the attention templates take; others become `generic`.
 bool hasTemplate(AttentionOp op) {
@@ -45,6 +46,8 @@ public:
 
   /// They still are before `view`, whose result is a tensor that was seen.
   bool keptBefore(Operation *view) {
+    if (!view->hasTrait<View>()) // a literal: the templates read tensors
+      return false;
     Index before = operandIndex(view, positions.at(view->getResult(0)), bounds);
     return keep(view->getOperand(0), before);
   }
@@ -91,7 +94,7 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
         group.absorbViews(operand, [&](Operation *op) { return loaded.keptBefore(op); });
       }
       if (attention.getBias())
-        group.absorbViews(attention->getOpOperand(3), isBroadcastOrReshape);
+        group.absorbViews(attention->getOpOperand(3), isPartOfBias);
       group.outline(FusionKind::attention);
     }
     if (failed(sortFunction(getOperation())))

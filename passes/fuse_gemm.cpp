@@ -113,7 +113,11 @@ private:
     members.assign(group.ops().begin(), group.ops().end());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
-        group.absorbViews(operand, [&](Operation *view) { return !taken.contains(view); });
+        group.absorbViews(operand, [&](Operation *producer) {
+          // The main loop reads tensors: a literal may only be part of an epilogue.
+          bool isReadable = producer->hasTrait<View>() || !isa<MatmulOp>(op);
+          return isReadable && !taken.contains(producer);
+        });
     for (Operation *op : group.ops())
       taken.erase(op);
     group.outline(FusionKind::gemm);

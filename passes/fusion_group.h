@@ -33,8 +33,9 @@ public:
   /// Results of members that are used outside the group, in block order.
   llvm::SmallVector<mlir::Value> liveOuts() const;
 
-  /// Draws the chain of views (those that `accept` allows) and the literals behind `operand` into
-  /// the group; a view with other users is cloned, for a view costs nothing inside a kernel.
+  /// Draws the chain of views behind `operand` and the literal or counting op that it ends in into
+  /// the group, as far as `accept` allows; what has other users is cloned, for it costs nothing
+  /// inside a kernel.
   void absorbViews(mlir::OpOperand &operand,
                    llvm::function_ref<bool(mlir::Operation *)> accept = nullptr);
 

@@ -10,6 +10,7 @@
 //   void run(int e) const    the work of one
 #pragma once
 
+#include "device/arithmetic.cuh"
 #include "device/math.cuh"
 #include "device/vector.cuh"
 

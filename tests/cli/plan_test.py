@@ -50,6 +50,14 @@ class Compile(CliTest):
         self.expect(USAGE, "compile", self.model, "--max-shape", "z=1", says="'z'")
         self.expect(USAGE, "compile", self.model, "--max-shape", "x=1", says="--max-shape")
 
+    def test_tensors_that_a_kernel_cannot_address(self):
+        """An input is read by 32-bit offsets, however few of its rows the result takes."""
+        model = self.save(support.first_row_model("n", 4096), "rows.onnx")
+        self.expect(OK, "compile", model, "-o", self.plan)
+        self.assertIn("4096*n <= 2147221504", self.expect(OK, "inspect", self.plan).stdout)
+        model = self.save(support.first_row_model(60000, 60000), "huge.onnx")
+        self.expect(INVALID_MODEL, "compile", model, "-o", self.plan, says="3600000000 elements")
+
     def test_a_fixed_shape(self):
         self.compile("--shape", "x=3x4")
         report = self.expect_json("smelt.inspect/1", "inspect", self.plan)

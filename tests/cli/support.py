@@ -59,6 +59,13 @@ def lookup_model():
     return model([node], inputs, [tensor_info("rows", ["n", 3])], [table])
 
 
+def first_row_model(rows, columns):
+    """The first row of x."""
+    node = helper.make_node("Gather", ["x", "zero"], ["y"], name="/first/Gather")
+    inputs = [tensor_info("x", [rows, columns])]
+    return model([node], inputs, [tensor_info("y", [columns])], [constant("zero", np.int64(0))])
+
+
 class CliTest(unittest.TestCase):
     """A test with a folder of its own, as `self.folder`, and a cache that no other test shares."""
 

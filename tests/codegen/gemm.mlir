@@ -129,3 +129,21 @@ func.func @normalised(%x: !smelt.tensor<[b, s, 768], f16>, %r: !smelt.tensor<[b,
   }
   return %z : !smelt.tensor<[b, s, 3072], f16>
 }
+
+// A product of one column has no lanes, but its accumulators are counted all the same.
+// CHECK: // gemm+neg
+// CHECK: kEpilogueWidth = 1;
+// CHECK: for (int i = 0; i < W; ++i) {
+// CHECK-NEXT: float [[NEGATIVE:v[0-9]+]] = -acc[i];
+// CHECK-NEXT: out0[m] = convert<half>([[NEGATIVE]]);
+// CHECK-NEXT: }
+func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 128, ""> : <[64, 1], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[s, 64], f16>, !smelt.tensor<[64, 1], f16>) -> !smelt.tensor<[s, 1], f16> {
+  ^bb0(%a: !smelt.tensor<[s, 64], f16>, %m: !smelt.tensor<[64, 1], f16>):
+    %1 = smelt.matmul %a, %m : <[s, 64], f16>, <[64, 1], f16> -> <[s, 1], f16>
+    %2 = smelt.neg %1 : <[s, 1], f16>
+    smelt.yield %2 : !smelt.tensor<[s, 1], f16>
+  }
+  return %0 : !smelt.tensor<[s, 1], f16>
+}

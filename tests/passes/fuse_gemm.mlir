@@ -54,3 +54,19 @@ func.func @views(%x: !smelt.tensor<[1, 64], f32>, %y: !smelt.tensor<[b, 32], f32
   %1 = smelt.add %0, %y : <[1, 32], f32>, <[b, 32], f32> -> <[b, 32], f32>
   return %1 : !smelt.tensor<[b, 32], f32>
 }
+
+// The main loop reads tensors: a matrix of equal elements stays outside, one that the epilogue adds does not.
+// CHECK-LABEL: @uniform
+// CHECK: %[[MATRIX:.*]] = smelt.constant
+// CHECK: smelt.fusion gemm(%[[MATRIX]], %arg0)
+// CHECK: smelt.constant dense<3.000000e+00>
+// CHECK: smelt.matmul
+// CHECK: return
+func.func @uniform(%x: !smelt.tensor<[s, 4], f32>) -> !smelt.tensor<[s, 8], f32> {
+  %w = smelt.constant dense<2.0> : tensor<8x4xf32> : <[8, 4], f32>
+  %c = smelt.constant dense<3.0> : tensor<f32> : <[], f32>
+  %t = smelt.transpose %w [1, 0] : <[8, 4], f32> -> <[4, 8], f32>
+  %0 = smelt.matmul %x, %t : <[s, 4], f32>, <[4, 8], f32> -> <[s, 8], f32>
+  %1 = smelt.add %0, %c : <[s, 8], f32>, <[], f32> -> <[s, 8], f32>
+  return %1 : !smelt.tensor<[s, 8], f32>
+}
