@@ -72,17 +72,18 @@ struct MergeMoments {
   }
 };
 
-/// The value of lane `lane ^ mask`, for any T of whole 32-bit words.
+/// The value of lane `lane ^ mask`, for any T of whole 32-bit words or shorter than one.
 template <class T> __device__ __forceinline__ T shuffleXor(const T &value, int mask) {
-  static_assert(sizeof(T) % 4 == 0, "shuffles move 32-bit words");
+  constexpr int kWords = ceilDiv(sizeof(T), 4);
+  static_assert(sizeof(T) % 4 == 0 || kWords == 1, "shuffles move 32-bit words");
   union Words {
     T value;
-    uint32_t words[sizeof(T) / 4];
+    uint32_t words[kWords];
     __device__ __forceinline__ Words() {}
   } in, out;
   in.value = value;
 #pragma unroll
-  for (int i = 0; i < int(sizeof(T) / 4); ++i)
+  for (int i = 0; i < kWords; ++i)
     out.words[i] = __shfl_xor_sync(0xffffffffu, in.words[i], mask);
   return out.value;
 }
