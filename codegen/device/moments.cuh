@@ -7,6 +7,7 @@
 // variances", 1979, for groups of equal size). Memory holds two floats a group: [..., groups, 2].
 #pragma once
 
+#include "device/reduce.cuh"
 #include "device/vector.cuh"
 
 namespace smelt {
@@ -47,7 +48,8 @@ struct RowMoments {
 };
 
 /// The groups of one row, shared out to `Threads` neighbouring threads (a power of two up to 32
-/// that divides Groups): loaded at one time, combined at a later one.
+/// that divides Groups): loaded at one time, combined at a later one. For as few groups a thread as
+/// registers hold.
 template <int Groups, int Threads> struct RowGroups {
   static constexpr int kCount = Groups / Threads; // of this thread
   static constexpr int kVector = kCount % 2 == 0 ? 4 : 2;
@@ -86,6 +88,53 @@ template <int Groups, int Threads> struct RowGroups {
       squares += values[2 * i + 1] + float(kMomentsGroup) * distance * distance;
     }
     return {mean, total(squares) * (1.0f / (Groups * kMomentsGroup))};
+  }
+};
+
+/// The same for any number of groups, which need not divide by `Threads`: a thread loads a few at a
+/// time, and only what they amount to waits in its registers.
+template <int Groups, int Threads> struct StreamedRowGroups {
+  static constexpr int kStep = 8; // groups of a thread that are on their way together
+  static constexpr int kVector = Groups % 2 == 0 ? 4 : 2;
+  Moments found;
+
+  __device__ __forceinline__ void load(const float *moments, int part) {
+    found = MergeMoments::identity<Moments>();
+#pragma unroll 1
+    for (int first = part * kStep; first < Groups; first += Threads * kStep) {
+      int count = Groups % kStep == 0 ? kStep : min(Groups - first, kStep);
+      found = MergeMoments::combine(found, momentsOf(moments + 2 * first, count));
+    }
+  }
+
+  /// The moments of `count` groups, at least one and at most kStep.
+  __device__ __forceinline__ static Moments momentsOf(const float *groups, int count) {
+    float values[2 * kStep] = {};
+#pragma unroll
+    for (int i = 0; i < 2 * kStep; i += kVector)
+      if (i < 2 * count) {
+        Vector<float, kVector> vector = loadVector<kVector>(groups + i);
+#pragma unroll
+        for (int k = 0; k < kVector; ++k)
+          values[i + k] = vector[k];
+      }
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < kStep; ++i)
+      sum += values[2 * i];
+    float mean = sum / float(count);
+#pragma unroll
+    for (int i = 0; i < kStep; ++i) {
+      float distance = i < count ? values[2 * i] - mean : 0.0f;
+      squares += values[2 * i + 1] + float(kMomentsGroup) * distance * distance;
+    }
+    return {float(count * kMomentsGroup), mean, squares};
+  }
+
+  /// As RowGroups' combine().
+  __device__ __forceinline__ RowMoments combine() const {
+    Moments row = warpReduce<MergeMoments, Threads>(found);
+    return {row.mean, row.variance()};
   }
 };
 

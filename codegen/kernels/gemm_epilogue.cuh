@@ -13,16 +13,29 @@
 
 namespace smelt {
 
-/// Threads that share the groups of one row of moments.
-constexpr int threadsPerRow(int groups, int rows, int threads) {
-  int count = 1;
-  while (count < 32 && 2 * count * rows <= threads && groups % (2 * count) == 0)
-    count *= 2;
-  return count;
-}
+/// How the threads of a block share the groups of each row's moments, of every one of `tensors`.
+struct MomentsShare {
+  int threadsPerRow, rounds;
+  bool holds; // the groups in registers; it deals them out evenly
 
-/// The moments of `Rows` rows, of the Problem's tensors of them from number I on. Their groups wait
-/// in registers while the block multiplies, and are then combined into shared memory.
+  constexpr MomentsShare(int groups, int rows, int threads, int tensors)
+      : threadsPerRow(1), rounds(1), holds(true) {
+    constexpr int kMaxHeld = 32; // groups of a thread: two registers each
+    int most = 1;
+    while (most < 32 && 2 * most * rows <= threads)
+      most *= 2;
+    while (threadsPerRow < most && groups % (2 * threadsPerRow) == 0)
+      threadsPerRow *= 2;
+    holds = groups / threadsPerRow * ceilDiv(rows * threadsPerRow, threads) * tensors <= kMaxHeld;
+    if (!holds)
+      threadsPerRow = most;
+    rounds = ceilDiv(rows * threadsPerRow, threads);
+  }
+};
+
+/// The moments of `Rows` rows, of the Problem's tensors of them from number I on. Their groups, or
+/// what they amount to, wait in registers while the block multiplies, and are then combined into
+/// shared memory.
 template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
 struct TileMoments {
   __device__ __forceinline__ void load(const Problem &, int, int) {}
@@ -32,9 +45,11 @@ struct TileMoments {
 template <class Problem, int Rows, int Threads, int I>
 struct TileMoments<Problem, Rows, Threads, I, true> {
   static constexpr int kGroups = Problem::template momentGroups<I>();
-  static constexpr int kShare = threadsPerRow(kGroups, Rows, Threads);
-  static constexpr int kRounds = ceilDiv(Rows * kShare, Threads);
-  RowGroups<kGroups, kShare> groups[kRounds];
+  static constexpr MomentsShare kPlan{kGroups, Rows, Threads, Problem::kRowMoments};
+  static constexpr int kShare = kPlan.threadsPerRow, kRounds = kPlan.rounds;
+  using Groups =
+      Select<kPlan.holds, RowGroups<kGroups, kShare>, StreamedRowGroups<kGroups, kShare>>;
+  Groups groups[kRounds];
   TileMoments<Problem, Rows, Threads, I + 1> others;
 
   __device__ __forceinline__ static int row(int round) {

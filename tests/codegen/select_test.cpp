@@ -2,6 +2,7 @@
 // compile and keep their values in registers.
 #include "codegen/kernel.h"
 #include "codegen/nvrtc.h"
+#include "codegen/printer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -45,33 +46,47 @@ struct SelectTest : testing::Test {
   }
 };
 
-/// `text` with every "$" as `element` and every "&" as `number`.
-std::string filled(std::string text, const std::string &element, int64_t number = 0) {
-  for (size_t i = 0; i < text.size(); ++i)
-    if (text[i] == '$' || text[i] == '&')
-      text.replace(i, 1, text[i] == '$' ? element : std::to_string(number));
-  return text;
-}
+constexpr char kReductions[] = R"(
+func.func @f(%x: !smelt.tensor<[n, $columns$], $type$>) -> (!smelt.tensor<[n, 1], $type$>, !smelt.tensor<[n, 1], $type$>) {
+  %0:2 = smelt.fusion rowwise(%x) : (!smelt.tensor<[n, $columns$], $type$>) -> (!smelt.tensor<[n, 1], $type$>, !smelt.tensor<[n, 1], $type$>) {
+  ^bb0(%a: !smelt.tensor<[n, $columns$], $type$>):
+    %1 = smelt.reduce max %a axes [1] : <[n, $columns$], $type$> -> <[n, 1], $type$>
+    %2 = smelt.reduce min %a axes [1] : <[n, $columns$], $type$> -> <[n, 1], $type$>
+    smelt.yield %1, %2 : !smelt.tensor<[n, 1], $type$>, !smelt.tensor<[n, 1], $type$>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[n, 1], $type$>, !smelt.tensor<[n, 1], $type$>
+})";
 
 // Rows of one warp, and of several.
 TEST_F(SelectTest, ReducesRowsOfEveryType) {
-  for (const char *element : {"i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64", "f16",
-                              "bf16", "f32", "f64"})
-    for (int64_t columns : {37, 2053}) {
-      SCOPED_TRACE(element);
-      expectCompiles(filled(R"(
-func.func @f(%x: !smelt.tensor<[n, &], $>) -> (!smelt.tensor<[n, 1], $>, !smelt.tensor<[n, 1], $>) {
-  %0:2 = smelt.fusion rowwise(%x) : (!smelt.tensor<[n, &], $>) -> (!smelt.tensor<[n, 1], $>, !smelt.tensor<[n, 1], $>) {
-  ^bb0(%a: !smelt.tensor<[n, &], $>):
-    %1 = smelt.reduce max %a axes [1] : <[n, &], $> -> <[n, 1], $>
-    %2 = smelt.reduce min %a axes [1] : <[n, &], $> -> <[n, 1], $>
-    smelt.yield %1, %2 : !smelt.tensor<[n, 1], $>, !smelt.tensor<[n, 1], $>
+  for (const char *type : {"i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64", "f16",
+                           "bf16", "f32", "f64"})
+    for (const char *columns : {"37", "2053"})
+      expectCompiles(format(kReductions, {{"type", type}, {"columns", columns}}), "sm_80");
+}
+
+constexpr char kNormalised[] = R"(
+func.func @f(%g: !smelt.tensor<[n, $groups$, 2], f32>, %x: !smelt.tensor<[n, $columns$], $type$>, %w: !smelt.tensor<[$columns$, 256], $type$>) -> !smelt.tensor<[n, 256], f32> {
+  %0 = smelt.fusion gemm(%g, %x, %w) : (!smelt.tensor<[n, $groups$, 2], f32>, !smelt.tensor<[n, $columns$], $type$>, !smelt.tensor<[$columns$, 256], $type$>) -> !smelt.tensor<[n, 256], f32> {
+  ^bb0(%m: !smelt.tensor<[n, $groups$, 2], f32>, %a: !smelt.tensor<[n, $columns$], $type$>, %b: !smelt.tensor<[$columns$, 256], $type$>):
+    %1 = smelt.matmul %a, %b : <[n, $columns$], $type$>, <[$columns$, 256], $type$> -> <[n, 256], f32>
+    %2 = smelt.moments_rstd %m {epsilon = 1.0e-12 : f32} : <[n, $groups$, 2], f32> -> <[n, 1], f32>
+    %3 = smelt.mul %1, %2 : <[n, 256], f32>, <[n, 1], f32> -> <[n, 256], f32>
+    smelt.yield %3 : !smelt.tensor<[n, 256], f32>
   }
-  return %0#0, %0#1 : !smelt.tensor<[n, 1], $>, !smelt.tensor<[n, 1], $>
-})",
-                            element, columns),
-                     "sm_80");
-    }
+  return %0 : !smelt.tensor<[n, 256], f32>
+})";
+
+// Wide rows, and rows whose groups of 32 columns no two threads share evenly.
+TEST_F(SelectTest, CombinesMomentsOfRowsOfAnyWidth) {
+  auto normalised = [](const char *type, int groups) {
+    return format(kNormalised, {{"type", type},
+                                {"groups", std::to_string(groups)},
+                                {"columns", std::to_string(groups * 32)}});
+  };
+  expectCompiles(normalised("f16", 37), "sm_80");
+  expectCompiles(normalised("f16", 256), "sm_90a");
+  expectCompiles(normalised("f32", 65), "sm_80");
 }
 
 } // namespace
