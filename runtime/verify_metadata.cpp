@@ -142,6 +142,21 @@ private:
     SMELT_RETURN_IF_ERROR(verifyBuffers(program));
     for (size_t i = 0; i < program.launches.size(); ++i)
       SMELT_RETURN_IF_ERROR(verifyLaunch(program, i, *program.launches[i]));
+    return verifyOutputs(program);
+  }
+
+  /// A caller must never be given memory that no launch has seen.
+  Status verifyOutputs(const plan::ProgramT &program) const {
+    std::set<uint32_t> reached; // outputs that some launch takes
+    for (const auto &launch : program.launches)
+      for (const plan::Argument &argument : launch->arguments)
+        if (argument.kind() == plan::ArgumentKind::pointer)
+          if (const plan::BufferT &buffer = *program.buffers[argument.index()];
+              buffer.kind == plan::BufferKind::output)
+            reached.insert(buffer.index);
+    for (size_t i = 0; i < metadata.outputs.size(); ++i)
+      if (!reached.contains(static_cast<uint32_t>(i)))
+        return invalid("no launch writes the output '", metadata.outputs[i]->name, "'");
     return {};
   }
 

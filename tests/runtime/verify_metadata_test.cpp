@@ -91,6 +91,7 @@ const Damage kDamages[] = {
     {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size32, 0, 0}); }},
     {"argument 0 of launch 1 refers",
      [](Metadata &m) { setArgument(m, {static_cast<Kind>(9), 0, kNone}); }},
+    {"no launch writes the output 'out'", [](Metadata &m) { program(m).launches.pop_back(); }},
     {"launch 1 has 40000 bytes of parameters",
      [](Metadata &m) { launch(m, 1).arguments.assign(5000, {Kind::pointer, 0, kNone}); }},
 };
