@@ -187,12 +187,6 @@ NormalBias normaliseBias(OpBuilder &builder, Location location, Value bias, Dim 
   }
   for (Value term : kept)
     result.bias = addBias(builder, location, result.bias, term, false);
-  if (result.bias) {
-    constexpr unsigned kRank = 4;
-    SmallVector<Dim> shape =
-        padShape(tensorType(result.bias).getShape(), kRank, builder.getContext());
-    result.bias = reshapeTo(builder, location, result.bias, shape);
-  }
   return result;
 }
 

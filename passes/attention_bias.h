@@ -34,7 +34,7 @@ struct NormalBias {
 };
 
 /// Strips broadcasts, drops zeros, and moves `key j <= query i + (keys - queries)` from the mask
-/// into the causal flag where that is exact. The result has four axes.
+/// into the causal flag where that is exact.
 NormalBias normaliseBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
                          Dim queries, Dim keys);
 

@@ -3,7 +3,10 @@
 //   * constants and scalars stand on the right, as rank-0 constants;
 //   * a chain of views reads slice, splitting reshape, transpose, merging reshape, expand;
 //   * elementwise ops stand before views, views as close as possible to the contraction that reads
-//   them.
+//   them;
+//   * of tensors of more than three axes, transposes, products of batches and their scores have no
+//   axes of size 1: a reshape that drops them moves up, one that adds them moves down. Each such
+//   rewrite takes axes from an op and none gives it any, so that they end.
 #pragma once
 
 #include "ir/dialect.h"

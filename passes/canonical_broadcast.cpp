@@ -116,7 +116,8 @@ LogicalResult sinkView(Operation *op, PatternRewriter &rewriter, ArrayRef<Pulled
   return success();
 }
 
-/// f(reshape(x), y...) => reshape(f(x, y'...)) where no y' moves data, unless it is a weight.
+/// f(reshape(x), y...) => reshape(f(x, y'...)) where no y' moves data, unless it is a weight. Not
+/// where the reshape only drops axes of size 1: that one moves the other way (DropUnitAxesFirst).
 struct ElementwiseOfReshape : ElementwisePattern {
   using ElementwisePattern::ElementwisePattern;
 
@@ -127,6 +128,8 @@ struct ElementwiseOfReshape : ElementwisePattern {
       if (!reshape || shapeOf(candidate) != result || isWeightView(candidate))
         continue;
       SmallVector<Dim> source = shapeOf(reshape.getInput());
+      if (dropsUnitAxes(source, result))
+        continue;
       std::optional<SmallVector<PulledOperand>> pulled = pullAll(op, source, result);
       auto view = [&](Value inner) { return reshapeTo(rewriter, reshape.getLoc(), inner, result); };
       if (pulled && succeeded(sinkView(op, rewriter, *pulled, source, view)))
@@ -167,12 +170,62 @@ private:
       for (unsigned axis : group.input)
         shape[axis] = source[axis];
     }
+    if (reshape && shapeOf(reshape.getInput()) == shape)
+      return PulledOperand{reshape.getInput(), shape, {}};
     // An operand as large as the result would only take the view over from the other, and give it
-    // back.
-    bool isFull = ArrayRef<Dim>(padded) == result;
-    if ((isFull || !differInUnitAxes(padded, shape)) && !isWeightView(operand))
+    // back, unless the view is such that it stays there.
+    bool isFull = ArrayRef<Dim>(padded) == result, stays = dropsUnitBatchAxes(result, source);
+    if (((isFull && !stays) || !differInUnitAxes(padded, shape)) && !isWeightView(operand))
       return std::nullopt;
     return PulledOperand{operand, dropLeadingOnes(shape), {}};
+  }
+};
+
+/// Where the result has leading axes of size 1 that a full operand lacks, they are added below.
+struct AddLeadingUnitAxesLast : ElementwisePattern {
+  using ElementwisePattern::ElementwisePattern;
+
+  LogicalResult rewrite(Operation *op, PatternRewriter &rewriter) const override {
+    SmallVector<Dim> result = shapeOf(op->getResult(0));
+    auto full = llvm::find_if(op->getOperands(), [&](Value operand) {
+      SmallVector<Dim> shape = shapeOf(operand);
+      return dropsUnitBatchAxes(result, shape) &&
+             padShape(shape, result.size(), op->getContext()) == result;
+    });
+    if (full == op->operand_end())
+      return failure();
+    SmallVector<Dim> plain = shapeOf(*full);
+    SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+      SmallVector<Dim> shape = shapeOf(operand);
+      return reshapeTo(rewriter, op->getLoc(), operand,
+                       ArrayRef<Dim>(shape).take_back(plain.size()));
+    });
+    Value inner = cloneElementwise(rewriter, op, operands, plain);
+    rewriter.replaceOp(op, reshapeTo(rewriter, op->getLoc(), inner, result));
+    return success();
+  }
+};
+
+/// reshape(f(x, y...)) => f(reshape(x), reshape(y)...) where the reshape only drops axes of size 1
+/// and nothing else reads f: a mask takes the axes of the scores that it is added to.
+struct DropUnitAxesFirst : ElementwisePattern {
+  using ElementwisePattern::ElementwisePattern;
+
+  LogicalResult rewrite(Operation *op, PatternRewriter &rewriter) const override {
+    std::optional<SmallVector<Dim>> target = readWithoutUnitAxes(op->getResult(0));
+    if (!target)
+      return failure();
+    SmallVector<Dim> wide = shapeOf(op->getResult(0));
+    SmallVector<unsigned> kept = *keptWhereUnitAxesDrop(wide, *target);
+    SmallVector<PulledOperand> narrow;
+    for (Value operand : op->getOperands()) {
+      SmallVector<Dim> padded = padShape(shapeOf(operand), wide.size(), op->getContext());
+      SmallVector<Dim> shape =
+          llvm::map_to_vector(kept, [&](unsigned axis) { return padded[axis]; });
+      narrow.push_back({operand, dropLeadingOnes(shape), {}});
+    }
+    return sinkView(op, rewriter, narrow, *target,
+                    [&](Value inner) { return reshapeTo(rewriter, op->getLoc(), inner, wide); });
   }
 };
 
@@ -219,7 +272,8 @@ private:
 } // namespace
 
 void populateBroadcastPatterns(RewritePatternSet &patterns) {
-  patterns.add<StripBroadcast, ElementwiseOfReshape, ElementwiseOfTranspose>(patterns.getContext());
+  patterns.add<StripBroadcast, ElementwiseOfReshape, AddLeadingUnitAxesLast, DropUnitAxesFirst,
+               ElementwiseOfTranspose>(patterns.getContext());
 }
 
 } // namespace smelt::passes

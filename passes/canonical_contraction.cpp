@@ -60,8 +60,8 @@ struct MatmulOfFlattened : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// matmul(reshape(x), reshape(y)) => reshape(matmul(x, y)) where both reshape the same batch axes
-/// alone.
+/// matmul(reshape(x), reshape(y)) => reshape(matmul(x, y)) where both merge or split the same batch
+/// axes alone.
 struct MatmulOfReshapedBatch : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -71,13 +71,54 @@ struct MatmulOfReshapedBatch : OpRewritePattern<MatmulOp> {
     if (!left || !right)
       return failure();
     auto leftBatch = leadingAxes(left, 2), rightBatch = leadingAxes(right, 2);
-    if (!leftBatch || !rightBatch || *leftBatch != *rightBatch || leftBatch->empty() ||
-        ArrayRef<Dim>(shapeOf(op.getLhs())).drop_back(2) !=
-            ArrayRef<Dim>(shapeOf(op.getRhs())).drop_back(2))
+    if (!leftBatch || !rightBatch || *leftBatch != *rightBatch || batchOf(left) != batchOf(right))
       return failure();
-    Value result = MatmulOp::create(rewriter, op.getLoc(), left.getInput(), right.getInput());
+    SmallVector<Dim> batch = withoutUnitAxes(*leftBatch);
+    if (batch.empty() || batch == withoutUnitAxes(batchOf(left)))
+      return failure();
+    Value result = MatmulOp::create(rewriter, op.getLoc(), withBatch(rewriter, left, batch),
+                                    withBatch(rewriter, right, batch));
     rewriter.replaceOp(op, reshapeTo(rewriter, left.getLoc(), result, shapeOf(op.getOutput())));
     return success();
+  }
+
+private:
+  static SmallVector<Dim> batchOf(Value operand) {
+    return SmallVector<Dim>(ArrayRef<Dim>(shapeOf(operand)).drop_back(2));
+  }
+  static Value withBatch(OpBuilder &builder, ReshapeOp operand, ArrayRef<Dim> batch) {
+    SmallVector<Dim> shape = shapeOf(operand);
+    return reshapeTo(builder, operand.getLoc(), operand.getInput(),
+                     append(batch, ArrayRef<Dim>(shape).take_back(2)));
+  }
+};
+
+/// A product of batches of more axes than tokens have is computed without batch axes of size 1.
+struct MatmulOfUnitBatch : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
+    SmallVector<Dim> result = shapeOf(op.getOutput());
+    auto batch = ArrayRef<Dim>(result).drop_back(2);
+    if (result.size() <= kMostTokenAxes || tensorType(op.getRhs()).getRank() == 2 ||
+        tensorType(op.getLhs()).getRank() == 2 ||
+        llvm::none_of(batch, [](Dim size) { return size.isConstant(1); }))
+      return failure();
+    Value product = MatmulOp::create(rewriter, op.getLoc(), drop(rewriter, op.getLhs(), batch),
+                                     drop(rewriter, op.getRhs(), batch));
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), product, result));
+    return success();
+  }
+
+private:
+  /// `operand` without the axes at which `batch`, aligned with its own at the end, has size 1.
+  static Value drop(OpBuilder &builder, Value operand, ArrayRef<Dim> batch) {
+    SmallVector<Dim> shape = shapeOf(operand), kept;
+    batch = batch.take_back(shape.size() - 2);
+    for (auto [axis, size] : llvm::enumerate(shape))
+      if (axis >= batch.size() || !batch[axis].isConstant(1))
+        kept.push_back(size);
+    return reshapeTo(builder, operand.getLoc(), operand, kept);
   }
 };
 
@@ -127,19 +168,26 @@ private:
   }
 };
 
+/// The leading axes below which an op over the last `kept` axes may be computed.
+std::optional<SmallVector<Dim>> leadingBelow(ReshapeOp reshape, unsigned kept) {
+  if (!reshape || dropsUnitAxes(shapeOf(reshape.getInput()), shapeOf(reshape.getOutput())))
+    return std::nullopt;
+  return leadingAxes(reshape, kept);
+}
+
 /// softmax, layer_norm and rms_norm over the last axis, below a reshape of the others.
 template <typename Op> struct RowwiseOfReshape : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     auto reshape = op.getInput().template getDefiningOp<ReshapeOp>();
-    unsigned rank = tensorType(op.getInput()).getRank();
-    if (!reshape || op.getAxis() != rank - 1 || !leadingAxes(reshape, 1))
+    auto leading = leadingBelow(reshape, 1);
+    if (op.getAxis() != tensorType(op.getInput()).getRank() - 1 || !leading)
       return failure();
     Operation *inner = op->clone();
     inner->setOperand(0, reshape.getInput());
     inner->getResult(0).setType(reshape.getInput().getType());
-    cast<Op>(inner).setAxis(tensorType(reshape.getInput()).getRank() - 1);
+    cast<Op>(inner).setAxis(leading->size());
     rewriter.insert(inner);
     rewriter.replaceOp(
         op, reshapeTo(rewriter, reshape.getLoc(), inner->getResult(0), shapeOf(op.getOutput())));
@@ -147,13 +195,33 @@ template <typename Op> struct RowwiseOfReshape : OpRewritePattern<Op> {
   }
 };
 
+/// A reduction of the last axes, below a reshape of the others.
+struct ReduceOfReshape : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto reshape = op.getInput().getDefiningOp<ReshapeOp>();
+    if (!reshape || op.getAxes().empty())
+      return failure();
+    SmallVector<Dim> shape = shapeOf(op.getInput());
+    unsigned kept = shape.size() - *llvm::min_element(op.getAxes());
+    if (!leadingBelow(reshape, kept))
+      return failure();
+    int64_t shift = tensorType(reshape.getInput()).getRank() - static_cast<int64_t>(shape.size());
+    SmallVector<int64_t> axes =
+        llvm::map_to_vector(op.getAxes(), [&](int64_t axis) { return axis + shift; });
+    Value result = ReduceOp::create(rewriter, op.getLoc(), reshape.getInput(), op.getKind(), axes);
+    rewriter.replaceOp(op, reshapeTo(rewriter, reshape.getLoc(), result, shapeOf(op.getOutput())));
+    return success();
+  }
+};
+
 } // namespace
 
 void populateContractionPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<MatmulOfFlattened, MatmulOfReshapedBatch, MatmulOfPaddedWeight, MatmulOfExpand,
-           RowwiseOfReshape<SoftmaxOp>, RowwiseOfReshape<LayerNormOp>, RowwiseOfReshape<RmsNormOp>>(
-          patterns.getContext());
+  patterns.add<MatmulOfFlattened, MatmulOfReshapedBatch, MatmulOfUnitBatch, MatmulOfPaddedWeight,
+               MatmulOfExpand, RowwiseOfReshape<SoftmaxOp>, RowwiseOfReshape<LayerNormOp>,
+               RowwiseOfReshape<RmsNormOp>, ReduceOfReshape>(patterns.getContext());
 }
 
 } // namespace smelt::passes

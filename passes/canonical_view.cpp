@@ -23,9 +23,10 @@ Value transposeBy(OpBuilder &builder, Location location, Value value,
 }
 
 bool isSplit(const AxisGroup &group) { return group.output.size() > group.input.size(); }
+bool isMerge(const AxisGroup &group) { return group.input.size() > 1; }
 
 /// transpose(reshape(x)) => reshape(transpose(x)) where whole groups of axes move and the reshape
-/// does not only split.
+/// merges some.
 struct TransposeOfReshape : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -33,16 +34,17 @@ struct TransposeOfReshape : OpRewritePattern<TransposeOp> {
     auto reshape = op.getInput().getDefiningOp<ReshapeOp>();
     if (!reshape)
       return failure();
-    SmallVector<Dim> source = shapeOf(reshape.getInput()), middle = shapeOf(op.getInput());
+    SmallVector<Dim> source = withoutUnitAxes(shapeOf(reshape.getInput())),
+                     middle = shapeOf(op.getInput());
     auto groups = groupAxes(source, middle);
-    if (!groups || (llvm::all_of(*groups, [](auto &group) { return group.input.size() == 1; }) &&
-                    llvm::any_of(*groups, isSplit)))
+    if (!groups || llvm::none_of(*groups, isMerge))
       return failure();
     std::optional<SmallVector<int64_t>> permutation =
-        permuteGroups(*groups, source, middle, op.getPermutation());
+        permuteGroups(*groups, middle, op.getPermutation());
     if (!permutation)
       return failure();
-    Value moved = transposeBy(rewriter, op.getLoc(), reshape.getInput(), *permutation);
+    Value input = reshapeTo(rewriter, reshape.getLoc(), reshape.getInput(), source);
+    Value moved = transposeBy(rewriter, op.getLoc(), input, *permutation);
     rewriter.replaceOp(op, reshapeTo(rewriter, reshape.getLoc(), moved, shapeOf(op.getOutput())));
     return success();
   }
@@ -50,17 +52,12 @@ struct TransposeOfReshape : OpRewritePattern<TransposeOp> {
 private:
   /// The permutation of the source's axes that moves each group as a block; none where the blocks
   /// are torn apart.
-  static std::optional<SmallVector<int64_t>> permuteGroups(ArrayRef<AxisGroup> groups,
-                                                           ArrayRef<Dim> source,
-                                                           ArrayRef<Dim> middle,
-                                                           ArrayRef<int64_t> permutation) {
+  static std::optional<SmallVector<int64_t>>
+  permuteGroups(ArrayRef<AxisGroup> groups, ArrayRef<Dim> middle, ArrayRef<int64_t> permutation) {
     SmallVector<int64_t> order, result;
     for (int64_t axis : permutation)
       if (!middle[axis].isConstant(1))
         order.push_back(axis);
-    for (auto [axis, size] : llvm::enumerate(source))
-      if (size.isConstant(1))
-        result.push_back(axis);
     for (size_t position = 0; position < order.size();) {
       const AxisGroup *group = llvm::find_if(groups, [&](auto &candidate) {
         return static_cast<int64_t>(candidate.output.front()) == order[position];
@@ -115,20 +112,26 @@ struct ReshapeOfTranspose : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// A transpose that moves only axes of size 1 is a reshape.
+/// A transpose that moves only axes of size 1 is a reshape; of more axes than tokens have, only
+/// those above 1 are transposed.
 struct TransposeOfUnitAxes : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
-    SmallVector<Dim> source = shapeOf(op.getInput());
-    SmallVector<int64_t> moved;
+    SmallVector<Dim> source = shapeOf(op.getInput()), kept = withoutUnitAxes(source);
+    if (kept.size() == source.size())
+      return failure();
+    SmallVector<int64_t> position(source.size()), permutation;
+    for (int64_t axis = 0, count = 0; axis < static_cast<int64_t>(source.size()); ++axis)
+      position[axis] = source[axis].isConstant(1) ? count : count++;
     for (int64_t axis : op.getPermutation())
       if (!source[axis].isConstant(1))
-        moved.push_back(axis);
-    if (!llvm::is_sorted(moved))
+        permutation.push_back(position[axis]);
+    if (source.size() <= kMostTokenAxes && !llvm::is_sorted(permutation))
       return failure();
-    rewriter.replaceOp(op,
-                       reshapeTo(rewriter, op.getLoc(), op.getInput(), shapeOf(op.getOutput())));
+    Value input = reshapeTo(rewriter, op.getLoc(), op.getInput(), kept);
+    Value moved = transposeBy(rewriter, op.getLoc(), input, permutation);
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), moved, shapeOf(op.getOutput())));
     return success();
   }
 };
@@ -310,6 +313,18 @@ struct ExpandOfPadded : OpRewritePattern<ExpandOp> {
   }
 };
 
+/// An expand that only adds leading axes of size 1 is a reshape.
+struct ExpandOfUnitAxes : OpRewritePattern<ExpandOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ExpandOp op, PatternRewriter &rewriter) const override {
+    if (paddedInput(op) != shapeOf(op.getOutput()))
+      return failure();
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInput());
+    return success();
+  }
+};
+
 /// slice(f(x, y)) => f(slice(x), slice(y)) where only the slice reads f: less is computed.
 struct SliceOfElementwise : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -418,7 +433,7 @@ struct ViewOfSplat : RewritePattern {
 void populateViewPatterns(RewritePatternSet &patterns) {
   patterns.add<TransposeOfReshape, ReshapeOfTranspose, TransposeOfUnitAxes, TransposeOfExpand,
                ReshapeOfExpand, SliceOfSlice, SliceOfTranspose, SliceOfReshape, SliceOfElementwise,
-               ExpandOfPadded, SliceOfExpand, ReshapeOfConstant, ViewOfSplat>(
+               ExpandOfPadded, ExpandOfUnitAxes, SliceOfExpand, ReshapeOfConstant, ViewOfSplat>(
       patterns.getContext());
 }
 

@@ -15,6 +15,8 @@
 #include "passes/raise.h"
 #include "passes/view_shape.h"
 
+#include <array>
+
 using namespace mlir;
 
 namespace smelt::passes {
@@ -231,41 +233,65 @@ Scaled peel(OpBuilder &builder, Value value, bool takesFactors) {
   return {base, factor};
 }
 
-/// Heads that were repeated for their groups, [B, G, X, Y] -> [B, G, R, X, Y] -> [B, G*R, X, Y],
-/// without the copies.
+/// Heads that were repeated for their groups, [..., G, X, Y] -> [..., G, R, X, Y] ->
+/// [..., G*R, X, Y], without the copies.
 Value withoutRepeat(OpBuilder &builder, Value value) {
   auto merge = value.getDefiningOp<ReshapeOp>();
   auto expand = merge ? merge.getInput().getDefiningOp<ExpandOp>() : ExpandOp();
   if (!expand)
     return value;
-  SmallVector<Dim> wide = shapeOf(expand.getOutput()), merged = shapeOf(value);
+  SmallVector<Dim> wide = shapeOf(expand.getOutput()), merged = shapeOf(value), own, repeated;
   SmallVector<Dim> narrow = padShape(shapeOf(expand.getInput()), wide.size(), builder.getContext());
-  if (wide.size() != 5 || merged.size() != 4 || !narrow[2].isConstant(1) ||
-      wide[1] * wide[2] != merged[1])
+  for (auto [one, all] : llvm::zip(narrow, wide))
+    if (!all.isConstant(1)) {
+      own.push_back(one);
+      repeated.push_back(all);
+    }
+  unsigned rank = own.size();
+  if (rank < 4 || rank != merged.size() + 1 || !own[rank - 3].isConstant(1))
     return value;
-  for (unsigned axis : {0u, 1u, 3u, 4u})
-    if (narrow[axis] != wide[axis] ||
-        wide[axis] != (axis == 1 ? wide[1] : merged[axis > 2 ? axis - 1 : axis]))
-      return value;
-  return reshapeTo(builder, merge.getLoc(), expand.getInput(),
-                   {wide[0], wide[1], wide[3], wide[4]});
+  own.erase(own.begin() + rank - 3);
+  SmallVector<Dim> groups(repeated);
+  groups.erase(groups.begin() + rank - 3);
+  Dim heads = groups[rank - 4] * repeated[rank - 3];
+  if (own != groups)
+    return value;
+  groups[rank - 4] = heads;
+  return groups == merged ? reshapeTo(builder, merge.getLoc(), expand.getInput(), own) : value;
 }
 
-/// `value` with four axes: leading ones added, the batch that broadcasting supplies repeated. Keys
-/// and values keep their own number of heads.
-Value withFourAxes(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> batch,
-                   bool ownHeads) {
-  SmallVector<Dim> padded = padShape(shapeOf(value), batch.size() + 2, builder.getContext());
-  SmallVector<Dim> full(batch);
-  full.append({padded[padded.size() - 2], padded.back()});
-  if (ownHeads && batch.size() == 2)
-    full[1] = padded[1];
-  Value result = reshapeTo(builder, location, value, padded);
-  result = broadcastTo(builder, location, result, tensorType(value).withShape(full));
-  Dim one = Dim::constant(builder.getContext(), 1);
-  for (; full.size() < 4;)
-    full.insert(full.end() - 2, one);
-  return reshapeTo(builder, location, result, full);
+/// The batch and the heads of scores with these leading axes. A lone axis is the heads where its
+/// size is constant: then it may be a batch as well.
+std::array<Dim, 2> batchAndHeads(ArrayRef<Dim> leading, MLIRContext *context) {
+  Dim one = Dim::constant(context, 1);
+  if (leading.size() == 2)
+    return {leading[0], leading[1]};
+  if (leading.empty())
+    return {one, one};
+  return leading[0].asConstant() ? std::array{one, leading[0]} : std::array{leading[0], one};
+}
+
+/// `value` under four axes, [batch, heads, ...], where it broadcasts to scores with these `leading`
+/// axes.
+Value withFourAxes(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> leading) {
+  bool betweenBatchAndRows = leading.size() == 1 && !leading[0].asConstant();
+  SmallVector<Dim> shape =
+      padShape(shapeOf(value), betweenBatchAndRows ? 3 : 4, builder.getContext());
+  if (betweenBatchAndRows)
+    shape.insert(shape.begin() + 1, Dim::constant(builder.getContext(), 1));
+  return reshapeTo(builder, location, value, shape);
+}
+
+/// Q, K or V under four axes, the batch that broadcasting supplies repeated. Keys and values keep
+/// their own number of heads.
+Value asOperand(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> leading,
+                bool ownHeads) {
+  Value result = withFourAxes(builder, location, value, leading);
+  auto [batch, heads] = batchAndHeads(leading, builder.getContext());
+  SmallVector<Dim> full = shapeOf(result);
+  full[0] = batch;
+  full[1] = ownHeads ? full[1] : heads;
+  return broadcastTo(builder, location, result, tensorType(result).withShape(full));
 }
 
 /// Values that both forms are computed from: views, elementwise ops and sources are evaluated, all
@@ -316,6 +342,9 @@ public:
     Dim queries = shapeOf(op.getQuery())[2], keys = shapeOf(op.getKey())[2];
     NormalBias normal = normaliseBias(builder, op.getLoc(), op.getBias(), queries, keys);
     Value bias = normal.bias;
+    if (bias)
+      bias =
+          reshapeTo(builder, op.getLoc(), bias, padShape(shapeOf(bias), 4, builder.getContext()));
     if (bias == op.getBias() || (!bias && !op.getBias() && !normal.causal)) {
       raiser.getRemarks().taken(op.getLoc(), "attention", "the model's own op");
       return;
@@ -363,9 +392,9 @@ private:
     SmallVector<int64_t> swap(llvm::to_vector(llvm::seq<int64_t>(tensorType(keyRows).getRank())));
     std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
     Value key = TransposeOp::create(builder, location, keyRows, swap);
-    Value q = withFourAxes(builder, location, query.value, batch, false);
-    Value k = withFourAxes(builder, location, key, batch, true);
-    Value v = withFourAxes(builder, location, withoutRepeat(builder, values), batch, true);
+    Value q = asOperand(builder, location, query.value, batch, false);
+    Value k = asOperand(builder, location, key, batch, true);
+    Value v = asOperand(builder, location, withoutRepeat(builder, values), batch, true);
     Type type = attentionType(weighted, q, k, v);
     for (Value *operand : {&q, &k, &v})
       *operand = castTo(builder, location, *operand, type);
@@ -375,8 +404,8 @@ private:
                               toString(shapeOf(k)) + " and " + toString(shapeOf(v))});
 
     NormalBias normal = normaliseBias(builder, location, scores.bias, shapeOf(q)[2], shapeOf(k)[2]);
-    if (normal.bias && batch.size() == 1) // the heads' axis came in between
-      normal.bias = betweenBatchAndRows(builder, location, normal.bias);
+    if (normal.bias)
+      normal.bias = withFourAxes(builder, location, normal.bias, batch);
     llvm::SetVector<Value> leaves =
         leavesOf(query.value, keyTransposed.value, weighted.getRhs(), scores, softmax);
     double scale = scores.scale * query.factor * keyTransposed.factor;
@@ -406,12 +435,6 @@ private:
       return isFloatCast(user) && elementType(user->getResult(0)) == narrow;
     });
     return elementType(k) == narrow && elementType(v) == narrow && readNarrow ? narrow : own;
-  }
-
-  /// [1, B, I, J], padded from three axes, as [B, 1, I, J].
-  static Value betweenBatchAndRows(OpBuilder &builder, Location location, Value bias) {
-    SmallVector<Dim> shape = shapeOf(bias);
-    return reshapeTo(builder, location, bias, {shape[1], shape[0], shape[2], shape[3]});
   }
 
   static llvm::SetVector<Value> leavesOf(Value query, Value key, Value value, const Scores &scores,

@@ -59,6 +59,35 @@ bool differInUnitAxes(ArrayRef<Dim> input, ArrayRef<Dim> output) {
          });
 }
 
+SmallVector<Dim> withoutUnitAxes(ArrayRef<Dim> shape) {
+  return llvm::map_to_vector(axesAboveOne(shape), [&](unsigned axis) { return shape[axis]; });
+}
+
+std::optional<SmallVector<unsigned>> keptWhereUnitAxesDrop(ArrayRef<Dim> input,
+                                                           ArrayRef<Dim> output) {
+  SmallVector<unsigned> kept;
+  // From the last axis, as broadcasting aligns shapes.
+  for (size_t axis = input.size(); axis-- > 0;) {
+    if (kept.size() < output.size() && input[axis] == output[output.size() - 1 - kept.size()])
+      kept.push_back(axis);
+    else if (!input[axis].isConstant(1))
+      return std::nullopt;
+  }
+  if (kept.size() != output.size() || kept.size() == input.size())
+    return std::nullopt;
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+bool dropsUnitAxes(ArrayRef<Dim> input, ArrayRef<Dim> output) {
+  return input.size() > kMostTokenAxes && keptWhereUnitAxesDrop(input, output);
+}
+
+bool dropsUnitBatchAxes(ArrayRef<Dim> input, ArrayRef<Dim> output) {
+  return input.size() > kMostTokenAxes && output.size() >= 2 &&
+         input.take_back(2) == output.take_back(2) && keptWhereUnitAxesDrop(input, output);
+}
+
 SmallVector<Dim> padShape(ArrayRef<Dim> shape, unsigned rank, MLIRContext *context) {
   SmallVector<Dim> padded(rank > shape.size() ? rank - shape.size() : 0, Dim::constant(context, 1));
   padded.append(shape.begin(), shape.end());
@@ -94,6 +123,19 @@ Value cloneElementwise(OpBuilder &builder, Operation *op, ValueRange operands,
   clone->getResult(0).setType(tensorType(op->getResult(0)).withShape(shape));
   builder.insert(clone);
   return clone->getResult(0);
+}
+
+std::optional<SmallVector<Dim>> readWithoutUnitAxes(Value value) {
+  std::optional<SmallVector<Dim>> shape;
+  for (Operation *user : value.getUsers()) {
+    if (!isa<ReshapeOp>(user))
+      return std::nullopt;
+    SmallVector<Dim> read = tensorType(user->getResult(0)).getShape();
+    if (shape ? *shape != read : !dropsUnitAxes(tensorType(value).getShape(), read))
+      return std::nullopt;
+    shape = read;
+  }
+  return shape;
 }
 
 Value reshapeTo(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> shape) {

@@ -19,6 +19,24 @@ std::optional<llvm::SmallVector<AxisGroup>> groupAxes(llvm::ArrayRef<Dim> input,
 /// `output` is `input` with axes of size 1 added or removed.
 bool differInUnitAxes(llvm::ArrayRef<Dim> input, llvm::ArrayRef<Dim> output);
 
+/// `shape` without its axes of size 1.
+llvm::SmallVector<Dim> withoutUnitAxes(llvm::ArrayRef<Dim> shape);
+
+/// The axes of `input` that are left where `output` is `input` without some of its axes of size 1;
+/// none where it is anything else, `input` itself among it.
+std::optional<llvm::SmallVector<unsigned>> keptWhereUnitAxesDrop(llvm::ArrayRef<Dim> input,
+                                                                 llvm::ArrayRef<Dim> output);
+
+/// Tensors of tokens have up to three axes and keep them, whatever their sizes. Of more axes, as
+/// attention's scores and stacked projections have, canonical forms drop those of size 1.
+constexpr unsigned kMostTokenAxes = 3;
+
+/// `output` is `input`, of more axes than tokens have, without some of its axes of size 1.
+bool dropsUnitAxes(llvm::ArrayRef<Dim> input, llvm::ArrayRef<Dim> output);
+
+/// As dropsUnitAxes, and the last two axes, those of a matrix, are kept.
+bool dropsUnitBatchAxes(llvm::ArrayRef<Dim> input, llvm::ArrayRef<Dim> output);
+
 /// `shape` with leading ones up to `rank` axes.
 llvm::SmallVector<Dim> padShape(llvm::ArrayRef<Dim> shape, unsigned rank,
                                 mlir::MLIRContext *context);
@@ -34,6 +52,10 @@ mlir::FailureOr<llvm::SmallVector<Dim>> broadcastShape(mlir::ValueRange operands
 /// `op`, an elementwise op with one result, on other operands; `shape` is what they broadcast to.
 mlir::Value cloneElementwise(mlir::OpBuilder &builder, mlir::Operation *op,
                              mlir::ValueRange operands, llvm::ArrayRef<Dim> shape);
+
+/// The shape that all readers of `value` give it by dropping axes of size 1 (dropsUnitAxes); none
+/// where one of them reads it otherwise.
+std::optional<llvm::SmallVector<Dim>> readWithoutUnitAxes(mlir::Value value);
 
 /// `value` under another shape: itself where it has that shape already.
 mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,

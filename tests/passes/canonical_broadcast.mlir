@@ -28,6 +28,31 @@ func.func @once(%mask: !smelt.tensor<[b, 1, 1, s], i1>) -> !smelt.tensor<[b, 1, 
   return %1 : !smelt.tensor<[b, 1, s, s], f32>
 }
 
+// Scores of one head take a mask of four axes without the axis of the head; so does what the mask is computed from.
+// CHECK-LABEL: func @one_head
+func.func @one_head(%scores: !smelt.tensor<[b, s, s], f32>, %mask: !smelt.tensor<[b, 1, s, s], i1>) -> !smelt.tensor<[b, 1, s, s], f32> {
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %low = smelt.constant dense<-1.0e9> : tensor<f32> : <[], f32>
+  %0 = smelt.reshape %scores : <[b, s, s], f32> -> <[b, 1, s, s], f32>
+  %1 = smelt.select %mask, %zero, %low : <[b, 1, s, s], i1>, <[], f32>, <[], f32> -> <[b, 1, s, s], f32>
+  %2 = smelt.add %0, %1 : <[b, 1, s, s], f32>, <[b, 1, s, s], f32> -> <[b, 1, s, s], f32>
+  // CHECK: %[[M:.*]] = smelt.reshape %arg1 : <[b, 1, s, s], i1> -> <[b, s, s], i1>
+  // CHECK-NEXT: %[[B:.*]] = smelt.select %[[M]]
+  // CHECK-NEXT: %[[S:.*]] = smelt.add %arg0, %[[B]] : {{.*}} -> <[b, s, s], f32>
+  // CHECK-NEXT: smelt.reshape %[[S]] : <[b, s, s], f32> -> <[b, 1, s, s], f32>
+  return %2 : !smelt.tensor<[b, 1, s, s], f32>
+}
+
+// Leading ones that only one operand brings come back below.
+// CHECK-LABEL: func @leading_ones
+func.func @leading_ones(%scores: !smelt.tensor<[4, s, s], f32>, %mask: !smelt.tensor<[1, 1, s, s], f32>) -> !smelt.tensor<[1, 4, s, s], f32> {
+  %0 = smelt.add %scores, %mask : <[4, s, s], f32>, <[1, 1, s, s], f32> -> <[1, 4, s, s], f32>
+  // CHECK-NEXT: %[[M:.*]] = smelt.reshape %arg1 : <[1, 1, s, s], f32> -> <[1, s, s], f32>
+  // CHECK-NEXT: %[[S:.*]] = smelt.add %arg0, %[[M]] : {{.*}} -> <[4, s, s], f32>
+  // CHECK-NEXT: smelt.reshape %[[S]]
+  return %0 : !smelt.tensor<[1, 4, s, s], f32>
+}
+
 // Views sink below elementwise ops: a bias over the last axis, a scalar, the same view on both sides.
 // CHECK-LABEL: func @sink
 func.func @sink(%x: !smelt.tensor<[b, s, 4, 8], f32>, %bias: !smelt.tensor<[8], f32>) -> !smelt.tensor<[b, 4, s, 8], f32> {

@@ -26,6 +26,32 @@ func.func @merged_heads(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor
   return %4 : !smelt.tensor<[b, 4, s, s], f32>
 }
 
+// A batch axis of size 1 is dropped before a product and comes back below the softmax.
+// CHECK-LABEL: func @unit_batch
+func.func @unit_batch(%q: !smelt.tensor<[1, b, 4, s, 8], f32>, %kt: !smelt.tensor<[4, 8, s], f32>) -> !smelt.tensor<[1, b, 4, s, s], f32> {
+  %0 = smelt.matmul %q, %kt : <[1, b, 4, s, 8], f32>, <[4, 8, s], f32> -> <[1, b, 4, s, s], f32>
+  %1 = smelt.softmax %0 axis 4 : <[1, b, 4, s, s], f32>
+  // CHECK-NEXT: %[[Q:.*]] = smelt.reshape %arg0 : <[1, b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: %[[S:.*]] = smelt.matmul %[[Q]], %arg1
+  // CHECK-NEXT: %[[P:.*]] = smelt.softmax %[[S]] axis 3
+  // CHECK-NEXT: smelt.reshape %[[P]] : <[b, 4, s, s], f32> -> <[1, b, 4, s, s], f32>
+  // CHECK-NEXT: return
+  return %1 : !smelt.tensor<[1, b, 4, s, s], f32>
+}
+
+// A reduction of the last axis stands above a reshape of the others.
+// CHECK-LABEL: func @reduction
+func.func @reduction(%x: !smelt.tensor<[b, s, 8], f32>) -> !smelt.tensor<[b*s, 8], f32> {
+  %0 = smelt.reshape %x : <[b, s, 8], f32> -> <[b*s, 8], f32>
+  %1 = smelt.reduce max %0 axes [1] : <[b*s, 8], f32> -> <[b*s, 1], f32>
+  %2 = smelt.sub %0, %1 : <[b*s, 8], f32>, <[b*s, 1], f32> -> <[b*s, 8], f32>
+  // CHECK-NEXT: %[[M:.*]] = smelt.reduce max %arg0 axes [2]
+  // CHECK-NEXT: %[[D:.*]] = smelt.sub %arg0, %[[M]]
+  // CHECK-NEXT: smelt.reshape %[[D]]
+  // CHECK-NEXT: return
+  return %2 : !smelt.tensor<[b*s, 8], f32>
+}
+
 // A norm of flattened tokens.
 // CHECK-LABEL: func @norm
 func.func @norm(%x: !smelt.tensor<[b, s, 8], f32>, %g: !smelt.tensor<[8], f32>) -> !smelt.tensor<[b, s, 8], f32> {

@@ -35,6 +35,19 @@ func.func @unit_axes(%x: !smelt.tensor<[b, s, 1], f32>) -> !smelt.tensor<[b, s, 
   return %3 : !smelt.tensor<[b, s, 1], f32>
 }
 
+// Of more than three axes, those of size 1 are not transposed; an expand that only adds such axes is a reshape.
+// CHECK-LABEL: func @unit_axes_of_many
+func.func @unit_axes_of_many(%x: !smelt.tensor<[b, s, 1, 8], f32>, %y: !smelt.tensor<[s, 8], f32>) -> (!smelt.tensor<[8, 1, b, s], f32>, !smelt.tensor<[1, s, 8], f32>) {
+  %0 = smelt.transpose %x [3, 2, 0, 1] : <[b, s, 1, 8], f32> -> <[8, 1, b, s], f32>
+  %1 = smelt.expand %y : <[s, 8], f32> -> <[1, s, 8], f32>
+  // CHECK-NEXT: %[[X:.*]] = smelt.reshape %arg0 : <[b, s, 1, 8], f32> -> <[b, s, 8], f32>
+  // CHECK-NEXT: %[[T:.*]] = smelt.transpose %[[X]] [2, 0, 1]
+  // CHECK-NEXT: smelt.reshape %[[T]] : <[8, b, s], f32> -> <[8, 1, b, s], f32>
+  // CHECK-NEXT: smelt.reshape %arg1 : <[s, 8], f32> -> <[1, s, 8], f32>
+  // CHECK-NEXT: return
+  return %0, %1 : !smelt.tensor<[8, 1, b, s], f32>, !smelt.tensor<[1, s, 8], f32>
+}
+
 // An expand comes last.
 // CHECK-LABEL: func @expand_last
 func.func @expand_last(%x: !smelt.tensor<[b, 1, s], f32>) -> !smelt.tensor<[s, 4, b, 1], f32> {
@@ -93,9 +106,8 @@ func.func @packed(%x: !smelt.tensor<[b, s, 96], f32>) -> !smelt.tensor<[b, 4, s,
   %2 = smelt.slice %1 starts [#smelt.dim<1>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1, 1] : <[3, b, 4, s, 8], f32> -> <[1, b, 4, s, 8], f32>
   %3 = smelt.reshape %2 : <[1, b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
   // CHECK-NEXT: %[[S:.*]] = smelt.slice %arg0 starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<32>] steps [1, 1, 1] : <[b, s, 96], f32> -> <[b, s, 32], f32>
-  // CHECK-NEXT: %[[R:.*]] = smelt.reshape %[[S]] : <[b, s, 32], f32> -> <[b, s, 1, 4, 8], f32>
-  // CHECK-NEXT: %[[T:.*]] = smelt.transpose %[[R]] [2, 0, 3, 1, 4]
-  // CHECK-NEXT: smelt.reshape %[[T]] : <[1, b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK-NEXT: %[[R:.*]] = smelt.reshape %[[S]] : <[b, s, 32], f32> -> <[b, s, 4, 8], f32>
+  // CHECK-NEXT: smelt.transpose %[[R]] [0, 2, 1, 3]
   // CHECK-NEXT: return
   return %3 : !smelt.tensor<[b, 4, s, 8], f32>
 }

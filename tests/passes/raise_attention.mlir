@@ -129,6 +129,69 @@ func.func @one_head(%q: !smelt.tensor<[b, s, 8], f16>, %k: !smelt.tensor<[b, s, 
   return %y : !smelt.tensor<[b, s, 8], f16>
 }
 
+// One head in four axes, with a mask as large as the scores, causal and padding.
+// CHECK-LABEL: func @one_head_masked
+func.func @one_head_masked(%q: !smelt.tensor<[b, s, 8], f32>, %k: !smelt.tensor<[b, s, 8], f32>, %v: !smelt.tensor<[b, s, 8], f32>, %padding: !smelt.tensor<[b, s], i1>) -> !smelt.tensor<[b, s, 8], f32> {
+  %inf = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %q4 = smelt.reshape %q : <[b, s, 8], f32> -> <[b, 1, s, 8], f32>
+  %k4 = smelt.reshape %k : <[b, s, 8], f32> -> <[b, 1, s, 8], f32>
+  %v4 = smelt.reshape %v : <[b, s, 8], f32> -> <[b, 1, s, 8], f32>
+  %kt = smelt.transpose %k4 [0, 1, 3, 2] : <[b, 1, s, 8], f32> -> <[b, 1, 8, s], f32>
+  %scores = smelt.matmul %q4, %kt : <[b, 1, s, 8], f32>, <[b, 1, 8, s], f32> -> <[b, 1, s, s], f32>
+  %j = smelt.iota : <[s], i64>
+  %i = smelt.reshape %j : <[s], i64> -> <[s, 1], i64>
+  %causal = smelt.less_equal %j, %i : <[s], i64>, <[s, 1], i64> -> <[s, s], i1>
+  %rows = smelt.reshape %padding : <[b, s], i1> -> <[b, 1, 1, s], i1>
+  %both = smelt.and %causal, %rows : <[s, s], i1>, <[b, 1, 1, s], i1> -> <[b, 1, s, s], i1>
+  %masked = smelt.select %both, %scores, %inf : <[b, 1, s, s], i1>, <[b, 1, s, s], f32>, <[], f32> -> <[b, 1, s, s], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 1, s, s], f32>
+  %y = smelt.matmul %p, %v4 : <[b, 1, s, s], f32>, <[b, 1, s, 8], f32> -> <[b, 1, s, 8], f32>
+  %flat = smelt.reshape %y : <[b, 1, s, 8], f32> -> <[b, s, 8], f32>
+  // CHECK: %[[BIAS:.*]] = smelt.reshape %{{.*}} : <[b, s], f32> -> <[b, 1, 1, s], f32>
+  // CHECK: smelt.attention {{.*}} bias %[[BIAS]] : {{.*}} {causal
+  return %flat : !smelt.tensor<[b, s, 8], f32>
+}
+
+// timm: Q, K and V stacked in one projection, an axis of size 1 left of the stack.
+// CHECK-LABEL: func @stacked
+func.func @stacked(%qkv: !smelt.tensor<[b, 33, 96], f32>, %mask: !smelt.tensor<[4, 33, 33], f32>) -> !smelt.tensor<[b, 33, 32], f32> {
+  %split = smelt.reshape %qkv : <[b, 33, 96], f32> -> <[b, 33, 3, 4, 8], f32>
+  %stack = smelt.transpose %split [2, 0, 3, 1, 4] : <[b, 33, 3, 4, 8], f32> -> <[3, b, 4, 33, 8], f32>
+  %q1 = smelt.slice %stack starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1, 1] : <[3, b, 4, 33, 8], f32> -> <[1, b, 4, 33, 8], f32>
+  %k1 = smelt.slice %stack starts [#smelt.dim<1>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1, 1] : <[3, b, 4, 33, 8], f32> -> <[1, b, 4, 33, 8], f32>
+  %v1 = smelt.slice %stack starts [#smelt.dim<2>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1, 1] : <[3, b, 4, 33, 8], f32> -> <[1, b, 4, 33, 8], f32>
+  %q = smelt.reshape %q1 : <[1, b, 4, 33, 8], f32> -> <[b, 4, 33, 8], f32>
+  %k = smelt.reshape %k1 : <[1, b, 4, 33, 8], f32> -> <[b, 4, 33, 8], f32>
+  %v = smelt.reshape %v1 : <[1, b, 4, 33, 8], f32> -> <[b, 4, 33, 8], f32>
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[b, 4, 33, 8], f32> -> <[b, 4, 8, 33], f32>
+  %scores = smelt.matmul %q, %kt : <[b, 4, 33, 8], f32>, <[b, 4, 8, 33], f32> -> <[b, 4, 33, 33], f32>
+  %masked = smelt.add %scores, %mask : <[b, 4, 33, 33], f32>, <[4, 33, 33], f32> -> <[b, 4, 33, 33], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, 33, 33], f32>
+  %y = smelt.matmul %p, %v : <[b, 4, 33, 33], f32>, <[b, 4, 33, 8], f32> -> <[b, 4, 33, 8], f32>
+  %heads = smelt.transpose %y [0, 2, 1, 3] : <[b, 4, 33, 8], f32> -> <[b, 33, 4, 8], f32>
+  %tokens = smelt.reshape %heads : <[b, 33, 4, 8], f32> -> <[b, 33, 32], f32>
+  // CHECK: %[[BIAS:.*]] = smelt.reshape %arg1 : <[4, 33, 33], f32> -> <[1, 4, 33, 33], f32>
+  // CHECK: smelt.attention {{.*}} bias %[[BIAS]]
+  return %tokens : !smelt.tensor<[b, 33, 32], f32>
+}
+
+// Heads merged into the batch with a mask of three axes, and another through a view of four.
+// CHECK-LABEL: func @merged_heads_masked
+func.func @merged_heads_masked(%q: !smelt.tensor<[b, 1, s, 8], f32>, %kt: !smelt.tensor<[b, 1, 8, k], f32>, %v: !smelt.tensor<[b, 1, k, 8], f32>, %mask: !smelt.tensor<[b, s, k], f32>, %other: !smelt.tensor<[b, 1, 1, k], f32>) -> !smelt.tensor<[b, s, 8], f32> {
+  %q3 = smelt.reshape %q : <[b, 1, s, 8], f32> -> <[b, s, 8], f32>
+  %k3 = smelt.reshape %kt : <[b, 1, 8, k], f32> -> <[b, 8, k], f32>
+  %v3 = smelt.reshape %v : <[b, 1, k, 8], f32> -> <[b, k, 8], f32>
+  %scores = smelt.matmul %q3, %k3 : <[b, s, 8], f32>, <[b, 8, k], f32> -> <[b, s, k], f32>
+  %0 = smelt.add %scores, %mask : <[b, s, k], f32>, <[b, s, k], f32> -> <[b, s, k], f32>
+  %1 = smelt.reshape %0 : <[b, s, k], f32> -> <[b, 1, s, k], f32>
+  %2 = smelt.add %1, %other : <[b, 1, s, k], f32>, <[b, 1, 1, k], f32> -> <[b, 1, s, k], f32>
+  %3 = smelt.reshape %2 : <[b, 1, s, k], f32> -> <[b, s, k], f32>
+  %p = smelt.softmax %3 axis 2 : <[b, s, k], f32>
+  %y = smelt.matmul %p, %v3 : <[b, s, k], f32>, <[b, k, 8], f32> -> <[b, s, 8], f32>
+  // CHECK: smelt.attention {{.*}} bias
+  return %y : !smelt.tensor<[b, s, 8], f32>
+}
+
 // Llama in fp16 with fp32 scores and values: Q, K, V and the result are half, so attention is.
 // CHECK-LABEL: func @wide_scores
 func.func @wide_scores(%q: !smelt.tensor<[b, 4, s, 8], f16>, %kt: !smelt.tensor<[b, 4, 8, s], f16>, %v: !smelt.tensor<[b, s, 4, 8], f16>) -> !smelt.tensor<[b, 4, s, 8], f16> {
