@@ -1,9 +1,9 @@
 // Arithmetic to one spelling: neutral elements, division and subtraction by constants, powers,
 // roots, casts.
 //
-// Constants combine only where the result is exact in their type: x * 0.3535 * 0.3535 in fp16 keeps
-// its two factors here, and raise_attention multiplies them in double precision where it forms the
-// attention's scale.
+// Factors combine only where their product is exact in their type: x * 0.3535 * 0.3535 in fp16
+// keeps its two factors here, and raise_attention multiplies them in double precision where it
+// forms the attention's scale.
 #include "passes/canonical.h"
 #include "passes/constants.h"
 
@@ -182,30 +182,28 @@ struct ConstantPower : OpRewritePattern<PowOp> {
   }
 };
 
-/// (x op c1) op c2 => x op (c1 op c2) where the combined constant is exact in the type.
-template <typename Op> struct CombineConstants : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+/// x * c1 * c2 => x * (c1 * c2) where the product of the constants is exact in the type and both
+/// shrink, or both grow: then the first product overflows or vanishes only where the second does.
+/// Sums are left alone: (x + c) - c rounds x.
+struct CombineFactors : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    auto inner = op.getLhs().template getDefiningOp<Op>();
+  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getLhs().getDefiningOp<MulOp>();
     if (!inner || tensorType(op.getRhs()).getRank() != 0 ||
         tensorType(inner.getRhs()).getRank() != 0)
       return failure();
-    std::optional<double> outerFactor = splatFloat(op.getRhs()),
-                          innerFactor = splatFloat(inner.getRhs());
-    if (!outerFactor || !innerFactor)
+    std::optional<double> second = splatFloat(op.getRhs()), first = splatFloat(inner.getRhs());
+    if (!second || !first || (std::abs(*first) < 1) != (std::abs(*second) < 1))
       return failure();
-    constexpr bool kMultiply = std::is_same_v<Op, MulOp>;
-    double combined = kMultiply ? *outerFactor * *innerFactor : *outerFactor + *innerFactor;
-    // The product or sum in double must itself be exact before the type's precision is asked.
-    bool exact = kMultiply ? std::fma(*outerFactor, *innerFactor, -combined) == 0
-                           : combined - *outerFactor == *innerFactor &&
-                                 combined - *innerFactor == *outerFactor;
+    double combined = *second * *first;
     Type type = elementType(op.getLhs());
-    if (!exact || !std::isfinite(combined) || !isExactIn(combined, type))
+    // The product in double must itself be exact before the type's precision is asked.
+    if (std::fma(*second, *first, -combined) != 0 || !std::isfinite(combined) ||
+        !isExactIn(combined, type))
       return failure();
     Value constant = makeScalar(rewriter, op.getLoc(), combined, type);
-    rewriter.replaceOpWithNewOp<Op>(op, inner.getLhs(), constant);
+    rewriter.replaceOpWithNewOp<MulOp>(op, inner.getLhs(), constant);
     return success();
   }
 };
@@ -266,8 +264,8 @@ void populateArithmeticPatterns(RewritePatternSet &patterns) {
   patterns.add<DropNeutral<AddOp>, DropNeutral<SubOp>>(context, 0.0);
   patterns.add<DropNeutral<MulOp>, DropNeutral<DivOp>>(context, 1.0);
   patterns.add<ConstantRight, SubtractConstant, AddNegative, DivideByConstant, DivideByRoot,
-               ReciprocalOfRoot, MultiplyByReciprocal, ConstantPower, CombineConstants<MulOp>,
-               CombineConstants<AddOp>, DoubleNegative, CastOfCast>(context);
+               ReciprocalOfRoot, MultiplyByReciprocal, ConstantPower, CombineFactors,
+               DoubleNegative, CastOfCast>(context);
 }
 
 } // namespace smelt::passes

@@ -122,3 +122,26 @@ func.func @casts(%x: !smelt.tensor<[4], f16>, %w: !smelt.tensor<[4], f32>, %i: !
   // CHECK: return %arg0, %{{.*}}, %{{.*}}, %[[WIDE]]
   return %1, %3, %5, %7 : !smelt.tensor<[4], f16>, !smelt.tensor<[4], f32>, !smelt.tensor<[4], i8>, !smelt.tensor<[4], f32>
 }
+
+// 1.5 * 2^23 added and taken away rounds to an integer, as quantizers do.
+// CHECK-LABEL: func @rounding
+func.func @rounding(%x: !smelt.tensor<[b], f32>) -> !smelt.tensor<[b], f32> {
+  %magic = smelt.constant dense<12582912.0> : tensor<f32> : <[], f32>
+  // CHECK: %[[UP:.*]] = smelt.add %arg0
+  // CHECK-NEXT: smelt.add %[[UP]]
+  %0 = smelt.add %x, %magic : <[b], f32>, <[], f32> -> <[b], f32>
+  %1 = smelt.sub %0, %magic : <[b], f32>, <[], f32> -> <[b], f32>
+  return %1 : !smelt.tensor<[b], f32>
+}
+
+// x * 1024 may be infinite in half, and stays so.
+// CHECK-LABEL: func @overflow
+func.func @overflow(%x: !smelt.tensor<[b], f16>) -> !smelt.tensor<[b], f16> {
+  %large = smelt.constant dense<1024.0> : tensor<f16> : <[], f16>
+  %small = smelt.constant dense<0.0009765625> : tensor<f16> : <[], f16>
+  // CHECK: %[[UP:.*]] = smelt.mul %arg0
+  // CHECK-NEXT: smelt.mul %[[UP]]
+  %0 = smelt.mul %x, %large : <[b], f16>, <[], f16> -> <[b], f16>
+  %1 = smelt.mul %0, %small : <[b], f16>, <[], f16> -> <[b], f16>
+  return %1 : !smelt.tensor<[b], f16>
+}
