@@ -11,9 +11,10 @@ namespace smelt::passes {
 /// in fp32, and far enough from the lowest fp32 that kernels may still multiply it by log2(e).
 constexpr double kMaskedScore = -1e38;
 
-/// A constant at or below this, added to or put in place of a score, masks it: e^-10000 is 0 in
-/// every precision.
-constexpr double kLargestMaskFill = -1e4;
+/// A constant at or below this, added to or put in place of a score, masks it. Scores in half reach
+/// 65504 at most and in practice far less; a fill of -10000 lies within their range, where what it
+/// masks may still weigh more than the other keys.
+constexpr double kLargestMaskFill = -3e4;
 
 /// Builds the bias from the inside out; `bias` is null where nothing was added yet.
 /// bias + term (or - term)

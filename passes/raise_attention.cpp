@@ -15,6 +15,8 @@
 #include "passes/raise.h"
 #include "passes/view_shape.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <array>
 
 using namespace mlir;
@@ -88,6 +90,9 @@ public:
     return std::nullopt;
   }
 
+  /// A fill that was met in place of scores and that scores may reach, so that it masks nothing.
+  std::optional<double> getReachableFill() const { return reachableFill; }
+
 private:
   std::optional<Scores> matchCast(Operation *op, int depth) {
     std::optional<Scores> scores = match(op->getOperand(0), depth + 1);
@@ -142,8 +147,12 @@ private:
       Value score = fillWhenTrue ? op.getRhs() : op.getLhs(),
             fill = fillWhenTrue ? op.getLhs() : op.getRhs();
       std::optional<double> value = splatFloat(fill);
-      if (!value || *value > kLargestMaskFill || score.getType() != op.getOutput().getType())
+      if (!value || score.getType() != op.getOutput().getType())
         continue;
+      if (*value > kLargestMaskFill) {
+        reachableFill = value;
+        continue;
+      }
       std::optional<Scores> scores = match(score, depth + 1);
       if (!scores || scores->capIsOpen)
         return std::nullopt;
@@ -156,6 +165,7 @@ private:
 
   OpBuilder &builder;
   Location location;
+  std::optional<double> reachableFill;
 };
 
 /// select(is_nan(p), 0, p)
@@ -326,8 +336,14 @@ public:
     if (softmax.getAxis() != rank - 1 || rank > 4 || rank < 2)
       return refuse(softmax, {"softmax runs along the last of 2 to 4 axes", shapeText(softmax)});
     OpBuilder builder(probabilities->weighted);
-    std::optional<Scores> scores =
-        ScoreMatcher(builder, softmax.getLoc()).match(softmax.getInput());
+    ScoreMatcher matcher(builder, softmax.getLoc());
+    std::optional<Scores> scores = matcher.match(softmax.getInput());
+    if (!scores && matcher.getReachableFill())
+      return refuse(softmax,
+                    {"a mask's fill lies below every score",
+                     llvm::formatv("{0:F0} in place of scores, where at most {1:F0} is sure",
+                                   *matcher.getReachableFill(), kLargestMaskFill)
+                         .str()});
     if (!scores || scores->capIsOpen)
       return refuse(softmax,
                     {"its input is a product with scale, cap and mask", sourceText(softmax)});

@@ -4,6 +4,7 @@
 // CHECK: module attributes {smelt.remarks = [
 // CHECK-SAME: {fusion = "attention", message = "scale, bias [b, 1, 1, s], masked rows are zero", node = "Output", predicate = "", taken = true}
 // CHECK-SAME: {fusion = "attention", message = "3 ops read it", node = "Read", predicate = "its result is read once, by a product with values", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "-10000 in place of scores, where at most -30000 is sure", node = "Filled", predicate = "a mask's fill lies below every score", taken = false}
 
 // torch: the root of the scale on both sides, an additive mask, a guard for rows without a visible key.
 // CHECK-LABEL: func @torch
@@ -224,16 +225,16 @@ func.func @native(%q: !smelt.tensor<[b, 4, s, 8], f16>) -> !smelt.tensor<[b, 4, 
   return %y : !smelt.tensor<[b, 4, s, 8], f16>
 }
 
-// Probabilities that are a result too; a mask with a small fill; a product that is divided by a tensor.
+// Probabilities that are a result too; a mask with a fill that scores reach; a product that is divided by a tensor.
 // CHECK-LABEL: func @no_attention
 func.func @no_attention(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>, %v: !smelt.tensor<[b, 4, s, 8], f32>, %mask: !smelt.tensor<[s, s], i1>) -> (!smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, s], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>) {
   // CHECK-NOT: smelt.attention
-  %fill = smelt.constant dense<-1.0> : tensor<f32> : <[], f32>
+  %fill = smelt.constant dense<-1.0e4> : tensor<f32> : <[], f32>
   %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
   %p = smelt.softmax %scores axis 3 : <[b, 4, s, s], f32> loc("Read")
   %0 = smelt.matmul %p, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
   %masked = smelt.select %mask, %scores, %fill : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
-  %p1 = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32>
+  %p1 = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32> loc("Filled")
   %1 = smelt.matmul %p1, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
   %ratio = smelt.div %scores, %p : <[b, 4, s, s], f32>, <[b, 4, s, s], f32> -> <[b, 4, s, s], f32>
   %p2 = smelt.softmax %ratio axis 3 : <[b, 4, s, s], f32>
