@@ -1,11 +1,14 @@
 #include "codegen/output_file.h"
 
+#include "codegen/remove_on_signal.h"
 #include "runtime/text.h"
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -14,19 +17,48 @@ namespace smelt::codegen {
 static constexpr size_t kPendingBytes = 1 << 20;
 static constexpr int kMaxNameAttempts = 1000;
 
+/// The file that the symbolic links at `path` lead to, whether it exists or not.
+static std::string resolveLinks(std::filesystem::path path) {
+  constexpr int kMaxLinks = 40; // the kernel's own limit
+  std::error_code error;
+  for (int i = 0; i < kMaxLinks && std::filesystem::is_symlink(path, error); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  return path.string();
+}
+
+/// Whether something that is no file stands at `path`: a device, a pipe, a folder.
+static bool isSpecial(const std::string &path) {
+  struct stat information;
+  return stat(path.c_str(), &information) == 0 && !S_ISREG(information.st_mode);
+}
+
 Result<OutputFile> OutputFile::create(const std::string &path) {
+  return isSpecial(path) ? openSpecial(path) : createBeside(path, resolveLinks(path));
+}
+
+Result<OutputFile> OutputFile::openSpecial(const std::string &path) {
+  int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor >= 0)
+    return OutputFile(path, "", descriptor);
+  return Status(StatusCode::kResources,
+                joinText(path, ": cannot be written: ", std::strerror(errno)));
+}
+
+Result<OutputFile> OutputFile::createBeside(const std::string &name, const std::string &path) {
   int error = 0;
   for (int attempt = 0; attempt < kMaxNameAttempts; ++attempt) {
     std::string temporaryPath = joinText(path, ".", getpid(), ".", attempt, ".tmp");
     int descriptor = open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0)
+    if (descriptor >= 0) {
+      removeOnSignal(temporaryPath);
       return OutputFile(path, std::move(temporaryPath), descriptor);
+    }
     error = errno;
     if (error != EEXIST && error != EINTR)
       break;
   }
   return Status(StatusCode::kResources,
-                joinText(path, ": cannot create a file in its folder: ", std::strerror(error)));
+                joinText(name, ": cannot create a file in its folder: ", std::strerror(error)));
 }
 
 OutputFile::OutputFile(std::string path, std::string temporaryPath, int descriptor)
@@ -42,19 +74,23 @@ OutputFile::OutputFile(OutputFile &&other) noexcept
 OutputFile::~OutputFile() {
   if (descriptor >= 0)
     close(descriptor);
-  if (!temporaryPath.empty())
-    unlink(temporaryPath.c_str());
+  if (temporaryPath.empty())
+    return;
+  unlink(temporaryPath.c_str());
+  keepOnSignal(temporaryPath);
 }
 
 Status OutputFile::failure(const char *action, int error) const {
-  return Status(
-      StatusCode::kResources,
-      joinText(path, ": ", action, " failed: ", std::strerror(error), "; nothing was left behind"));
+  return Status(StatusCode::kResources,
+                joinText(path, ": ", action, " failed: ", std::strerror(error),
+                         temporaryPath.empty() ? "" : "; nothing was left behind"));
 }
 
 Status OutputFile::writeAt(uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     ssize_t written = pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == ESPIPE && offset == flushedBytes) // a pipe takes them in order
+      written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
@@ -110,13 +146,16 @@ static void flushFolderOf(const std::string &path) {
 
 Status OutputFile::publish() {
   SMELT_RETURN_IF_ERROR(flush());
-  if (fsync(descriptor) != 0)
+  bool isFile = !temporaryPath.empty();
+  if (isFile && fsync(descriptor) != 0)
     return failure("flushing to the disk", errno);
   if (close(std::exchange(descriptor, -1)) != 0)
     return failure("closing", errno);
+  if (!isFile)
+    return {};
   if (rename(temporaryPath.c_str(), path.c_str()) != 0)
     return failure("renaming the finished file", errno);
-  temporaryPath.clear();
+  keepOnSignal(std::exchange(temporaryPath, {}));
   flushFolderOf(path);
   return {};
 }

@@ -11,7 +11,9 @@
 namespace smelt::codegen {
 
 /// A temporary file in the folder of `path` that publish() renames to `path`; removed when it was
-/// not published. Failures have the code kResources and name the path and the cause.
+/// not published, and when a signal ends the process. Symbolic links stay: the file that they lead
+/// to is replaced. A device or a pipe at `path` is written to as it is. Failures have the code
+/// kResources and name the path and the cause.
 class OutputFile {
 public:
   static Result<OutputFile> create(const std::string &path);
@@ -31,13 +33,16 @@ public:
   Status publish();
 
 private:
+  static Result<OutputFile> openSpecial(const std::string &path);
+  /// `path` is what the links of `name` lead to.
+  static Result<OutputFile> createBeside(const std::string &name, const std::string &path);
   OutputFile(std::string path, std::string temporaryPath, int descriptor);
   Status flush();
   Status writeAt(uint64_t offset, std::span<const std::byte> bytes);
   Status failure(const char *action, int error) const;
 
   std::string path;
-  std::string temporaryPath;
+  std::string temporaryPath; ///< empty when published, and where no file is written
   int descriptor;
   std::vector<std::byte> pending;
   uint64_t flushedBytes = 0;

@@ -1,6 +1,7 @@
 #include "tools/smelt/build_plan.h"
 
 #include "codegen/compile.h"
+#include "codegen/remove_on_signal.h"
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
 #include "tools/smelt/report.h"
@@ -35,12 +36,15 @@ Result<TemporaryFile> TemporaryFile::create(const std::string &ending) {
   llvm::SmallString<128> path;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("smelt", ending, path))
     return Status(StatusCode::kResources, "no temporary file can be created: " + error.message());
+  codegen::removeOnSignal(path.str().str());
   return TemporaryFile(path.str().str());
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (!file.empty())
-    llvm::sys::fs::remove(file);
+  if (file.empty())
+    return;
+  llvm::sys::fs::remove(file);
+  codegen::keepOnSignal(file);
 }
 
 } // namespace smelt::tools

@@ -14,7 +14,8 @@ struct BuildFlags {
 /// from the cache. Fails as codegen::compileToPlan does, with the diagnostics in the message.
 Status buildPlan(Model &model, const BuildFlags &flags, const std::string &path);
 
-/// A file name in the system's folder for temporary files that is removed with the object.
+/// A file name in the system's folder for temporary files that is removed with the object, and when
+/// a signal ends the process.
 class TemporaryFile {
 public:
   static Result<TemporaryFile> create(const std::string &ending);
