@@ -2,6 +2,7 @@
 
 #include "codegen/cuda_text.h"
 #include "codegen/program_builder.h"
+#include "runtime/version.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -11,8 +12,6 @@ using namespace mlir;
 namespace smelt::codegen {
 
 namespace {
-
-constexpr char kSmeltVersion[] = "0.1.0";
 
 plan::ElementType elementType(Type type) {
   if (type.isF32())
@@ -153,15 +152,31 @@ struct CompiledProgram {
   std::vector<CompiledKernel> compiled;
 };
 
-Result<CompiledProgram> compileProgram(func::FuncOp function, const std::string &architecture,
+Result<Target> findTarget(const std::string &architecture) {
+  FailureOr<Target> target = Target::named(architecture);
+  if (succeeded(target))
+    return *target;
+  return Status(StatusCode::kUsage,
+                "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
+}
+
+/// Each architecture once; all are known before the first is compiled.
+Result<std::vector<Target>> findTargets(ArrayRef<std::string> architectures) {
+  std::vector<Target> targets;
+  llvm::StringSet<> seen;
+  for (const std::string &architecture : architectures) {
+    SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
+    if (seen.insert(architecture).second)
+      targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &target,
                                        const Nvrtc &nvrtc, const CubinCache &cache,
                                        const CompileOptions &options, DimTable &dims,
                                        PlanWeights &weights, plan::MetadataT &metadata) {
-  FailureOr<Target> target = Target::named(architecture);
-  if (failed(target))
-    return Status(StatusCode::kUsage,
-                  "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
-  ProgramBuilder builder(function, *target, dims, weights);
+  ProgramBuilder builder(function, target, dims, weights);
   if (failed(builder.select(options.tf32)))
     return Status(StatusCode::kInvalidModel,
                   "no kernel for some fusions; see the messages before this one");
@@ -172,12 +187,12 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const std::string 
   for (size_t index : firstUse)
     program.kernels.push_back(texts[index]);
   auto compiled = compileKernels(
-      nvrtc, cache, program.kernels, architecture, options.threads,
+      nvrtc, cache, program.kernels, target.arch, options.threads,
       options.progress ? llvm::function_ref<void(size_t, size_t)>(options.progress) : nullptr);
   if (!compiled)
     return Status(StatusCode::kInternal, llvm::toString(compiled.takeError()));
   program.compiled = std::move(*compiled);
-  warnOfSpills(function, program.kernels, program.compiled, architecture);
+  warnOfSpills(function, program.kernels, program.compiled, target.arch);
   return program;
 }
 
@@ -185,15 +200,12 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const std::string 
 
 Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::string &architecture,
                                                 bool tf32) {
-  FailureOr<Target> target = Target::named(architecture);
-  if (failed(target))
-    return Status(StatusCode::kUsage,
-                  "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
+  SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   std::vector<KernelText> kernels;
   llvm::StringSet<> seen;
   for (auto fusion : function.getOps<FusionOp>()) {
-    FailureOr<std::vector<GeneratedKernel>> generated = selectKernels(fusion, *target, tf32);
+    FailureOr<std::vector<GeneratedKernel>> generated = selectKernels(fusion, target, tf32);
     if (failed(generated))
       return Status(StatusCode::kInvalidModel,
                     "no kernel for some fusions; see the messages before this one");
@@ -209,12 +221,13 @@ Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions 
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   if (!function)
     return Status(StatusCode::kInternal, "the module has no @main");
+  SMELT_ASSIGN_OR_RETURN(std::vector<Target> targets, findTargets(options.architectures));
   auto nvrtc = Nvrtc::open(options.nvrtcPath);
   if (!nvrtc)
     return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
   PlanContents contents;
   plan::MetadataT &metadata = contents.metadata;
-  metadata.smelt_version = kSmeltVersion;
+  metadata.smelt_version = kVersion;
   metadata.model_name = options.modelName;
   metadata.compile_options = options.tf32 ? "tf32" : "";
   DimTable dims(metadata);
@@ -227,10 +240,10 @@ Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions 
   PlanWeights planWeights(weights);
   CubinCache cache(options.cacheDirectory);
   std::vector<CompiledProgram> programs;
-  for (const std::string &architecture : options.architectures) {
-    SMELT_ASSIGN_OR_RETURN(CompiledProgram program,
-                           compileProgram(function, architecture, **nvrtc, cache, options, dims,
-                                          planWeights, metadata));
+  for (const Target &target : targets) {
+    SMELT_ASSIGN_OR_RETURN(
+        CompiledProgram program,
+        compileProgram(function, target, **nvrtc, cache, options, dims, planWeights, metadata));
     programs.push_back(std::move(program));
   }
   cache.prune();

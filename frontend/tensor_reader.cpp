@@ -195,10 +195,10 @@ Value TensorReader::readExternal(GraphBuilder &build, StringRef name,
   }
   if (failed(checkRange(location, *range, (*file)->getBufferSize())))
     return {};
+  weights.addFile(range->file, *file);
   ArrayRef<char> bytes((*file)->getBufferStart() + range->offset, range->length);
   if (Value constant = makeConstant(build, type, bytes))
     return constant;
-  weights.addFile(range->file, *file);
   return makeWeight(build, name, *range, bytes, type);
 }
 

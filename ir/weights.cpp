@@ -107,6 +107,19 @@ void WeightStore::addFile(StringRef file, std::shared_ptr<llvm::MemoryBuffer> ma
   files[file] = std::move(mapped);
 }
 
+std::vector<std::string> WeightStore::filePaths() const {
+  std::vector<std::string> paths;
+  for (StringRef name : files.keys())
+    paths.push_back(pathOf(name));
+  return paths;
+}
+
+std::string WeightStore::pathOf(StringRef file) const {
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, file);
+  return path.str().str();
+}
+
 FailureOr<ArrayRef<char>> WeightStore::bytes(WeightOp weight) {
   std::optional<int64_t> size = byteSize(tensorType(weight.getOutput()));
   if (!size)
@@ -155,8 +168,7 @@ FailureOr<llvm::MemoryBuffer *> WeightStore::open(WeightOp weight) {
   if (!isContained(name))
     return weight.emitError("weight '") << weight.getName() << "' lies in '" << name
                                         << "', which is not a file below the model's folder";
-  SmallString<128> path(directory);
-  llvm::sys::path::append(path, name);
+  std::string path = pathOf(name);
   auto mapped =
       llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (mapped)

@@ -25,11 +25,15 @@ public:
   /// name.
   void addFile(llvm::StringRef file, std::shared_ptr<llvm::MemoryBuffer> mapped);
 
+  /// The paths of the files that were opened.
+  std::vector<std::string> filePaths() const;
+
   /// The bytes; reports at the op's location and fails where the file is missing, too short or of
   /// another size.
   mlir::FailureOr<llvm::ArrayRef<char>> bytes(WeightOp weight);
 
 private:
+  std::string pathOf(llvm::StringRef file) const;
   /// Bytes in a file; null data where the file is missing and weights may be drawn.
   mlir::FailureOr<llvm::ArrayRef<char>> mappedBytes(WeightOp weight, int64_t size);
   mlir::FailureOr<llvm::MemoryBuffer *> open(WeightOp weight);

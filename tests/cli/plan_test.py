@@ -1,11 +1,18 @@
 """smelt compile, inspect and explain; plans that are damaged; machines that lack what is needed."""
 
 import support
-from support import ENVIRONMENT, INVALID_MODEL, OK, PLAN, RESOURCES, USAGE, CliTest
+from support import ENVIRONMENT, INTERNAL, INVALID_MODEL, OK, PLAN, RESOURCES, USAGE, CliTest
 from run_test import limit_file_size
 
 import os
+import signal
+import subprocess
+import time
 import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
 
 
 class Compile(CliTest):
@@ -31,6 +38,15 @@ class Compile(CliTest):
         )
         nodes = {n for launch in inspected["programs"][0]["launches"] for n in launch["onnx_nodes"]}
         self.assertEqual(nodes, {"/scale/Mul", "/shift/Add"})
+
+    def test_an_architecture_given_twice_counts_once(self):
+        once = self.compile("--arch", "sm_80")
+        self.assertEqual(self.compile("--arch", "sm_80,sm_80"), once)
+
+    def test_unknown_architectures_are_refused_before_any_is_compiled(self):
+        self.environment["SMELT_NVRTC_PATH"] = str(self.folder / "nowhere")
+        compile = ("compile", self.model, "-o", self.plan, "--arch", "sm_80,foo")
+        self.expect(USAGE, *compile, says="unknown architecture 'foo'")
 
     def test_the_same_inputs_give_the_same_bytes(self):
         cold = self.compile()
@@ -87,6 +103,70 @@ class Compile(CliTest):
         self.expect(RESOURCES, *flags, preexec=limit_file_size, says="out.plan")
         self.assertEqual(self.plan.read_bytes(), before)
         self.assertEqual(list(self.folder.glob("*.tmp")), [])
+
+    def test_the_model_is_not_replaced(self):
+        weight = onnx.TensorProto(data_type=onnx.TensorProto.FLOAT, name="w", dims=[64])
+        weight.data_location = onnx.TensorProto.EXTERNAL
+        weight.external_data.add(key="location", value="weights.bin")
+        node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+        info = [support.tensor_info(name, [64]) for name in "xy"]
+        model = self.save(support.model([node], info[:1], info[1:], [weight]))
+        weights = self.write("weights.bin", bytes(256))
+        before = model.read_bytes()
+        for own in (model, weights):
+            for output in (own, self.folder / "link", self.folder / "hard"):
+                if output.name == "link":
+                    output.symlink_to(own)
+                if output.name == "hard":
+                    os.link(own, output)
+                for emit in ("plan", "mlir"):
+                    flags = ("compile", model, "-o", output, "--emit", emit)
+                    self.expect(USAGE, *flags, says=(output.name, own.name, "another output"))
+                if output != own:
+                    output.unlink()
+        self.assertEqual((model.read_bytes(), weights.read_bytes()), (before, bytes(256)))
+
+    def test_a_device_stays_a_device(self):
+        report = self.expect_json("smelt.compile/1", "compile", self.model, "-o", "/dev/null")
+        self.assertEqual(report["plan"], "/dev/null")
+        self.assertTrue(Path("/dev/null").is_char_device())
+        self.expect(RESOURCES, "compile", self.model, "-o", "/dev/full", says="/dev/full")
+
+    def start_long_compile(self):
+        """A compile of many kernels, at work on them: its passes are over when it dumps CUDA."""
+        nodes = [
+            onnx.helper.make_node("MatMul", ["x", f"w{i}"], [f"y{i}"], name=f"/product{i}")
+            for i in range(24)
+        ]
+        weights = [
+            support.constant(f"w{i}", np.ones((64, 8 * i + 8), np.float32)) for i in range(24)
+        ]
+        outputs = [support.tensor_info(f"y{i}", ["n", 8 * i + 8]) for i in range(24)]
+        inputs = [support.tensor_info("x", ["n", 64])]
+        model = self.save(support.model(nodes, inputs, outputs, weights), "long.onnx")
+        dump = self.folder / "dump"
+        command = [support.SMELT, "compile", model, "-o", self.plan, "--dump-dir", dump]
+        process = subprocess.Popen(
+            command,
+            env=self.environment,
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not (dump / "sm_90a").exists():
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        return process
+
+    def test_a_crash_after_the_passes_is_reported(self):
+        process = self.start_long_compile()
+        process.send_signal(signal.SIGSEGV)
+        _, text = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERNAL, text)
+        self.assertIn("this is a defect of Smelt", text)
+        self.assertIn("long.onnx", text)
+        self.assertEqual(list(self.folder.glob("out.plan*")), [])
 
     def test_no_nvrtc(self):
         self.environment["SMELT_NVRTC_PATH"] = str(self.folder / "nowhere")

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 SMELT = os.environ["SMELT"]  # the binary; set by CMake
 
 # Exit codes of the command line.
-OK, RUN_FAILED, USAGE, INVALID_MODEL, ACCURACY, RESOURCES, ENVIRONMENT, PLAN = (
+OK, RUN_FAILED, USAGE, INVALID_MODEL, ACCURACY, RESOURCES, ENVIRONMENT, PLAN, INTERNAL = (
     0,
     1,
     2,
@@ -23,6 +23,7 @@ OK, RUN_FAILED, USAGE, INVALID_MODEL, ACCURACY, RESOURCES, ENVIRONMENT, PLAN = (
     5,
     6,
     7,
+    70,
 )
 
 

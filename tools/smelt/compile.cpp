@@ -94,25 +94,43 @@ static Status emitMlir(Model &model, const Flags &flags) {
 }
 
 /// What the finished plan holds; reading it also verifies every byte of it.
-static Status reportPlan(const Flags &flags, double passSeconds, double codegenSeconds) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.output));
+static Status addContents(const std::string &path, llvm::json::Object &report, std::string &text) {
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
   const plan::ProgramT &program = *plan.metadata().programs[0];
-  auto launches = static_cast<int64_t>(program.launches.size());
-  auto kernels = static_cast<int64_t>(program.kernels.size());
+  report["launches"] = static_cast<int64_t>(program.launches.size());
+  report["kernels"] = static_cast<int64_t>(program.kernels.size());
+  report["plan_bytes"] = static_cast<int64_t>(plan.fileBytes());
+  text = joinText(program.launches.size(), " launches of ", program.kernels.size(), " kernels, ",
+                  bytesText(static_cast<double>(plan.fileBytes())), ", ");
+  return {};
+}
+
+static Status reportPlan(const Flags &flags, double passSeconds, double codegenSeconds) {
+  llvm::json::Object report{{"schema", "smelt.compile/1"},
+                            {"model", flags.model.path},
+                            {"plan", flags.output},
+                            {"architectures", llvm::json::Array(flags.build.architectures)},
+                            {"import_and_passes_s", passSeconds},
+                            {"codegen_s", codegenSeconds}};
+  std::string contents;
+  if (llvm::sys::fs::is_regular_file(flags.output)) // what a device took cannot be read again
+    SMELT_RETURN_IF_ERROR(addContents(flags.output, report, contents));
   if (flags.json)
-    printJson(llvm::json::Object{{"schema", "smelt.compile/1"},
-                                 {"model", flags.model.path},
-                                 {"plan", flags.output},
-                                 {"architectures", llvm::json::Array(flags.build.architectures)},
-                                 {"launches", launches},
-                                 {"kernels", kernels},
-                                 {"plan_bytes", static_cast<int64_t>(plan.fileBytes())},
-                                 {"import_and_passes_s", passSeconds},
-                                 {"codegen_s", codegenSeconds}});
+    printJson(std::move(report));
   else
-    print(joinText(flags.output, ": ", launches, " launches of ", kernels, " kernels, ",
-                   bytesText(static_cast<double>(plan.fileBytes())), ", compiled in ",
+    print(joinText(flags.output, ": ", contents, "compiled in ",
                    numberText(passSeconds + codegenSeconds, 1), " s"));
+  return {};
+}
+
+/// The model's files are mapped while the output is written, and nobody means to lose them.
+static Status refuseToReplaceModel(const Model &model, const std::string &output) {
+  std::vector<std::string> files = model.weights().filePaths();
+  files.push_back(model.path());
+  for (const std::string &file : files)
+    if (bool isSame = false; !llvm::sys::fs::equivalent(file, output, isSame) && isSame)
+      return Status(StatusCode::kUsage,
+                    joinText(output, ": is the model's own file ", file, "; name another output"));
   return {};
 }
 
@@ -121,6 +139,7 @@ static Status compile(Flags flags) {
   if (flags.emit == Emit::kPlan && flags.output.empty())
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_RETURN_IF_ERROR(refuseToReplaceModel(*model, flags.output));
   SMELT_RETURN_IF_ERROR(model->fuse(flags.dumpDir));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));

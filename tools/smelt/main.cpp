@@ -4,9 +4,11 @@
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <new>
 
 namespace smelt::tools {
@@ -57,13 +59,15 @@ static int run(int argc, char **argv) {
     std::string command;
     for (int i = 0; i < argc; ++i)
       command += std::string(i ? " " : "") + argv[i];
+    llvm::sys::RunInterruptHandlers(); // removes unfinished files
     status =
         Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
                                       ". Please report it with the model and this command:\n  " +
                                           command);
   }
   llvm::outs().flush();
-  if (llvm::outs().has_error()) {
+  std::cout.flush(); // where --help and --version went
+  if (llvm::outs().has_error() || !std::cout) {
     llvm::outs().clear_error();
     status = Status(StatusCode::kResources, "stdout cannot be written");
   }
@@ -76,5 +80,9 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
-  return smelt::tools::run(argc, argv);
+  int code = smelt::tools::run(argc, argv);
+  // After a crash other threads may still be at work; leave nothing to destructors that they need.
+  if (code == static_cast<int>(smelt::StatusCode::kInternal))
+    std::_Exit(code);
+  return code;
 }

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -87,10 +88,13 @@ static ImportOptions importOptions(const ModelFlags &flags, const NamedShapes &s
 }
 
 static Status checkReadable(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (llvm::sys::fs::is_directory(path))
+  llvm::sys::fs::file_status status;
+  llvm::sys::fs::status(path, status); // before it is opened: a pipe would wait for a writer
+  if (llvm::sys::fs::is_directory(status))
     return Status(StatusCode::kUsage, path + ": is a folder, not a model");
-  if (!file)
+  if (llvm::sys::fs::is_other(status))
+    return Status(StatusCode::kUsage, path + ": is not a regular file");
+  if (!std::ifstream(path, std::ios::binary))
     return Status(StatusCode::kUsage, joinText(path, ": cannot be opened: ", std::strerror(errno)));
   return {};
 }
@@ -222,7 +226,10 @@ Status Model::fuse(const std::string &dumpFolder) {
   options.weights = weightStore.get();
   options.afterPhase = [&](StringRef name, ModuleOp) { dump(name); };
   buildPipeline(manager, options);
-  if (failed(manager.run(module())))
+  LogicalResult fused = manager.run(module());
+  // MLIR's reproducer turns recovery from crashes off behind itself; main() still relies on it.
+  llvm::CrashRecoveryContext::Enable();
+  if (failed(fused))
     return collector.asStatus(StatusCode::kInternal, "a pass failed")
         .within("this is a defect of Smelt; " + reproducer + " reproduces it");
   return dumped;
@@ -230,7 +237,8 @@ Status Model::fuse(const std::string &dumpFolder) {
 
 bool isPlan(const std::string &path) {
   std::array<char, sizeof(plan::kMagic)> start = {};
-  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  if (llvm::sys::fs::is_regular_file(path))
+    std::ifstream(path, std::ios::binary).read(start.data(), start.size());
   bool hasMagic = std::memcmp(start.data(), &plan::kMagic, start.size()) == 0;
   return hasMagic || StringRef(path).ends_with(".plan");
 }

@@ -33,6 +33,7 @@ public:
 
   mlir::ModuleOp module() { return *imported; }
   WeightStore &weights() { return *weightStore; }
+  const WeightStore &weights() const { return *weightStore; }
   /// Of the model as imported; also after fuse().
   const Signature &signature() const { return importedSignature; }
   const std::string &path() const { return modelPath; }
