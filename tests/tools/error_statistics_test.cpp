@@ -62,4 +62,7 @@ TEST(PositionText, IsRowMajor) {
   EXPECT_EQ(positionText(0, {2, 3, 4}), "[0, 0, 0]");
   EXPECT_EQ(positionText(23, {2, 3, 4}), "[1, 2, 3]");
   EXPECT_EQ(positionText(13, {2, 3, 4}), "[1, 0, 1]");
+  EXPECT_EQ(positionText(0, {}), "[]");
 }
+
+TEST(PositionText, IsNowhereWithoutElements) { EXPECT_EQ(positionText(0, {0, 4}), "nowhere"); }

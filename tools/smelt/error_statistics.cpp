@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -74,6 +75,8 @@ double foreignTolerance(ElementType type) {
 }
 
 std::string positionText(size_t index, const std::vector<int64_t> &shape) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return "nowhere";
   std::vector<int64_t> position(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
     position[axis] = static_cast<int64_t>(index % static_cast<size_t>(shape[axis]));

@@ -29,7 +29,7 @@ double defaultTolerance(ElementType type, bool tf32);
 /// float32, 5e-3 for the 16-bit floats, 1e-7 for float64, exact for everything else.
 double foreignTolerance(ElementType type);
 
-/// The position in `shape` of a flat index, "[0, 17, 3]".
+/// The position in `shape` of a flat index, "[0, 17, 3]"; "nowhere" in a shape without elements.
 std::string positionText(size_t index, const std::vector<int64_t> &shape);
 
 } // namespace smelt::tools
