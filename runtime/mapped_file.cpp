@@ -33,7 +33,8 @@ static Result<std::span<const std::byte>> mapDescriptor(const std::string &path,
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return unreadable(path, std::strerror(errno));
   Result<std::span<const std::byte>> mapped = mapDescriptor(path, descriptor);

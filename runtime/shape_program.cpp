@@ -8,21 +8,31 @@
 
 namespace smelt::runtime {
 
+/// Whether the quotient and the remainder exist in 64 bits.
+static bool canDivide(int64_t left, int64_t right) {
+  return right != 0 && !(left == INT64_MIN && right == -1);
+}
+
 static std::optional<int64_t> floorDivide(int64_t left, int64_t right) {
-  if (right == 0 || (left == INT64_MIN && right == -1))
+  if (!canDivide(left, right))
     return std::nullopt;
-  int64_t quotient = left / right;
-  return (left % right != 0 && (left < 0) != (right < 0)) ? quotient - 1 : quotient;
+  bool isBelow = left % right != 0 && (left < 0) != (right < 0);
+  return left / right - isBelow;
 }
 
 static std::optional<int64_t> ceilDivide(int64_t left, int64_t right) {
-  std::optional<int64_t> floor = floorDivide(left, right);
-  return floor && *floor * right != left ? *floor + 1 : floor;
+  if (!canDivide(left, right))
+    return std::nullopt;
+  bool isAbove = left % right != 0 && (left < 0) == (right < 0);
+  return left / right + isAbove;
 }
 
+/// The remainder that has the sign of the divisor.
 static std::optional<int64_t> modulo(int64_t left, int64_t right) {
-  std::optional<int64_t> floor = floorDivide(left, right);
-  return floor ? std::optional(left - *floor * right) : std::nullopt;
+  if (!canDivide(left, right))
+    return std::nullopt;
+  int64_t remainder = left % right;
+  return remainder != 0 && (remainder < 0) != (right < 0) ? remainder + right : remainder;
 }
 
 static std::optional<int64_t> apply(plan::DimOpcode opcode, int64_t left, int64_t right) {
@@ -147,9 +157,14 @@ static Result<std::vector<int64_t>> solveSymbols(const plan::MetadataT &metadata
         return Status(StatusCode::kUsage,
                       joinText("input ", tensorText(metadata, tensor), ": the given shape ",
                                shapeText(inputs[i]), " has a negative extent"));
-      if (std::optional<size_t> symbol = symbolOf(*metadata.dims[tensor.dims[d]]))
-        if (!solved[*symbol])
-          solved[*symbol] = inputs[i][d];
+      std::optional<size_t> symbol = symbolOf(*metadata.dims[tensor.dims[d]]);
+      if (symbol && inputs[i][d] < 1)
+        return Status(StatusCode::kUsage,
+                      joinText("input ", tensorText(metadata, tensor), " cannot have shape ",
+                               shapeText(inputs[i]), ": size '", metadata.symbols[*symbol],
+                               "' must be at least 1"));
+      if (symbol && !solved[*symbol])
+        solved[*symbol] = inputs[i][d];
     }
   }
   std::vector<int64_t> symbols;

@@ -3,6 +3,9 @@
 import support
 from support import ACCURACY, OK, RESOURCES, RUN_FAILED, USAGE, CliTest
 
+import os
+import subprocess
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -71,6 +74,9 @@ class Run(CliTest):
         self.expect(USAGE, *run, "--input", f"z=@{half}", says="no input 'z'")
         self.expect(USAGE, *run, "--input", "x", says="NAME=@FILE")
         self.expect(USAGE, *run, "--shape", "x=2x5", says="must be 4")
+        self.expect(USAGE, *run, "--shape", "x=0x4", says=("'x'", "'batch' must be at least 1"))
+        empty = self.array("empty", np.zeros((0, 4), np.float32))
+        self.expect(USAGE, *run, "--input", f"x=@{empty}", says="'batch' must be at least 1")
         self.expect(USAGE, *run, "--shape", "x=2,4", says="NAME=1x128")
         self.expect(USAGE, *run, "--shape", "z=2", says="it has 'x'")
         self.expect(USAGE, *run, "--output", "z=@z.npy", says="no output 'z'")
@@ -82,6 +88,14 @@ class Run(CliTest):
         self.expect(USAGE, "run", "model.onnx", "--device", "tpu")
         self.expect(USAGE, "run", "missing.onnx", says="missing.onnx")
         self.expect(USAGE, "run", self.folder, says="folder")
+
+    def test_pipes_are_not_waited_for(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        run = ("run", self.save(support.scale_model()), "--device", "cpu")
+        self.expect(USAGE, *run, "--input", f"x=@{pipe}", says="not a regular file")
+        for command in ("inspect", "run", "check", "compile"):
+            self.expect(USAGE, command, pipe, says="not a regular file")
 
     def test_help_is_short_and_has_examples(self):
         done = self.expect(OK, "--help")
@@ -119,12 +133,12 @@ class Run(CliTest):
 
     def test_a_full_stdout_is_noticed(self):
         path = self.save(support.scale_model())
-        with open("/dev/full", "w") as full:
-            import subprocess
-
-            command = [support.SMELT, "run", str(path), "--device", "cpu"]
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, RESOURCES, done.stderr)
+        for arguments in (["run", str(path), "--device", "cpu"], ["--help"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                command = [support.SMELT, *arguments]
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, RESOURCES, done.stderr)
+            self.assertIn("stdout cannot be written", done.stderr)
 
 
 class TestData(CliTest):
@@ -184,6 +198,15 @@ class Compare(CliTest):
         (output,) = report["outputs"]
         self.assertEqual(output["name"], "y")
         self.assertLessEqual(output["relative_norm"], output["tolerance"])
+
+    def test_outputs_without_elements_agree(self):
+        node = helper.make_node("Slice", ["x", "one", "one"], ["y"])
+        one = support.constant("one", np.array([1], np.int64))
+        info = [support.tensor_info("x", [2, 4]), support.tensor_info("y", [0, 4])]
+        path = self.save(support.model([node], info[:1], info[1:], [one]))
+        report = self.expect_json("smelt.compare/1", "compare", path, "--device", "cpu")
+        self.assertEqual(report["outputs"][0]["shape"], [0, 4])
+        self.expect(OK, "compare", path, "--device", "cpu")
 
     def test_a_tolerance_of_zero_finds_rounding(self):
         node = helper.make_node("Exp", ["x"], ["y"], name="/exp")

@@ -27,6 +27,16 @@ TEST(EvaluateDim, DividesTowardsMinusAndPlusInfinity) {
   EXPECT_EQ(evaluate(Opcode::mod, 7, -4), -1);
 }
 
+TEST(EvaluateDim, DividesTheLargestNumbers) {
+  EXPECT_EQ(evaluate(Opcode::floor_div, INT64_MIN, 3), INT64_MIN / 3 - 1);
+  EXPECT_EQ(evaluate(Opcode::floor_div, INT64_MAX, -2), INT64_MAX / -2 - 1);
+  EXPECT_EQ(evaluate(Opcode::ceil_div, INT64_MIN, 3), INT64_MIN / 3);
+  EXPECT_EQ(evaluate(Opcode::ceil_div, INT64_MAX, 2), INT64_MAX / 2 + 1);
+  EXPECT_EQ(evaluate(Opcode::mod, INT64_MIN, 3), 1);
+  EXPECT_EQ(evaluate(Opcode::mod, INT64_MAX, -2), -1);
+  EXPECT_EQ(evaluate(Opcode::mod, INT64_MIN, INT64_MAX), INT64_MAX - 1);
+}
+
 TEST(EvaluateDim, ComputesTheOtherOperations) {
   EXPECT_EQ(evaluate(Opcode::add, 7, 4), 11);
   EXPECT_EQ(evaluate(Opcode::sub, 7, 9), -2);
@@ -80,6 +90,11 @@ TEST(SolveShapes, SaysWhichInputContradictsTheOthers) {
             "input 'y' [batch, seq] has 2 dimensions, not the 1 of the given shape [3]");
   EXPECT_EQ(refusal({3, -1}, {3, -1}),
             "input 'x' [batch, seq]: the given shape [3, -1] has a negative extent");
+}
+
+TEST(SolveShapes, RefusesSizesOfZero) {
+  EXPECT_EQ(refusal({0, 77}, {0, 77}),
+            "input 'x' [batch, seq] cannot have shape [0, 77]: size 'batch' must be at least 1");
 }
 
 TEST(SolveShapes, ChecksGuards) {

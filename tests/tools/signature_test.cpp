@@ -79,4 +79,5 @@ TEST(ResolveShapes, RefusesWhatTheModelDoesNotTake) {
   expectRefused(resolve(bertSignature(), {"bias=1x11x4"}), "dimension 1 must be 12");
   expectRefused(resolve(bertSignature(), {"input_ids=1x2", "attention_mask=1x3"}),
                 "'seq' is 2 by another");
+  expectRefused(resolve(bertSignature(), {"input_ids=0x2"}), "size 'batch' must be at least 1");
 }

@@ -101,6 +101,8 @@ static Status bind(const Port &input, const std::vector<int64_t> &shape, Symbols
       return refuse(joinText("dimension ", axis, " must be ", *extent.constant));
     if (!extent.isSymbol())
       continue;
+    if (shape[axis] < 1)
+      return refuse(joinText("size '", extent.text, "' must be at least 1"));
     int64_t value = symbols.emplace(extent.text, shape[axis]).first->second;
     if (value != shape[axis])
       return refuse(joinText("'", extent.text, "' is ", value, " by another dimension"));
