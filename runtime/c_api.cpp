@@ -40,24 +40,28 @@ void copyText(char *target, size_t capacity, const char *text) {
   target[length] = '\0';
 }
 
-/// Describes a failure to the caller, who may not want to know.
-smelt_code report(const Status &status, smelt_error *error) {
-  if (!status.isOk() && error != nullptr && error->struct_size >= sizeof(smelt_error)) {
-    error->line = status.line();
-    copyText(error->file, sizeof(error->file), status.file());
-    copyText(error->message, sizeof(error->message), status.message().c_str());
+/// Describes a failure to the caller, who may not want to know. Allocates nothing.
+smelt_code fill(smelt_error *error, StatusCode code, const char *message, const char *file,
+                int line) {
+  if (code != StatusCode::kOk && error != nullptr && error->struct_size >= sizeof(smelt_error)) {
+    error->line = line;
+    copyText(error->file, sizeof(error->file), file);
+    copyText(error->message, sizeof(error->message), message);
   }
-  return static_cast<smelt_code>(status.code());
+  return static_cast<smelt_code>(code);
 }
 
-/// Runs the body of an API function; no exception leaves it.
+/// Runs the body of an API function; no exception leaves it, whoever threw it.
 template <typename Body> smelt_code guarded(smelt_error *error, Body body) {
   try {
-    return report(body(), error);
+    Status status = body();
+    return fill(error, status.code(), status.message().c_str(), status.file(), status.line());
   } catch (const std::bad_alloc &) {
-    return report(Status(StatusCode::kResources, "out of host memory"), error);
+    return fill(error, StatusCode::kResources, "out of host memory", __FILE__, __LINE__);
   } catch (const std::exception &failure) {
-    return report(Status(StatusCode::kInternal, failure.what()), error);
+    return fill(error, StatusCode::kInternal, failure.what(), __FILE__, __LINE__);
+  } catch (...) {
+    return fill(error, StatusCode::kInternal, "a callback threw something", __FILE__, __LINE__);
   }
 }
 
@@ -113,7 +117,10 @@ Result<EngineOptions> engineOptions(const smelt_engine_options *given) {
     return reinterpret_cast<CUdeviceptr>(allocator.allocate(allocator.user, bytes));
   };
   options.allocator.release = [allocator](CUdeviceptr address, uint64_t bytes) {
-    allocator.release(allocator.user, reinterpret_cast<void *>(address), bytes);
+    try {
+      allocator.release(allocator.user, reinterpret_cast<void *>(address), bytes);
+    } catch (...) { // releases run in destructors and have nobody to report to
+    }
   };
   return options;
 }

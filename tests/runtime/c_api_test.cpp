@@ -224,6 +224,48 @@ TEST_F(CApiTest, TakesMemoryFromTheCallersAllocator) {
   EXPECT_EQ(pool.held, 0u);
 }
 
+/// A pool whose callbacks throw, the first allocation excepted.
+struct ThrowingPool : Pool {
+  static void *allocate(void *user, size_t bytes) {
+    auto *pool = static_cast<ThrowingPool *>(user);
+    if (pool->held == 0)
+      return Pool::allocate(user, bytes);
+    if (pool->isOutOfMemory)
+      throw std::bad_alloc();
+    throw 7;
+  }
+  static void release(void *user, void *memory, size_t bytes) {
+    Pool::release(static_cast<Pool *>(user), memory, bytes);
+    throw 8;
+  }
+
+  bool isOutOfMemory = false;
+};
+
+TEST_F(CApiTest, LetsNoExceptionOfACallbackThrough) {
+  ThrowingPool pool;
+  pool.driver = model.fake.driver();
+  smelt_allocator allocator = SMELT_ALLOCATOR_INIT;
+  allocator.user = &pool;
+  allocator.allocate = &ThrowingPool::allocate;
+  allocator.release = &ThrowingPool::release;
+  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  smelt_engine *throwing = nullptr;
+  ASSERT_TRUE(test::isOk(create(&options, &throwing)));
+  smelt_context_destroy(context);
+  ASSERT_EQ(smelt_context_create(throwing, nullptr, &context, nullptr), SMELT_OK);
+  AddScaleData data({3, 77});
+  bind(data);
+  EXPECT_REFUSED(SMELT_INTERNAL, "a callback threw", smelt_context_run, context, nullptr);
+  pool.isOutOfMemory = true;
+  EXPECT_REFUSED(SMELT_RESOURCES, "out of host memory", smelt_context_prepare, context);
+  smelt_context_destroy(context);
+  smelt_engine_destroy(throwing); // releases the weights
+  context = nullptr;
+  EXPECT_EQ(pool.held, 0u);
+}
+
 TEST_F(CApiTest, LeavesAnErrorOfUnknownSizeAlone) {
   smelt_error error = SMELT_ERROR_INIT;
   error.struct_size = 8;
