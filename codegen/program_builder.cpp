@@ -133,14 +133,12 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
   launch->programmatic = kernel.programmatic && target.hasProgrammaticLaunch();
   for (const KernelArgument &argument : kernel.arguments) {
     if (argument.kind == KernelArgument::size) {
-      launch->arguments.emplace_back(plan::ArgumentKind::size32, dims.index(argument.value),
-                                     plan::kNone);
+      launch->arguments.emplace_back(plan::ArgumentKind::size32, dims.index(argument.value));
       continue;
     }
     Value value = argument.kind == KernelArgument::input ? fusion.getInputs()[argument.index]
                                                          : fusion.getOutputs()[argument.index];
-    launch->arguments.emplace_back(plan::ArgumentKind::pointer, bufferOf(value, program),
-                                   plan::kNone);
+    launch->arguments.emplace_back(plan::ArgumentKind::pointer, bufferOf(value, program));
   }
   launch->name = kernel.name;
   for (std::string &node : nodeNames(fusion.getLoc()))

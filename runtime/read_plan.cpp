@@ -3,6 +3,8 @@
 #include "runtime/checked_math.h"
 #include "runtime/checksum.h"
 #include "runtime/text.h"
+#include "runtime/unpacked_size.h"
+#include "runtime/verify_cubin.h"
 #include "runtime/verify_metadata.h"
 
 #include <algorithm>
@@ -120,10 +122,21 @@ Result<std::shared_ptr<const plan::MetadataT>> readMetadata(Bytes section,
   flatbuffers::Verifier verifier(data, aligned.size(), kMaxMetadataDepth, kMaxMetadataTables);
   if (!plan::VerifyMetadataBuffer(verifier))
     return damaged("its metadata cannot be read");
+  if (!unpacksWithin(*plan::GetMetadata(data), section.size()))
+    return damaged("its metadata says the same things again and again");
   auto metadata = std::make_shared<plan::MetadataT>();
   plan::GetMetadata(data)->UnPackTo(metadata.get());
   SMELT_RETURN_IF_ERROR(verifyMetadata(*metadata, sizes));
   return std::shared_ptr<const plan::MetadataT>(std::move(metadata));
+}
+
+Status verifyCubins(const Plan &plan) {
+  for (const auto &program : plan.metadata().programs)
+    for (const auto &module : program->modules)
+      SMELT_RETURN_IF_ERROR(
+          verifyCubin(plan.cubin(*module))
+              .within(joinText("module '", module->name, "' of ", program->arch)));
+  return {};
 }
 
 } // namespace
@@ -155,6 +168,7 @@ Result<Plan> readPlan(Bytes file, const std::string &name) {
     SMELT_ASSIGN_OR_RETURN(
         plan.unpacked,
         readMetadata(metadata, {plan.cubins.size(), plan.sources.size(), plan.weights.size()}));
+    SMELT_RETURN_IF_ERROR(verifyCubins(plan));
     return plan;
   };
   Result<Plan> plan = read();

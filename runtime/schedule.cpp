@@ -114,15 +114,12 @@ private:
                      ScheduledLaunch &scheduled) const {
     auto position = static_cast<uint32_t>(scheduled.cells.size());
     if (argument.kind() == plan::ArgumentKind::pointer) {
-      int64_t offset = argument.byte_offset() == plan::kNone ? 0 : valueOf(argument.byte_offset());
-      if (offset < 0)
-        return tooLarge("launch '", launch.name, "' would address byte ", offset, " of a buffer");
-      scheduled.pointers.push_back({position, argument.index(), static_cast<uint64_t>(offset)});
+      scheduled.pointers.push_back({position, argument.index()});
       scheduled.cells.push_back(0);
       return {};
     }
     int64_t value = valueOf(argument.index());
-    if (argument.kind() == plan::ArgumentKind::size32 && (value < INT32_MIN || value > INT32_MAX))
+    if (value < INT32_MIN || value > INT32_MAX)
       return tooLarge("launch '", launch.name, "' takes ", dimText(metadata, argument.index()),
                       " = ", value, " as a 32-bit integer");
     scheduled.cells.push_back(static_cast<uint64_t>(value));
@@ -139,7 +136,7 @@ private:
 
 void ScheduledLaunch::setAddresses(std::span<const uint64_t> bufferAddresses) {
   for (const Pointer &pointer : pointers)
-    cells[pointer.argument] = bufferAddresses[pointer.buffer] + pointer.offset;
+    cells[pointer.argument] = bufferAddresses[pointer.buffer];
 }
 
 Result<Schedule> makeSchedule(const plan::MetadataT &metadata, const plan::ProgramT &program,

@@ -21,7 +21,6 @@ struct ScheduledLaunch {
   struct Pointer {
     uint32_t argument;
     uint32_t buffer; ///< of Program.buffers
-    uint64_t offset; ///< bytes into the buffer
   };
   std::vector<Pointer> pointers;
   /// One cell an argument, as the kernel reads it; those of pointers are filled by setAddresses.

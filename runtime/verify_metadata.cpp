@@ -227,9 +227,7 @@ private:
       const plan::Argument &argument = launch.arguments[i];
       bool isPointer = argument.kind() == plan::ArgumentKind::pointer;
       if (!isKnown(argument.kind()) ||
-          (isPointer ? argument.index() >= program.buffers.size() : !isDim(argument.index())) ||
-          (isPointer ? !isDimOrNone(argument.byte_offset())
-                     : argument.byte_offset() != plan::kNone))
+          (isPointer ? argument.index() >= program.buffers.size() : !isDim(argument.index())))
         return invalid("argument ", i, " of launch ", index,
                        " refers to something that is not there");
       parameterBytes += argument.kind() == plan::ArgumentKind::size32 ? 4 : 8;

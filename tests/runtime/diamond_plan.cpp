@@ -6,7 +6,7 @@ namespace smelt::test {
 
 namespace {
 
-/// add(x, y, out, int n) and scale(in, gain, out, long long n); @OVERLAP@ stands where sm_90 may
+/// add(x, y, out, int n) and scale(in, gain, out, int n); @OVERLAP@ stands where sm_90 may
 /// start dependent kernels and must wait for former ones.
 constexpr const char *kKernels = R"(
 .visible .entry add(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n) {
@@ -37,19 +37,18 @@ done:
   ret;
 }
 
-.visible .entry scale(.param .u64 in, .param .u64 gain, .param .u64 out, .param .u64 n) {
+.visible .entry scale(.param .u64 in, .param .u64 gain, .param .u64 out, .param .u32 n) {
   .reg .pred %outside;
-  .reg .b32 %block, %size, %thread, %index;
-  .reg .b64 %wide, %count, %base, %offset, %address;
+  .reg .b32 %block, %size, %thread, %index, %count;
+  .reg .b64 %base, %offset, %address;
   .reg .f32 %left, %right;
   @OVERLAP@
   mov.u32 %block, %ctaid.x;
   mov.u32 %size, %ntid.x;
   mov.u32 %thread, %tid.x;
   mad.lo.u32 %index, %block, %size, %thread;
-  cvt.u64.u32 %wide, %index;
-  ld.param.u64 %count, [n];
-  setp.ge.u64 %outside, %wide, %count;
+  ld.param.u32 %count, [n];
+  setp.ge.u32 %outside, %index, %count;
   @%outside bra done;
   mul.wide.u32 %offset, %index, 4;
   ld.param.u64 %base, [in];
@@ -75,7 +74,7 @@ std::string ptxFor(const char *target, const char *overlap) {
 }
 
 void setPointer(plan::LaunchT &launch, size_t argument, uint32_t buffer) {
-  launch.arguments[argument] = {plan::ArgumentKind::pointer, buffer, plan::kNone};
+  launch.arguments[argument] = {plan::ArgumentKind::pointer, buffer};
 }
 
 void makeDiamond(plan::ProgramT &program) {
@@ -107,9 +106,13 @@ DiamondPlan::DiamondPlan() {
   program(0).arch = "sm_90";
   for (size_t i = 0; i < 2; ++i) {
     makeDiamond(program(i));
-    std::span<const char> text(sources[i].c_str(), sources[i].size() + 1); // PTX ends with a NUL
-    contents.cubins[i] = std::as_bytes(text);
+    setCubin(i, minimalCubin("diamond"));
   }
+}
+
+void DiamondPlan::setCubin(size_t program, std::string bytes) {
+  cubins[program] = std::move(bytes);
+  contents.cubins[program] = std::as_bytes(std::span(cubins[program]));
 }
 
 } // namespace smelt::test

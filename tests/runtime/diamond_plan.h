@@ -1,4 +1,4 @@
-// A plan of four launches that depend on each other like a diamond, in PTX that a driver compiles.
+// A plan of four launches that depend on each other like a diamond.
 #pragma once
 
 #include "tests/runtime/test_plan.h"
@@ -9,8 +9,14 @@ namespace smelt::test {
 /// overlap with what it depends on. For sm_90 and sm_80.
 struct DiamondPlan : TestPlan {
   DiamondPlan();
+  /// What stands in for the code of a program; only a fake driver takes what is there at first.
+  void setCubin(size_t program, std::string bytes);
 
+  /// Of each program in PTX.
   std::string sources[2];
+
+private:
+  std::string cubins[2];
 };
 
 } // namespace smelt::test

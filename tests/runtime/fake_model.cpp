@@ -26,11 +26,11 @@ void addKernels(runtime::FakeDriver &fake) {
                            for (int i = 0; i < call.parameter<int>(3); ++i)
                              sum[i] = x[i] + y[i];
                          }});
-  fake.addKernel("scale", {{8, 8, 8, 8}, [](const Call &call) {
+  fake.addKernel("scale", {{8, 8, 8, 4}, [](const Call &call) {
                              auto sum = call.parameter<const float *>(0);
                              auto gain = call.parameter<const float *>(1);
                              auto out = call.parameter<float *>(2);
-                             for (int64_t i = 0; i < call.parameter<int64_t>(3); ++i)
+                             for (int i = 0; i < call.parameter<int>(3); ++i)
                                out[i] = sum[i] * gain[0];
                            }});
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/stat.h>
 
 namespace smelt::runtime {
 namespace {
@@ -59,8 +60,9 @@ TEST(ReadPlan, ReadsWhatWasWritten) {
 }
 
 TEST(ReadPlan, FindsEqualCubinsStoredOnceAndWeightsOnAPage) {
-  Bytes bytes = goodPlan();
-  EXPECT_EQ(tableOf(bytes)[1].size, std::strlen("cubin of add and scale"));
+  test::TestPlan written;
+  Bytes bytes = test::planBytes(written.contents);
+  EXPECT_EQ(tableOf(bytes)[1].size, written.cubin.size());
   EXPECT_EQ(tableOf(bytes)[3].offset % plan::kPageBytes, 0u);
 }
 
@@ -143,10 +145,10 @@ TEST(ReadPlan, NamesBothVersions) {
     return refusal(withHeader(goodPlan(), change));
   };
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor += 1; }),
-                       "format 2.0, this Smelt reads format 1.0: it was written by a newer Smelt"));
+                       "format 3.0, this Smelt reads format 2.0: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMinor += 1; }),
-                       "format 1.1, this Smelt reads format 1.0: it was written by a newer Smelt"));
-  EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor = 0; }),
+                       "format 2.1, this Smelt reads format 2.0: it was written by a newer Smelt"));
+  EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor = 1; }),
                        "written by an older Smelt; compile the model again"));
 }
 
@@ -210,6 +212,64 @@ TEST(ReadPlan, SurvivesSealedNonsenseInTheMetadata) {
     }
   }
   EXPECT_GT(refused, 1000);
+}
+
+/// The plan with other metadata, sealed.
+Bytes withMetadata(std::span<const uint8_t> metadata) {
+  Bytes bytes = goodPlan();
+  Table table = tableOf(bytes);
+  Bytes changed(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(table[0].offset));
+  std::span<const std::byte> added = std::as_bytes(metadata);
+  Bytes whole = bytes;
+  table[0].size = added.size();
+  table[0].checksum = checksumOf(added);
+  changed.insert(changed.end(), added.begin(), added.end());
+  for (size_t i = 1; i < table.size(); ++i) {
+    auto section = std::span(whole).subspan(table[i].offset, table[i].size);
+    changed.resize((changed.size() + table[i].alignment - 1) / table[i].alignment *
+                   table[i].alignment);
+    table[i].offset = changed.size();
+    changed.insert(changed.end(), section.begin(), section.end());
+  }
+  plan::PlanHeader header;
+  std::memcpy(&header, changed.data(), sizeof(header));
+  header.fileBytes = changed.size();
+  std::memcpy(changed.data(), &header, sizeof(header));
+  return withTable(std::move(changed), table);
+}
+
+TEST(ReadPlan, RefusesMetadataThatUnpacksToFarMoreThanItsBytes) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<plan::DimInstruction> program(1000, {plan::DimOpcode::constant, 1});
+  auto shared = builder.CreateVectorOfStructs(program);
+  std::vector<flatbuffers::Offset<plan::DimExpression>> dims;
+  for (int i = 0; i < 1000; ++i)
+    dims.push_back(plan::CreateDimExpression(builder, shared));
+  auto vector = builder.CreateVector(dims);
+  plan::MetadataBuilder metadata(builder);
+  metadata.add_dims(vector);
+  builder.Finish(metadata.Finish());
+  ASSERT_LT(builder.GetSize(), 50'000u);
+  EXPECT_TRUE(contains(refusal(withMetadata({builder.GetBufferPointer(), builder.GetSize()})),
+                       "the same things again and again"));
+}
+
+TEST(ReadPlan, RefusesCodeThatIsNoCubin) {
+  for (const std::string &cubin : {std::string(), std::string("PTX"), std::string(200, 'x'),
+                                   test::minimalCubin("").substr(1)}) {
+    test::TestPlan plan;
+    for (auto &bytes : plan.contents.cubins)
+      bytes = std::as_bytes(std::span(cubin));
+    EXPECT_TRUE(contains(refusal(test::planBytes(plan.contents)), "module 'add_scale' of sm_90a"));
+  }
+}
+
+TEST(ReadPlan, DoesNotWaitForPipes) {
+  test::TemporaryFolder folder;
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  Result<Plan> plan = readPlan(folder.path("pipe"));
+  EXPECT_EQ(plan.status().code(), StatusCode::kUsage);
+  EXPECT_TRUE(contains(plan.status().message(), "it is not a regular file"));
 }
 
 TEST(ReadPlan, SaysWhatCannotBeOpened) {

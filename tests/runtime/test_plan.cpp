@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <elf.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -52,9 +54,7 @@ std::unique_ptr<plan::BufferT> makeBuffer(plan::BufferKind kind, uint32_t index,
   return buffer;
 }
 
-plan::Argument pointer(uint32_t buffer) {
-  return {plan::ArgumentKind::pointer, buffer, plan::kNone};
-}
+plan::Argument pointer(uint32_t buffer) { return {plan::ArgumentKind::pointer, buffer}; }
 
 /// The dims that the test plan's launches use.
 struct LaunchDims {
@@ -94,12 +94,11 @@ std::unique_ptr<plan::ProgramT> makeProgram(const char *arch, const LaunchDims &
   program->buffers.push_back(makeBuffer(plan::BufferKind::weight, 0));
   program->buffers.push_back(makeBuffer(plan::BufferKind::arena, 0, dims.bytes));
   program->arena_slots = 1;
-  plan::Argument count32 = {plan::ArgumentKind::size32, dims.count, plan::kNone};
-  plan::Argument count64 = {plan::ArgumentKind::size64, dims.count, plan::kNone};
-  auto add = makeLaunch(0, dims, {pointer(kX), pointer(kY), pointer(kSum), count32});
+  plan::Argument count = {plan::ArgumentKind::size32, dims.count};
+  auto add = makeLaunch(0, dims, {pointer(kX), pointer(kY), pointer(kSum), count});
   add->name = "add";
   add->onnx_nodes = {"/layer/Add"};
-  auto scale = makeLaunch(1, dims, {pointer(kSum), pointer(kGain), pointer(kOut), count64});
+  auto scale = makeLaunch(1, dims, {pointer(kSum), pointer(kGain), pointer(kOut), count});
   scale->name = "scale";
   scale->onnx_nodes = {"/layer/Mul"};
   scale->depends_on = {0};
@@ -147,6 +146,14 @@ TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
   }
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(gain))));
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(table))));
+}
+
+std::string minimalCubin(const std::string &text) {
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) + text;
 }
 
 std::vector<std::byte> readBytes(const std::string &path) {

@@ -26,9 +26,12 @@ private:
   plan::MetadataT &metadata;
 };
 
+/// An ELF file without sections, followed by `text`: what a plan's reader takes for a cubin.
+std::string minimalCubin(const std::string &text);
+
 /// out = (x + y) * gain, over float tensors [batch, seq], in two kernels:
-///   add(x, y, sum, int n)               sum lies in the arena
-///   scale(sum, gain, out, long long n)  gain is the first of the plan's weights
+///   add(x, y, sum, int n)         sum lies in the arena
+///   scale(sum, gain, out, int n)  gain is the first of the plan's weights
 /// for sm_90a and sm_80. A second weight of 80 KiB lets tests cut and damage a file of some size.
 struct TestPlan {
   TestPlan();
@@ -36,7 +39,7 @@ struct TestPlan {
   plan::ProgramT &program(size_t index) { return *contents.metadata.programs[index]; }
 
   codegen::PlanContents contents;
-  std::string cubin = "cubin of add and scale";
+  std::string cubin = minimalCubin("add and scale");
   std::string source = "// add and scale\n";
   std::array<float, 1> gain = {3.0f};
   std::vector<float> table;

@@ -85,15 +85,13 @@ const Damage kDamages[] = {
      [](Metadata &m) { launch(m, 0).cluster = plan::Extent3(17, 1, 1); }},
     {"launch 1 depends on launch 1", [](Metadata &m) { launch(m, 1).depends_on = {1}; }},
     {"launch 1 names a dependency twice", [](Metadata &m) { launch(m, 1).depends_on = {0, 0}; }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::pointer, 99}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size32, 999}); }},
     {"argument 0 of launch 1 refers",
-     [](Metadata &m) { setArgument(m, {Kind::pointer, 99, kNone}); }},
-    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::pointer, 0, 999}); }},
-    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size32, 0, 0}); }},
-    {"argument 0 of launch 1 refers",
-     [](Metadata &m) { setArgument(m, {static_cast<Kind>(9), 0, kNone}); }},
+     [](Metadata &m) { setArgument(m, {static_cast<Kind>(9), 0}); }},
     {"no launch writes the output 'out'", [](Metadata &m) { program(m).launches.pop_back(); }},
     {"launch 1 has 40000 bytes of parameters",
-     [](Metadata &m) { launch(m, 1).arguments.assign(5000, {Kind::pointer, 0, kNone}); }},
+     [](Metadata &m) { launch(m, 1).arguments.assign(5000, {Kind::pointer, 0}); }},
 };
 
 class VerifyMetadataDamage : public testing::TestWithParam<Damage> {};

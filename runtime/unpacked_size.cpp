@@ -1,0 +1,77 @@
+#include "runtime/unpacked_size.h"
+
+namespace smelt::runtime {
+
+namespace {
+
+/// Counts bytes off an allowance; each overload returns whether it sufficed.
+class Allowance {
+public:
+  explicit Allowance(uint64_t bytes) : left(bytes) {}
+
+  bool takes(const plan::Metadata &table) {
+    return takeAll(table.smelt_version(), table.model_name(), table.compile_options(),
+                   table.symbols(), table.dims(), table.inputs(), table.outputs(), table.guards(),
+                   table.weights(), table.programs(), table.remarks());
+  }
+
+private:
+  template <typename... Fields> bool takeAll(const Fields &...fields) {
+    return (take(fields) && ...);
+  }
+
+  bool takeBytes(uint64_t bytes) {
+    bool suffices = bytes <= left;
+    left -= suffices ? bytes : 0;
+    return suffices;
+  }
+
+  bool take(const flatbuffers::String *text) { return !text || takeBytes(text->size()); }
+
+  template <typename T> bool take(const flatbuffers::Vector<T> *values) {
+    return !values || takeBytes(uint64_t(values->size()) * sizeof(T));
+  }
+
+  template <typename T> bool take(const flatbuffers::Vector<const T *> *structs) {
+    return !structs || takeBytes(uint64_t(structs->size()) * sizeof(T));
+  }
+
+  template <typename T> bool take(const flatbuffers::Vector<flatbuffers::Offset<T>> *tables) {
+    if (!tables)
+      return true;
+    if (!takeBytes(uint64_t(tables->size()) * sizeof(flatbuffers::uoffset_t)))
+      return false;
+    for (const T *table : *tables)
+      if (!take(table))
+        return false;
+    return true;
+  }
+
+  bool take(const plan::DimExpression *table) { return take(table->program()); }
+  bool take(const plan::Tensor *table) { return takeAll(table->name(), table->dims()); }
+  bool take(const plan::Guard *table) { return take(table->message()); }
+  bool take(const plan::Weight *table) { return take(table->name()); }
+  static bool take(const plan::Buffer *) { return true; }
+  bool take(const plan::Module *table) { return take(table->name()); }
+  bool take(const plan::Kernel *table) { return take(table->entry()); }
+  bool take(const plan::Launch *table) {
+    return takeAll(table->arguments(), table->depends_on(), table->name(), table->onnx_nodes());
+  }
+  bool take(const plan::Program *table) {
+    return takeAll(table->arch(), table->modules(), table->kernels(), table->buffers(),
+                   table->launches());
+  }
+  bool take(const plan::Remark *table) {
+    return takeAll(table->onnx_node(), table->fusion(), table->predicate(), table->message());
+  }
+
+  uint64_t left;
+};
+
+} // namespace
+
+bool unpacksWithin(const plan::Metadata &metadata, uint64_t bytes) {
+  return Allowance(bytes).takes(metadata);
+}
+
+} // namespace smelt::runtime

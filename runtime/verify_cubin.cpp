@@ -1,0 +1,56 @@
+#include "runtime/verify_cubin.h"
+
+#include "runtime/checked_math.h"
+
+#include <cstring>
+#include <elf.h>
+
+namespace smelt::runtime {
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+Status invalid(const char *problem) {
+  return Status(StatusCode::kPlan, std::string("its code ") + problem);
+}
+
+/// Reads entry `index` of a table of T that lies at `offset`.
+template <typename T> T entryOf(Bytes cubin, uint64_t offset, size_t index) {
+  T entry;
+  std::memcpy(&entry, cubin.data() + offset + index * sizeof(T), sizeof(T));
+  return entry;
+}
+
+/// Whether a table of `count` entries of T lies within the cubin.
+template <typename T> bool holdsTable(Bytes cubin, uint64_t offset, size_t count, size_t size) {
+  return count == 0 || (size == sizeof(T) && liesWithin(offset, count * size, cubin.size()));
+}
+
+} // namespace
+
+Status verifyCubin(Bytes cubin) {
+  if (cubin.size() < sizeof(Elf64_Ehdr))
+    return invalid("is cut off");
+  auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB)
+    return invalid("is no ELF file");
+  if (!holdsTable<Elf64_Shdr>(cubin, header.e_shoff, header.e_shnum, header.e_shentsize) ||
+      !holdsTable<Elf64_Phdr>(cubin, header.e_phoff, header.e_phnum, header.e_phentsize))
+    return invalid("has tables beyond its end");
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
+    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
+        !liesWithin(section.sh_offset, section.sh_size, cubin.size()))
+      return invalid("has a section beyond its end");
+  }
+  for (size_t i = 0; i < header.e_phnum; ++i) {
+    auto segment = entryOf<Elf64_Phdr>(cubin, header.e_phoff, i);
+    if (!liesWithin(segment.p_offset, segment.p_filesz, cubin.size()))
+      return invalid("has a segment beyond its end");
+  }
+  return {};
+}
+
+} // namespace smelt::runtime
