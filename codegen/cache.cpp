@@ -28,35 +28,37 @@ constexpr char kTemporary[] = ".tmp";
 struct EntryHeader {
   char magic[8];
   char key[64];
+  uint64_t spillBytes;
   uint64_t length;
-  XXH128_canonical_t checksum;
+  XXH128_canonical_t checksum; ///< of the cubin, seeded with spillBytes
 };
-constexpr char kMagic[8] = {'S', 'M', 'L', 'T', 'C', 'U', 'B', '1'};
+constexpr char kMagic[8] = {'S', 'M', 'L', 'T', 'C', 'U', 'B', '2'};
 
-XXH128_canonical_t checksum(llvm::StringRef bytes) {
+XXH128_canonical_t checksum(llvm::StringRef cubin, uint64_t spillBytes) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  XXH128_canonicalFromHash(&canonical,
+                           XXH3_128bits_withSeed(cubin.data(), cubin.size(), spillBytes));
   return canonical;
 }
 
-/// The payload of a sound entry for `key`.
-std::optional<llvm::StringRef> readEntry(llvm::StringRef file, llvm::StringRef key) {
+/// The content of a sound entry for `key`.
+std::optional<CompiledKernel> readEntry(llvm::StringRef file, llvm::StringRef key) {
   EntryHeader header;
   if (file.size() < sizeof(header))
     return std::nullopt;
   std::memcpy(&header, file.data(), sizeof(header));
   llvm::StringRef bytes = file.drop_front(sizeof(header));
-  XXH128_canonical_t actual = checksum(bytes);
+  XXH128_canonical_t actual = checksum(bytes, header.spillBytes);
   bool sound = !std::memcmp(header.magic, kMagic, sizeof(kMagic)) &&
                llvm::StringRef(header.key, 64) == key && header.length == bytes.size() &&
                !std::memcmp(&header.checksum, &actual, sizeof(actual));
-  return sound ? std::optional(bytes) : std::nullopt;
+  return sound ? std::optional(CompiledKernel{bytes.str(), header.spillBytes}) : std::nullopt;
 }
 
 struct Entry {
   std::string path;
   uint64_t size;
-  llvm::sys::TimePoint<> used;
+  llvm::sys::TimePoint<> read;
 };
 
 /// The entries of the directory; stale temporary files are removed on the way.
@@ -98,20 +100,20 @@ std::string CubinCache::entryPath(llvm::StringRef key) const {
   return path.str().str();
 }
 
-std::optional<std::string> CubinCache::lookup(llvm::StringRef key) const {
+std::optional<CompiledKernel> CubinCache::lookup(llvm::StringRef key) const {
   if (directory.empty())
     return std::nullopt;
   std::string path = entryPath(key);
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
     return std::nullopt;
-  if (auto bytes = readEntry((*file)->getBuffer(), key))
-    return bytes->str();
+  if (auto kernel = readEntry((*file)->getBuffer(), key))
+    return kernel;
   fs::remove(path);
   return std::nullopt;
 }
 
-void CubinCache::store(llvm::StringRef key, llvm::StringRef bytes) const {
+void CubinCache::store(llvm::StringRef key, const CompiledKernel &kernel) const {
   if (directory.empty() || key.size() != sizeof(EntryHeader::key) ||
       fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
     return;
@@ -123,10 +125,11 @@ void CubinCache::store(llvm::StringRef key, llvm::StringRef bytes) const {
   EntryHeader header;
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   std::memcpy(header.key, key.data(), sizeof(header.key));
-  header.length = bytes.size();
-  header.checksum = checksum(bytes);
+  header.spillBytes = kernel.spillBytes;
+  header.length = kernel.cubin.size();
+  header.checksum = checksum(kernel.cubin, kernel.spillBytes);
   llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
-  stream.write(reinterpret_cast<const char *>(&header), sizeof(header)) << bytes;
+  stream.write(reinterpret_cast<const char *>(&header), sizeof(header)) << kernel.cubin;
   stream.flush();
   if (stream.has_error()) {
     stream.clear_error();
@@ -140,7 +143,7 @@ void CubinCache::prune() const {
     return;
   std::vector<Entry> entries = listEntries(directory);
   std::sort(entries.begin(), entries.end(),
-            [](const Entry &a, const Entry &b) { return a.used > b.used; });
+            [](const Entry &a, const Entry &b) { return a.read > b.read; });
   uint64_t total = 0;
   for (const Entry &entry : entries) {
     total += entry.size;

@@ -16,6 +16,13 @@
 
 namespace smelt::codegen {
 
+struct CompiledKernel {
+  std::string cubin;
+  uint64_t spillBytes = 0; ///< of registers, stored and loaded; 0 where they sufficed
+
+  bool operator==(const CompiledKernel &) const = default;
+};
+
 class CubinCache {
 public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
@@ -27,14 +34,15 @@ public:
   /// Hexadecimal BLAKE3 over the parts and their lengths.
   static std::string key(llvm::ArrayRef<llvm::StringRef> parts);
 
-  /// The bytes stored under `key`; none where there is no sound entry. A damaged entry is removed.
-  std::optional<std::string> lookup(llvm::StringRef key) const;
+  /// What was stored under `key`; nothing where there is no sound entry. A damaged entry is
+  /// removed.
+  std::optional<CompiledKernel> lookup(llvm::StringRef key) const;
 
   /// Publishes an entry. Safe from several threads and processes; failures are silent by design.
-  void store(llvm::StringRef key, llvm::StringRef bytes) const;
+  void store(llvm::StringRef key, const CompiledKernel &kernel) const;
 
-  /// Removes the least recently used entries above the size limit, and temporary files older than
-  /// an hour.
+  /// Removes the entries above the size limit that were read longest ago, as far as the file system
+  /// notes it (often once a day), and temporary files older than an hour.
   void prune() const;
 
 private:

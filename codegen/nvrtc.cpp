@@ -73,12 +73,12 @@ void *openLibrary(const std::string &place) {
 }
 
 /// The number before `unit` in ptxas' resource report; 0 where it is not there.
-int reported(llvm::StringRef log, llvm::StringRef unit) {
+uint64_t reported(llvm::StringRef log, llvm::StringRef unit) {
   size_t end = log.find(unit);
   if (end == llvm::StringRef::npos)
     return 0;
   llvm::StringRef before = log.take_front(end).rtrim();
-  int value = 0;
+  uint64_t value = 0;
   before.take_back(before.size() - (before.find_last_not_of("0123456789") + 1))
       .getAsInteger(10, value);
   return value;
@@ -91,7 +91,6 @@ struct Nvrtc::Library {
   // NVRTC's C interface, as far as it is used. A program is opaque; result 0 is success.
   using Program = void *;
   void *handle = nullptr;
-  std::string path;
   int (*version)(int *, int *) = nullptr;
   int (*createProgram)(Program *, const char *, const char *, int, const char *const *,
                        const char *const *) = nullptr;
@@ -133,7 +132,6 @@ llvm::Expected<std::unique_ptr<Nvrtc>> Nvrtc::open(llvm::StringRef path) {
   for (const std::string &place : searchPlaces(path)) {
     auto library = std::make_unique<Library>();
     library->handle = openLibrary(place);
-    library->path = place;
     if (library->handle && library->resolveAll())
       return std::unique_ptr<Nvrtc>(new Nvrtc(std::move(library)));
     tried += "\n  " + place;
@@ -153,8 +151,6 @@ std::string Nvrtc::version() const {
   library->version(&major, &minor);
   return std::to_string(major) + "." + std::to_string(minor);
 }
-
-std::string Nvrtc::path() const { return library->path; }
 
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
                                               llvm::StringRef architecture) const {
@@ -180,7 +176,6 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
   if (!compiled || result.cubin.empty())
     return makeError("NVRTC refuses " + kernel.description + " for " + architecture + ":\n" +
                      log.c_str());
-  result.registers = reported(log, " registers");
   result.spillBytes = reported(log, " bytes spill stores") + reported(log, " bytes spill loads");
   for (const char *warning : {"C7508", "C7510"})
     if (llvm::StringRef(log).contains(warning))
@@ -200,8 +195,8 @@ struct Job {
 };
 
 void runJob(Job &job, const Nvrtc &nvrtc, const CubinCache &cache, llvm::StringRef architecture) {
-  if (auto cubin = cache.lookup(job.key)) {
-    job.result.cubin = std::move(*cubin);
+  if (auto known = cache.lookup(job.key)) {
+    job.result = std::move(*known);
     return;
   }
   auto compiled = nvrtc.compile(*job.kernel, architecture);
@@ -210,7 +205,7 @@ void runJob(Job &job, const Nvrtc &nvrtc, const CubinCache &cache, llvm::StringR
     return;
   }
   job.result = std::move(*compiled);
-  cache.store(job.key, job.result.cubin);
+  cache.store(job.key, job.result);
 }
 
 } // namespace

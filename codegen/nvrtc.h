@@ -1,9 +1,10 @@
 // NVRTC, opened at run time: CUDA text to cubins, with no GPU and no CUDA library linked.
 //
 // The device headers are handed over by include name, so that messages name file and line. What the
-// assembler says about a kernel decides whether it is kept: a register spill, a serialised wgmma or
-// an ignored setmaxnreg fails the build of that kernel, for each means that the template was
-// instantiated with a configuration that it was not made for.
+// assembler says about a kernel decides whether it is kept: a serialised wgmma or an ignored
+// setmaxnreg fails the build of that kernel, for each means that the template was instantiated with
+// a configuration that it was not made for. A kernel that spills registers is right, but slow: the
+// caller learns by how much.
 #pragma once
 
 #include "codegen/cache.h"
@@ -26,11 +27,6 @@ struct KernelText {
   bool maySpill = false;   ///< a generic kernel, of which nobody expects that it does not
 };
 
-struct CompiledKernel {
-  std::string cubin;
-  int registers = 0, spillBytes = 0; ///< 0 where the cubin came from the cache
-};
-
 class Nvrtc {
 public:
   /// Opens NVRTC: `path` (a file or a folder) where given, else beside the running binary, in the
@@ -41,8 +37,6 @@ public:
 
   /// "13.0"
   std::string version() const;
-  /// The library that was opened.
-  std::string path() const;
 
   /// Compiles one text for `architecture` (sm_90a, sm_80, ...). Thread-safe. The error holds the
   /// compiler's log.
@@ -56,9 +50,9 @@ private:
 };
 
 /// Compiles `kernels` for one architecture on `threads` threads, taking from `cache` what it has
-/// and storing what is new. Equal texts are compiled once. `progress(done, total)` is called from
-/// the calling thread's side of a lock. On failure the error joins the messages of all kernels that
-/// failed.
+/// and storing what is new. Equal texts are compiled once. `progress(done, total)` is called after
+/// each, by whichever thread compiled it, never by two at once. On failure the error joins the
+/// messages of all kernels that failed.
 llvm::Expected<std::vector<CompiledKernel>>
 compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,

@@ -36,10 +36,11 @@ struct Cache : testing::Test {
 
 TEST_F(Cache, ReturnsWhatWasStored) {
   CubinCache cache(path());
-  std::string key = CubinCache::key({"text", "sm_90a"}), bytes("\0cubin\xff", 7);
+  std::string key = CubinCache::key({"text", "sm_90a"});
+  CompiledKernel kernel{std::string("\0cubin\xff", 7), 48};
   EXPECT_FALSE(cache.lookup(key));
-  cache.store(key, bytes);
-  EXPECT_EQ(cache.lookup(key), bytes);
+  cache.store(key, kernel);
+  EXPECT_EQ(cache.lookup(key), kernel);
   EXPECT_EQ(files(), 1u);
 }
 
@@ -51,11 +52,11 @@ TEST_F(Cache, KeysDependOnPartsAndTheirBorders) {
 
 TEST_F(Cache, RejectsAndRemovesDamagedEntries) {
   CubinCache cache(path());
-  std::string key = CubinCache::key({"text"}), bytes(1000, 'x');
-  cache.store(key, bytes);
+  std::string key = CubinCache::key({"text"});
+  cache.store(key, {std::string(1000, 'x'), 0});
   std::ifstream in(entry(key), std::ios::binary);
   std::string whole((std::istreambuf_iterator<char>(in)), {});
-  for (size_t position = 0; position < whole.size(); position += 13) {
+  for (size_t position = 0; position < whole.size(); position += position < 128 ? 1 : 13) {
     std::string damaged = whole;
     damaged[position] ^= 1;
     std::ofstream(entry(key), std::ios::binary) << damaged;
@@ -74,12 +75,13 @@ TEST_F(Cache, RejectsAndRemovesDamagedEntries) {
 TEST_F(Cache, AnEmptyDirectoryTurnsItOff) {
   CubinCache cache("");
   std::string key = CubinCache::key({"text"});
-  cache.store(key, "bytes");
+  cache.store(key, {"bytes", 0});
   EXPECT_FALSE(cache.lookup(key));
 }
 
 TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
-  std::string key = CubinCache::key({"shared"}), bytes(1 << 20, 'y');
+  std::string key = CubinCache::key({"shared"});
+  CompiledKernel kernel{std::string(1 << 20, 'y'), 0};
   std::vector<pid_t> writers;
   for (int i = 0; i < 4; ++i) {
     pid_t child = fork();
@@ -87,7 +89,7 @@ TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
     if (child == 0) {
       CubinCache cache(path());
       while (true)
-        cache.store(key, bytes);
+        cache.store(key, kernel);
     }
     writers.push_back(child);
   }
@@ -96,7 +98,7 @@ TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
   for (int i = 0; i < 200; ++i) {
     if (auto read = cache.lookup(key)) {
       ++found;
-      EXPECT_TRUE(*read == bytes);
+      EXPECT_TRUE(*read == kernel);
     }
     usleep(1000);
   }
@@ -105,7 +107,7 @@ TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
   EXPECT_GT(found, 0);
   auto read = cache.lookup(key);
   ASSERT_TRUE(read);
-  EXPECT_TRUE(*read == bytes);
+  EXPECT_TRUE(*read == kernel);
 }
 
 TEST_F(Cache, AFullDiskLeavesNothingBehind) {
@@ -116,7 +118,7 @@ TEST_F(Cache, AFullDiskLeavesNothingBehind) {
     rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
     CubinCache cache(path());
-    cache.store(CubinCache::key({"large"}), std::string(1 << 20, 'z'));
+    cache.store(CubinCache::key({"large"}), {std::string(1 << 20, 'z'), 0});
     _exit(cache.lookup(CubinCache::key({"large"})) ? 1 : 0);
   }
   int status = 0;
@@ -128,7 +130,7 @@ TEST_F(Cache, AFullDiskLeavesNothingBehind) {
 TEST_F(Cache, PruningKeepsTheLimit) {
   CubinCache cache(path(), /*maxBytes=*/10000);
   for (int i = 0; i < 20; ++i)
-    cache.store(CubinCache::key({std::to_string(i)}), std::string(1000, 'p'));
+    cache.store(CubinCache::key({std::to_string(i)}), {std::string(1000, 'p'), 0});
   cache.prune();
   EXPECT_LE(files(), 10u);
   EXPECT_GE(files(), 5u);

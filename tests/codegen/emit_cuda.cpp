@@ -57,7 +57,7 @@ bool compile(const Nvrtc &nvrtc, const GeneratedKernel &kernel, const std::strin
     llvm::outs() << llvm::toString(compiled.takeError()) << "\n";
     return false;
   }
-  llvm::outs() << "// compiled: " << compiled->registers << " registers\n";
+  llvm::outs() << "// compiled, " << compiled->spillBytes << " bytes of registers spilled\n";
   return true;
 }
 
