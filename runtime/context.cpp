@@ -34,7 +34,9 @@ Result<std::unique_ptr<Context>> Context::create(SharedEngine engine,
                                                  const ContextOptions &options) {
   if (options.cachedShapes == 0)
     return Status(StatusCode::kUsage, "a context must keep the graph of at least one shape");
-  return std::unique_ptr<Context>(new Context(std::move(engine), options));
+  std::unique_ptr<Context> context(new Context(std::move(engine), options));
+  SMELT_RETURN_IF_ERROR(context->createEvent());
+  return context;
 }
 
 Context::Context(SharedEngine engine, const ContextOptions &options)
@@ -52,11 +54,30 @@ Context::Context(SharedEngine engine, const ContextOptions &options)
 }
 
 Context::~Context() {
-  if (!hasEnqueued)
+  if (lastRun == nullptr)
     return;
-  Result<CurrentContext> current = CurrentContext::enter(*sharedEngine->device());
-  RelaxedCapture relaxed(sharedEngine->api());
-  sharedEngine->api().cuCtxSynchronize();
+  Result<CurrentContext> current = CurrentContext::enter(*engine().device());
+  RelaxedCapture relaxed(engine().api());
+  Status waited = waitForLastRun();
+  static_cast<void>(waited); // a destructor has nobody to tell
+  engine().api().cuEventDestroy(lastRun);
+}
+
+Status Context::createEvent() {
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "creating an event", cuEventCreate, &lastRun,
+                             CU_EVENT_DISABLE_TIMING);
+  return {};
+}
+
+/// Waits for this context's run and nobody else's: waiting for the whole device would break every
+/// stream capture that is under way on it.
+Status Context::waitForLastRun() {
+  if (hasEnqueued)
+    SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the former run", cuEventSynchronize,
+                               lastRun);
+  hasEnqueued = false;
+  return {};
 }
 
 void Context::presetStaticShapes() {
@@ -234,9 +255,7 @@ Status Context::provideWorkspace(uint64_t bytes) {
   }
   if (bytes <= ownWorkspace.bytes())
     return {};
-  if (hasEnqueued)
-    SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the former run", cuCtxSynchronize);
-  hasEnqueued = false;
+  SMELT_RETURN_IF_ERROR(waitForLastRun());
   ownWorkspace = DeviceMemory();
   SMELT_ASSIGN_OR_RETURN(ownWorkspace,
                          DeviceMemory::allocate(engine().device(), engine().allocator(), bytes,
@@ -364,34 +383,53 @@ Status Context::copyOutputs(CUstream stream) {
   return {};
 }
 
-/// One graph launch, or one child graph of what the stream is capturing. The default stream cannot
-/// capture, and asking it would disturb captures of other threads.
-Status Context::launch(CUstream stream) {
-  ModelGraph &graph = *graphs.front();
+/// The default stream cannot capture, and asking it would disturb captures of other threads.
+Result<bool> Context::isCapturing(CUstream stream) const {
   if (stream == nullptr || stream == CU_STREAM_LEGACY)
+    return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "asking whether the stream is capturing",
+                             cuStreamGetCaptureInfo, stream, &status, nullptr, nullptr, nullptr,
+                             nullptr, nullptr);
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/// One graph launch, or one child graph of what the stream is capturing.
+Status Context::launch(CUstream stream, bool isCaptured) {
+  ModelGraph &graph = *graphs.front();
+  if (!isCaptured)
     return graph.launch(addresses, stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUgraph capture = nullptr;
   const CUgraphNode *dependencies = nullptr;
   const CUgraphEdgeData *edges = nullptr;
   size_t count = 0;
-  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "asking whether the stream is capturing",
+  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "asking what the stream has captured",
                              cuStreamGetCaptureInfo, stream, &status, nullptr, &capture,
                              &dependencies, &edges, &count);
-  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-    return graph.launch(addresses, stream);
   return graph.addTo(capture, {dependencies, count}, addresses, stream);
 }
 
+Status Context::issue(CUstream stream, bool isCaptured) {
+  SMELT_RETURN_IF_ERROR(copyInputs(stream));
+  SMELT_RETURN_IF_ERROR(launch(stream, isCaptured));
+  return copyOutputs(stream);
+}
+
+/// A captured run does not run yet, and an event recorded in a capture could not be waited for.
 Status Context::enqueueTurn(CUstream stream) {
   SMELT_RETURN_IF_ERROR(checkBindings());
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   NvtxRange range(engine().metadata().model_name);
   fillAddresses(graphs.front()->schedule());
-  hasEnqueued = true;
-  SMELT_RETURN_IF_ERROR(copyInputs(stream));
-  SMELT_RETURN_IF_ERROR(launch(stream));
-  return copyOutputs(stream);
+  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(stream));
+  Status issued = issue(stream, isCaptured);
+  if (isCaptured)
+    return issued;
+  hasEnqueued = true; // what was issued before a failure also runs
+  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "marking the end of the run", cuEventRecord, lastRun,
+                             stream);
+  return issued;
 }
 
 Status Context::enqueue(CUstream stream) {
@@ -406,6 +444,7 @@ Status Context::run(CUstream stream) {
   SMELT_RETURN_IF_ERROR(prepareTurn());
   SMELT_RETURN_IF_ERROR(enqueueTurn(stream));
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+  RelaxedCapture relaxed(engine().api());
   SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the run", cuStreamSynchronize, stream);
   hasEnqueued = false;
   return {};

@@ -29,6 +29,7 @@ struct ContextOptions {
 
 /// Cheap; make one for each concurrent run. Not for several threads at once, which is noticed and
 /// refused. At most one run may be in flight: order runs on one stream, or wait for the former.
+/// Destroying a context waits for its last enqueue() alone.
 ///
 /// Set shapes, bind tensors, prepare() once for the shapes, then enqueue() any number of times.
 /// Bound memory may change between runs without preparing again, as long as host memory is not
@@ -58,8 +59,8 @@ public:
   /// plan::kWeightBytes; null gives it back. prepare() must follow.
   Status setWorkspace(void *data, uint64_t bytes);
 
-  /// Makes the current shapes ready to run: allocates and builds what is missing. May synchronise
-  /// with the device. Nothing happens when everything is ready.
+  /// Makes the current shapes ready to run: allocates and builds what is missing. May wait for this
+  /// context's former run. Nothing happens when everything is ready.
   Status prepare();
 
   /// Runs the model on the stream: copies from host memory, one graph launch, copies to host
@@ -94,6 +95,8 @@ private:
   class Turn;
 
   Context(SharedEngine engine, const ContextOptions &options);
+  Status createEvent();
+  Status waitForLastRun();
   void presetStaticShapes();
   Status bind(std::vector<Slot> &slots, const std::vector<std::unique_ptr<plan::TensorT>> &tensors,
               const char *role, const std::string &name, const Binding &binding);
@@ -113,7 +116,9 @@ private:
   uint64_t workspaceAddress() const;
   Status copyInputs(CUstream stream);
   Status copyOutputs(CUstream stream);
-  Status launch(CUstream stream);
+  Result<bool> isCapturing(CUstream stream) const;
+  Status launch(CUstream stream, bool isCaptured);
+  Status issue(CUstream stream, bool isCaptured);
 
   SharedEngine sharedEngine;
   ContextOptions options;
@@ -122,7 +127,8 @@ private:
   std::optional<Schedule> pending;   ///< of the current shapes, until its graph is built
   std::list<std::unique_ptr<ModelGraph>> graphs; ///< the most recently used first
   bool isPrepared = false;                       ///< graphs.front() is of the current shapes
-  bool hasEnqueued = false;                      ///< the device may still use the workspace
+  CUevent lastRun = nullptr;                     ///< recorded behind each run that is not captured
+  bool hasEnqueued = false; ///< the device may still use the workspace, until lastRun
   DeviceMemory ownWorkspace;
   uint64_t callerWorkspace = 0, callerWorkspaceBytes = 0;
   std::vector<uint64_t> addresses; ///< of Program.buffers

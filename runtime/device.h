@@ -51,7 +51,9 @@ private:
   const DriverApi *pushedOn; ///< null: the context was current already
 };
 
-/// Lets this thread allocate and synchronise although some thread captures a stream.
+/// Lets this thread allocate, load code and wait for events and streams of its own although some
+/// thread captures a stream. Nothing lets it wait for the whole device or use the legacy stream
+/// synchronously then: either would break the capture.
 class RelaxedCapture {
 public:
   explicit RelaxedCapture(const DriverApi &api);

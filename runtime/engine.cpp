@@ -57,6 +57,7 @@ Engine::~Engine() {
   if (modules.empty())
     return;
   Result<CurrentContext> current = CurrentContext::enter(*openDevice);
+  RelaxedCapture relaxed(api());
   for (CUmodule module : modules)
     api().cuModuleUnload(module);
 }
@@ -161,12 +162,57 @@ Status Engine::checkParameters(const plan::LaunchT &launch) const {
   return {};
 }
 
+namespace {
+
+/// A stream for one task. It does not wait for the legacy stream, nor that for it, so that captures
+/// and the work of others go on meanwhile.
+class OwnStream {
+public:
+  static Result<OwnStream> create(const DriverApi &api) {
+    CUstream handle = nullptr;
+    SMELT_RETURN_IF_CUDA_ERROR(api, "creating a stream", cuStreamCreate, &handle,
+                               CU_STREAM_NON_BLOCKING);
+    return OwnStream(api, handle);
+  }
+  OwnStream(OwnStream &&other) noexcept
+      : api(other.api), handle(std::exchange(other.handle, nullptr)) {}
+  OwnStream &operator=(OwnStream &&) = delete;
+  ~OwnStream() {
+    if (handle != nullptr)
+      api.cuStreamDestroy(handle);
+  }
+
+  CUstream get() const { return handle; }
+
+private:
+  OwnStream(const DriverApi &api, CUstream handle) : api(api), handle(handle) {}
+
+  const DriverApi &api;
+  CUstream handle;
+};
+
+} // namespace
+
 Status Engine::uploadWeights(const Plan &plan) {
-  weightAddresses.assign(metadata().weights.size(), 0);
   std::vector<bool> isUsed(metadata().weights.size());
   for (const auto &buffer : program().buffers)
     if (buffer->kind == plan::BufferKind::weight)
       isUsed[buffer->index] = true;
+  SMELT_RETURN_IF_ERROR(placeWeights(isUsed));
+  SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(api()));
+  for (size_t i = 0; i < isUsed.size(); ++i) {
+    std::span<const std::byte> bytes = plan.bytes(*metadata().weights[i]);
+    if (isUsed[i] && !bytes.empty())
+      SMELT_RETURN_IF_CUDA_ERROR(
+          api(), joinText("uploading the weight '", metadata().weights[i]->name, "'"),
+          cuMemcpyHtoDAsync, weightAddresses[i], bytes.data(), bytes.size(), stream.get());
+  }
+  SMELT_RETURN_IF_CUDA_ERROR(api(), "uploading the weights", cuStreamSynchronize, stream.get());
+  return {};
+}
+
+/// Allocates the weights that the program uses, one behind the other.
+Status Engine::placeWeights(const std::vector<bool> &isUsed) {
   // Sizes are bounded by the file, so these sums cannot overflow.
   std::vector<uint64_t> offsets(isUsed.size());
   uint64_t total = 0;
@@ -177,16 +223,10 @@ Status Engine::uploadWeights(const Plan &plan) {
   }
   SMELT_ASSIGN_OR_RETURN(
       weights, DeviceMemory::allocate(openDevice, memoryAllocator, total, "the model's weights"));
-  for (size_t i = 0; i < isUsed.size(); ++i) {
-    std::span<const std::byte> bytes = plan.bytes(*metadata().weights[i]);
-    if (!isUsed[i])
-      continue;
-    weightAddresses[i] = weights.address() + offsets[i];
-    if (!bytes.empty())
-      SMELT_RETURN_IF_CUDA_ERROR(
-          api(), joinText("uploading the weight '", metadata().weights[i]->name, "'"), cuMemcpyHtoD,
-          weightAddresses[i], bytes.data(), bytes.size());
-  }
+  weightAddresses.assign(isUsed.size(), 0);
+  for (size_t i = 0; i < isUsed.size(); ++i)
+    if (isUsed[i])
+      weightAddresses[i] = weights.address() + offsets[i];
   return {};
 }
 

@@ -32,7 +32,6 @@ public:
   CUfunction function(uint32_t kernel) const { return functions[kernel]; }
   /// The address of one of the metadata's weights; 0 when the program does not use it.
   CUdeviceptr weightAddress(uint32_t weight) const { return weightAddresses[weight]; }
-  uint64_t weightBytes() const { return weights.bytes(); }
 
 private:
   Engine(const Plan &plan, SharedDevice device, const EngineOptions &options);
@@ -42,6 +41,7 @@ private:
   Status configureKernels();
   Status checkParameters(const plan::LaunchT &launch) const;
   Status uploadWeights(const Plan &plan);
+  Status placeWeights(const std::vector<bool> &isUsed);
 
   std::shared_ptr<const plan::MetadataT> planMetadata;
   SharedDevice openDevice;

@@ -106,11 +106,28 @@ void FakeDriver::beginCapture(CUstream handle) {
   Stream *stream = streamOf(handle);
   stream->capture = std::make_unique<FakeGraph>();
   stream->captureDependencies.clear();
+  stream->isBroken = false;
 }
 
 std::shared_ptr<const FakeGraph> FakeDriver::endCapture(CUstream handle) {
   std::lock_guard lock(mutex);
-  return std::move(streamOf(handle)->capture);
+  Stream *stream = streamOf(handle);
+  std::unique_ptr<FakeGraph> captured = std::move(stream->capture);
+  return stream->isBroken ? nullptr : std::move(captured);
+}
+
+/// Breaks every capture under way where this thread calls what CUDA holds to be unsafe meanwhile,
+/// and has not said that it knows better.
+void FakeDriver::disturbCaptures(std::string_view function) {
+  static constexpr std::string_view kUnsafe[] = {
+      "cuMemAlloc",         "cuMemFree",           "cuModuleLoadData",  "cuModuleUnload",
+      "cuEventSynchronize", "cuStreamSynchronize", "cuFuncSetAttribute"};
+  auto mode = captureModes.find(std::this_thread::get_id());
+  if (mode != captureModes.end() && mode->second == CU_STREAM_CAPTURE_MODE_RELAXED)
+    return;
+  if (std::find(std::begin(kUnsafe), std::end(kUnsafe), function) != std::end(kUnsafe))
+    for (auto &[handle, stream] : callerStreams)
+      stream->isBroken = true;
 }
 
 void FakeDriver::launch(const FakeGraph &graph) {

@@ -64,6 +64,7 @@ public:
   /// A stream for callers; not counted as a leak.
   CUstream stream();
   void beginCapture(CUstream stream);
+  /// Null where some thread meanwhile called what breaks captures, in the strictest mode.
   std::shared_ptr<const FakeGraph> endCapture(CUstream stream);
   /// Runs what was captured.
   void launch(const FakeGraph &graph);
@@ -76,9 +77,11 @@ private:
   struct Stream {
     std::unique_ptr<FakeGraph> capture;
     std::vector<CUgraphNode> captureDependencies; ///< what cuStreamGetCaptureInfo points to
+    bool isBroken = false;                        ///< the capture
   };
   struct Event {
     std::chrono::steady_clock::time_point recorded;
+    bool isCaptured = false;
   };
   struct Function {
     std::string entry;
@@ -108,6 +111,7 @@ private:
   template <typename Body> auto releasing(const char *function, Body body);
 
   CUresult enter(const char *function);
+  void disturbCaptures(std::string_view function);
   CUresult allocate(CUdeviceptr *address, size_t bytes);
   CUresult free(CUdeviceptr address);
   bool isMemory(CUdeviceptr address, size_t bytes) const;
@@ -134,6 +138,7 @@ private:
   std::map<CUgraph, std::unique_ptr<FakeGraph>> graphs;
   std::map<CUgraphExec, std::unique_ptr<FakeGraphExec>> execs;
   std::map<std::thread::id, std::vector<CUcontext>> contextStacks;
+  std::map<std::thread::id, CUstreamCaptureMode> captureModes; ///< global where there is none
   int primaryContext = 0; ///< its address is the context's handle
   int retained = 0;
   std::vector<std::thread> hostFunctions;

@@ -29,6 +29,7 @@ template <typename Body> auto FakeDriver::traced(const char *function, Body body
     std::lock_guard lock(mutex);
     if (CUresult result = enter(function); result != CUDA_SUCCESS)
       return result;
+    disturbCaptures(function);
     if (context == Context::kNeeded && contextStacks[std::this_thread::get_id()].empty())
       return CUDA_ERROR_INVALID_CONTEXT;
     return body(arguments...);
@@ -38,6 +39,7 @@ template <typename Body> auto FakeDriver::traced(const char *function, Body body
 template <typename Body> auto FakeDriver::releasing(const char *function, Body body) {
   return [this, function, body](auto... arguments) -> CUresult {
     std::lock_guard lock(mutex);
+    disturbCaptures(function);
     CUresult released = body(arguments...);
     CUresult injected = enter(function);
     return injected != CUDA_SUCCESS ? injected : released;
@@ -60,8 +62,6 @@ Driver FakeDriver::driver() {
 void FakeDriver::fillDevices(DriverApi &api) {
   auto free = Context::kNotNeeded;
   api.cuInit = traced("cuInit", [](unsigned) { return CUDA_SUCCESS; }, free);
-  api.cuDriverGetVersion = traced(
-      "cuDriverGetVersion", [](int *version) { return *version = 13000, CUDA_SUCCESS; }, free);
   api.cuDeviceGetCount =
       traced("cuDeviceGetCount", [](int *count) { return *count = 1, CUDA_SUCCESS; }, free);
   api.cuDeviceGet = traced(
@@ -126,13 +126,10 @@ void FakeDriver::fillContexts(DriverApi &api) {
     *context = stack.back();
     return stack.pop_back(), CUDA_SUCCESS;
   });
-  api.cuCtxSynchronize =
-      traced("cuCtxSynchronize", [this] { return joinHostFunctions(), CUDA_SUCCESS; });
   api.cuThreadExchangeStreamCaptureMode = traced(
       "cuThreadExchangeStreamCaptureMode",
-      [](CUstreamCaptureMode *mode) {
-        *mode = *mode == CU_STREAM_CAPTURE_MODE_RELAXED ? CU_STREAM_CAPTURE_MODE_GLOBAL
-                                                        : CU_STREAM_CAPTURE_MODE_RELAXED;
+      [this](CUstreamCaptureMode *mode) {
+        std::swap(*mode, captureModes[std::this_thread::get_id()]);
         return CUDA_SUCCESS;
       },
       free);
@@ -163,10 +160,6 @@ void FakeDriver::fillMemory(DriverApi &api) {
       return CUDA_ERROR_INVALID_VALUE;
     return copy(reinterpret_cast<void *>(target), source, bytes, stream);
   };
-  api.cuMemcpyHtoD =
-      traced("cuMemcpyHtoD", [toDevice](CUdeviceptr target, const void *source, size_t bytes) {
-        return toDevice(target, source, bytes, nullptr);
-      });
   api.cuMemcpyHtoDAsync = traced("cuMemcpyHtoDAsync", toDevice);
   api.cuMemcpyDtoHAsync = traced(
       "cuMemcpyDtoHAsync", [this](void *target, CUdeviceptr source, size_t bytes, CUstream stream) {
@@ -242,7 +235,7 @@ void FakeDriver::fillStreams(DriverApi &api) {
         Stream *stream = streamOf(handle);
         bool isCapturing = stream != nullptr && stream->capture != nullptr;
         *status = isCapturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-        if (!isCapturing)
+        if (!isCapturing || graph == nullptr)
           return CUDA_SUCCESS;
         *graph = reinterpret_cast<CUgraph>(stream->capture.get());
         *dependencies = stream->captureDependencies.data();
@@ -268,12 +261,17 @@ void FakeDriver::fillEvents(DriverApi &api) {
   });
   api.cuEventDestroy =
       releasing("cuEventDestroy", [this](CUevent event) { return drop(events, event); });
-  api.cuEventRecord = traced("cuEventRecord", [this](CUevent event, CUstream) {
+  api.cuEventRecord = traced("cuEventRecord", [this](CUevent event, CUstream handle) {
+    Stream *stream = streamOf(handle);
     events.at(event)->recorded = std::chrono::steady_clock::now();
+    events.at(event)->isCaptured = stream != nullptr && stream->capture != nullptr;
     return CUDA_SUCCESS;
   });
-  api.cuEventSynchronize =
-      traced("cuEventSynchronize", [this](CUevent) { return joinHostFunctions(), CUDA_SUCCESS; });
+  api.cuEventSynchronize = traced("cuEventSynchronize", [this](CUevent event) {
+    if (events.at(event)->isCaptured)
+      return CUDA_ERROR_CAPTURED_EVENT;
+    return joinHostFunctions(), CUDA_SUCCESS;
+  });
   api.cuEventElapsedTime =
       traced("cuEventElapsedTime", [this](float *milliseconds, CUevent start, CUevent end) {
         std::chrono::duration<float, std::milli> elapsed =

@@ -191,7 +191,7 @@ SMELT_API smelt_code smelt_context_set_workspace(smelt_context *context, void *m
                                                  smelt_error *error);
 
 /* Makes the current shapes and bindings ready to run: allocates and builds what is missing. May
- * wait for the device. Does nothing when everything is ready. */
+ * wait for the former run. Does nothing when everything is ready. */
 SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *error);
 
 /* Runs the model on `stream` (a CUstream or cudaStream_t; NULL is the default stream): one graph

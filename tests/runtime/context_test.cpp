@@ -71,9 +71,10 @@ TEST_F(ContextTest, EnqueueIsOneGraphLaunchWithoutAllocationOrSynchronisation) {
   for (int i = 0; i < 3; ++i) {
     model.fake.clearCalls();
     ASSERT_TRUE(isOk(context->enqueue(stream)));
-    EXPECT_EQ(model.fake.calls(), (std::vector<std::string>{"cuCtxGetCurrent", "cuCtxPushCurrent",
-                                                            "cuStreamGetCaptureInfo",
-                                                            "cuGraphLaunch", "cuCtxPopCurrent"}));
+    EXPECT_EQ(
+        model.fake.calls(),
+        (std::vector<std::string>{"cuCtxGetCurrent", "cuCtxPushCurrent", "cuStreamGetCaptureInfo",
+                                  "cuGraphLaunch", "cuEventRecord", "cuCtxPopCurrent"}));
   }
   EXPECT_EQ(data.out, data.expected);
 }
@@ -87,7 +88,7 @@ TEST_F(ContextTest, CopiesHostMemoryAroundTheOneGraphLaunch) {
   EXPECT_EQ(model.fake.calls(),
             (std::vector<std::string>{"cuCtxGetCurrent", "cuCtxPushCurrent", "cuMemcpyHtoDAsync",
                                       "cuMemcpyHtoDAsync", "cuGraphLaunch", "cuMemcpyDtoHAsync",
-                                      "cuCtxPopCurrent"}));
+                                      "cuEventRecord", "cuCtxPopCurrent"}));
   EXPECT_EQ(data.out, data.expected);
 }
 
@@ -277,11 +278,21 @@ TEST(Context, PassesClustersToTheGraph) {
   EXPECT_EQ(model.fake.kernelCalls()[0].cluster, (std::array<unsigned, 3>{0, 0, 0}));
 }
 
-TEST_F(ContextTest, RunsEmptyTensors) {
-  AddScaleData data({0, 77});
-  runAndCheck(data);
+TEST(Context, LeavesOutLaunchesWithoutWork) {
+  FakeModel model;
+  auto context = contextAfter(
+      [](test::TestPlan &plan) {
+        uint32_t none = test::DimBuilder(plan.contents.metadata).constant(0);
+        plan::LaunchT &scale = *plan.program(0).launches[1];
+        scale.grid = plan::GridDims(none, scale.grid.y(), scale.grid.z());
+      },
+      model);
+  ASSERT_TRUE(isOk(context));
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(**context, data)));
+  ASSERT_TRUE(isOk((*context)->run(nullptr)));
   EXPECT_EQ(model.fake.lastInstantiated()->nodes[1]->type, CU_GRAPH_NODE_TYPE_EMPTY);
-  EXPECT_TRUE(model.fake.kernelCalls().empty());
+  EXPECT_EQ(model.fake.kernelCalls().size(), 1u);
 }
 
 TEST_F(ContextTest, JoinsTheCallersCapture) {
@@ -361,10 +372,66 @@ TEST_F(ContextTest, WaitsBeforeItReplacesAWorkspaceInUse) {
   ASSERT_TRUE(isOk(FakeModel::bindHost(*context, small)));
   ASSERT_TRUE(isOk(context->prepare()));
   ASSERT_TRUE(isOk(context->enqueue(nullptr)));
-  EXPECT_EQ(model.fake.countOf("cuCtxSynchronize"), 0u);
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 0u);
   runAndCheck(large);
-  EXPECT_EQ(model.fake.countOf("cuCtxSynchronize"), 1u);
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 1u);
   runAndCheck(small); // its graph still names the old workspace
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 1u); // run() has waited already
+}
+
+TEST_F(ContextTest, WaitsForItsLastRunBeforeItGoes) {
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(*context, data)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(nullptr)));
+  model.fake.clearCalls();
+  context.reset();
+  std::vector<std::string> calls = model.fake.calls();
+  auto waited = std::find(calls.begin(), calls.end(), "cuEventSynchronize");
+  EXPECT_LT(waited, std::find(calls.begin(), calls.end(), "cuMemFree"));
+  EXPECT_NE(waited, calls.end());
+}
+
+TEST_F(ContextTest, WaitsAlsoForWhatWasIssuedBeforeAFailure) {
+  AddScaleData data({3, 77});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(*context, data)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  model.fake.failCall("cuMemcpyDtoHAsync", 0, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(context->enqueue(nullptr).code(), StatusCode::kRunFailed);
+  context.reset();
+  EXPECT_EQ(model.fake.countOf("cuEventRecord"), 1u);
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 1u);
+}
+
+/// A whole life while another thread's capture is under way.
+TEST_F(ContextTest, LeavesCapturesOfOthersAlone) {
+  CUstream others = model.fake.stream();
+  model.fake.beginCapture(others);
+  AddScaleData small({1, 8}), large({8, 512});
+  ASSERT_TRUE(isOk(FakeModel::bindHost(*context, small)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(nullptr)));
+  runAndCheck(large);
+  ASSERT_TRUE(isOk(context->enqueue(nullptr)));
+  context.reset();
+  EXPECT_NE(model.fake.endCapture(others), nullptr);
+}
+
+/// An event recorded in a capture cannot be waited for.
+TEST_F(ContextTest, RecordsNoEventInTheCallersCapture) {
+  AddScaleData data({3, 77});
+  bindDevice(data);
+  CUstream stream = model.fake.stream();
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  model.fake.clearCalls();
+  model.fake.beginCapture(stream);
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  EXPECT_EQ(model.fake.countOf("cuEventRecord"), 0u);
+  EXPECT_NE(model.fake.endCapture(stream), nullptr);
+  model.fake.clearCalls();
+  context.reset();
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 1u); // for the run before the capture
 }
 
 TEST_F(ContextTest, RefusesMisuse) {

@@ -16,8 +16,8 @@ TEST(Engine, UploadsUsedWeightsOnceAndLoadsModulesOnce) {
   Result<SharedEngine> engine = model.createEngine();
   ASSERT_TRUE(isOk(engine));
   EXPECT_EQ(model.fake.countOf("cuModuleLoadData"), 1u);
-  EXPECT_EQ(model.fake.countOf("cuMemcpyHtoD"), 1u);
-  EXPECT_EQ((*engine)->weightBytes(), plan::kWeightBytes);
+  EXPECT_EQ(model.fake.countOf("cuMemcpyHtoDAsync"), 1u);
+  EXPECT_EQ(model.fake.countOf("cuStreamSynchronize"), 1u);
   float gain = 0;
   std::memcpy(&gain, reinterpret_cast<const void *>((*engine)->weightAddress(0)), sizeof(gain));
   EXPECT_EQ(gain, 3.0f);
@@ -28,6 +28,14 @@ TEST(Engine, ReleasesEverything) {
   FakeModel model;
   ASSERT_TRUE(isOk(model.createEngine()));
   EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+}
+
+TEST(Engine, LeavesCapturesOfOthersAlone) {
+  FakeModel model;
+  CUstream stream = model.fake.stream();
+  model.fake.beginCapture(stream);
+  ASSERT_TRUE(isOk(model.createEngine())); // and destroys it
+  EXPECT_NE(model.fake.endCapture(stream), nullptr);
 }
 
 TEST(Engine, ChoosesTheBestProgram) {

@@ -113,8 +113,9 @@ Status CudaSession::prepareOnDevice(const std::vector<Array> &inputs) {
     SMELT_RETURN_IF_ERROR(context->setInputShape(name, inputs[i].shape));
     SMELT_ASSIGN_OR_RETURN(Binding binding, place(inputs[i].type, inputs[i].bytes.size()));
     if (binding.bytes)
-      SMELT_RETURN_IF_CUDA_ERROR(engine->api(), "copying input '" + name + "'", cuMemcpyHtoD,
-                                 memory.back().address(), inputs[i].bytes.data(), binding.bytes);
+      SMELT_RETURN_IF_CUDA_ERROR(engine->api(), "copying input '" + name + "'", cuMemcpyHtoDAsync,
+                                 memory.back().address(), inputs[i].bytes.data(), binding.bytes,
+                                 stream);
     SMELT_RETURN_IF_ERROR(context->bindInput(name, binding));
     inputShapes.push_back(inputs[i].shape);
   }
