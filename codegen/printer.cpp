@@ -14,7 +14,7 @@ constexpr char kMark = '$';
 
 class Formatter {
 public:
-  explicit Formatter(Variables variables) : variables(variables), used(variables.size()) {}
+  Formatter(Variables variables) : variables(variables), used(variables.size()) {}
 
   std::string run(llvm::StringRef text) {
     text.consume_front("\n");

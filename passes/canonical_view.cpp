@@ -64,9 +64,11 @@ private:
       });
       if (group == groups.end())
         return std::nullopt;
-      for (unsigned axis : group->output)
-        if (position == order.size() || order[position++] != static_cast<int64_t>(axis))
+      for (unsigned axis : group->output) {
+        if (position == order.size() || order[position] != static_cast<int64_t>(axis))
           return std::nullopt;
+        ++position;
+      }
       result.append(group->input.begin(), group->input.end());
     }
     return result;

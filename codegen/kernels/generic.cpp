@@ -56,7 +56,7 @@ std::string GenericText::sumType() const {
 }
 
 void GenericText::line(const Twine &text) {
-  body += std::string(2 * depth, ' ') + text.str() + "\n";
+  body.append(size_t{2} * depth, ' ').append(text.str()).append("\n");
 }
 
 void GenericText::open(StringRef name, Dim extent) {
@@ -73,7 +73,8 @@ std::string GenericText::offset(ArrayRef<std::string> position, ArrayRef<Dim> sh
   std::string text;
   for (auto [coordinate, extent] : llvm::zip(position, shape)) {
     std::string part = extent.isConstant(1) ? "0" : "(" + coordinate + ")";
-    text = text.empty() ? part : "(" + text + " * (" + size(extent) + ") + " + part + ")";
+    text = text.empty() ? part
+                        : ("(" + Twine(text) + " * (" + size(extent) + ") + " + part + ")").str();
   }
   return text.empty() ? "0" : text;
 }

@@ -13,7 +13,7 @@ mlir::FailureOr<GeneratedKernel> emitGeneric(FusionOp fusion);
 /// Loops of one op as CUDA text: what the op families write.
 class GenericText {
 public:
-  GenericText(FusionOp fusion);
+  explicit GenericText(FusionOp fusion);
 
   /// The type in which the op computes: float, double or a 64-bit integer for integers.
   std::string sumType() const;

@@ -144,9 +144,12 @@ FailureOr<SmallVector<HostTensor>> Program::run(ArrayRef<HostTensor> arguments,
     return failure();
   llvm::copy(arguments, slots.begin());
   LogicalResult status = success();
-  for (const Step &step : steps)
-    if (!step.constant && failed(status = execute(step, evaluator)))
+  for (const Step &step : steps) {
+    if (!step.constant)
+      status = execute(step, evaluator);
+    if (failed(status))
       break;
+  }
   FailureOr<SmallVector<HostTensor>> results = failure();
   if (succeeded(status))
     results = llvm::map_to_vector(outputs, [&](unsigned slot) { return slots[slot]; });
