@@ -187,9 +187,14 @@ FailureOr<std::string> RowPasses::reduce(Value input, StringRef function, Term t
     return failure();
   std::string type = computeTypeOf(input), partial = emitter->name("partial"),
               total = emitter->name("total");
+  // Integers shorter than a register are kept in a whole one: many of them in pieces spill.
+  Type element = tensorType(input).getElementType();
+  bool isShort = element.isInteger() && element.getIntOrFloatBitWidth() < 32;
+  std::string kept = isShort ? "int" : type, summand = type + "(" + term(value->text) + ")";
   emitter->chunk().lanes.push_back(partial + " = " + function.str() + "::combine(" + partial +
-                                   ", " + type + "(" + term(value->text) + "));\n");
-  endPass(type + " " + partial + " = " + function.str() + "::identity<" + type + ">();\n",
+                                   ", " + (isShort ? kept + "(" + summand + ")" : summand) +
+                                   ");\n");
+  endPass(kept + " " + partial + " = " + function.str() + "::identity<" + type + ">();\n",
           "const " + type + " " + total + " = tile.template reduce<" + function.str() + ">(" +
               partial + ");\n");
   return total;
