@@ -5,6 +5,7 @@
 // no head-split copy exists. Of the bias only broadcasts are drawn in: the mask itself is computed
 // once by a pointwise kernel and shared by all layers.
 #include "passes/coordinates.h"
+#include "passes/expand_attention.h"
 #include "passes/fusion_group.h"
 #include "passes/passes.h"
 
@@ -17,21 +18,8 @@ namespace smelt::passes {
 
 namespace {
 
-constexpr int64_t kMaxHeadSize = 256;
-
 /// What a bias may be drawn through: its rows need not be contiguous, and literals are expressions.
 bool isPartOfBias(Operation *op) { return isa<ExpandOp, ReshapeOp>(op) || !op->hasTrait<View>(); }
-
-/// Element types and head sizes that the attention templates take; others become `generic`.
-bool hasTemplate(AttentionOp op) {
-  Type element = tensorType(op.getQuery()).getElementType();
-  auto fits = [](Value operand) {
-    auto size = tensorType(operand).getDim(3).asConstant();
-    return size && *size > 0 && *size <= kMaxHeadSize;
-  };
-  return (element.isF16() || element.isBF16() || element.isF32()) && fits(op.getQuery()) &&
-         fits(op.getValue());
-}
 
 /// What the templates ask of a tensor of [batch, head, row, element]: the elements of a row are
 /// neighbours, and where rows are read many at a time, they are a constant distance apart.
@@ -79,7 +67,7 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions;
     getOperation().walk([&](AttentionOp op) {
-      if (isFree(op) && hasTemplate(op))
+      if (isFree(op) && hasAttentionTemplate(op.getQuery(), op.getValue()))
         attentions.push_back(op);
     });
     for (AttentionOp attention : attentions) {

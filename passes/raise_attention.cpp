@@ -11,6 +11,7 @@
 #include "passes/attention_bias.h"
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
+#include "passes/expand_attention.h"
 #include "passes/passes.h"
 #include "passes/raise.h"
 #include "passes/view_shape.h"
@@ -352,8 +353,11 @@ public:
     form(softmax, *probabilities, *scores, builder);
   }
 
-  /// An attention that the model had as such: its bias in normal form.
+  /// An attention that the model had as such: its bias in normal form, or its parts where no
+  /// template takes it.
   void normalise(AttentionOp op) {
+    if (!hasAttentionTemplate(op.getQuery(), op.getValue()))
+      return expand(op);
     OpBuilder builder(op);
     Dim queries = shapeOf(op.getQuery())[2], keys = shapeOf(op.getKey())[2];
     NormalBias normal = normaliseBias(builder, op.getLoc(), op.getBias(), queries, keys);
@@ -376,8 +380,23 @@ public:
   }
 
 private:
-  void refuse(SoftmaxOp softmax, const Refusal &refusal) {
-    raiser.getRemarks().refused(softmax.getLoc(), "attention", refusal.predicate, refusal.found);
+  void refuse(Operation *op, const Refusal &refusal) {
+    raiser.getRemarks().refused(op->getLoc(), "attention", refusal.predicate, refusal.found);
+  }
+
+  static Refusal noTemplate(Value query, Value value) {
+    return {
+        "a kernel template takes its heads",
+        llvm::formatv("sizes {0} and {1} of {2}, where at most {3} of f16, bf16 or f32 is taken",
+                      shapeOf(query).back().toString(), shapeOf(value).back().toString(),
+                      elementType(query), kMostHeadSize)
+            .str()};
+  }
+
+  void expand(AttentionOp op) {
+    refuse(op, noTemplate(op.getQuery(), op.getValue()));
+    OpBuilder builder(op);
+    op.getOutput().replaceAllUsesWith(expandAttention(builder, op));
   }
 
   static std::string shapeText(SoftmaxOp softmax) {
@@ -414,6 +433,8 @@ private:
     Type type = attentionType(weighted, q, k, v);
     for (Value *operand : {&q, &k, &v})
       *operand = castTo(builder, location, *operand, type);
+    if (!hasAttentionTemplate(q, v))
+      return refuse(softmax, noTemplate(q, v));
     if (!shapeOf(q)[1].asConstant() || shapeOf(k)[1] != shapeOf(v)[1] ||
         shapeOf(k)[0] != shapeOf(q)[0])
       return refuse(softmax, {"heads are constant and K fits V",

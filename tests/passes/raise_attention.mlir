@@ -3,6 +3,7 @@
 // Each raise leaves a remark; each refusal says which check failed.
 // CHECK: module attributes {smelt.remarks = [
 // CHECK-SAME: {fusion = "attention", message = "scale, bias [b, 1, 1, s], masked rows are zero", node = "Output", predicate = "", taken = true}
+// CHECK-SAME: {fusion = "attention", message = "sizes 320 and 320 of f16, where at most 256 of f16, bf16 or f32 is taken", node = "Large", predicate = "a kernel template takes its heads", taken = false}
 // CHECK-SAME: {fusion = "attention", message = "3 ops read it", node = "Read", predicate = "its result is read once, by a product with values", taken = false}
 // CHECK-SAME: {fusion = "attention", message = "-10000 in place of scores, where at most -30000 is sure", node = "Filled", predicate = "a mask's fill lies below every score", taken = false}
 
@@ -223,6 +224,32 @@ func.func @native(%q: !smelt.tensor<[b, 4, s, 8], f16>) -> !smelt.tensor<[b, 4, 
   // CHECK-NEXT: smelt.attention %arg0, %arg0, %arg0 {scale = 1.250000e-01 : f32}
   %y = smelt.attention %q, %q, %q bias %bias : !smelt.tensor<[b, 1, s, s], f16> {scale = 0.125 : f32} : <[b, 4, s, 8], f16>, <[b, 4, s, 8], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
   return %y : !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// No template takes heads of 320: products and softmax stay.
+// CHECK-LABEL: func @large_heads
+func.func @large_heads(%q: !smelt.tensor<[b, 2, s, 320], f16>, %kt: !smelt.tensor<[b, 2, 320, s], f16>, %v: !smelt.tensor<[b, 2, s, 320], f16>) -> !smelt.tensor<[b, 2, s, 320], f16> {
+  %scores = smelt.matmul %q, %kt : <[b, 2, s, 320], f16>, <[b, 2, 320, s], f16> -> <[b, 2, s, s], f16>
+  %p = smelt.softmax %scores axis 3 : <[b, 2, s, s], f16> loc("Large")
+  %y = smelt.matmul %p, %v : <[b, 2, s, s], f16>, <[b, 2, s, 320], f16> -> <[b, 2, s, 320], f16>
+  // CHECK-NEXT: smelt.matmul %arg0, %arg1
+  // CHECK-NEXT: smelt.softmax
+  // CHECK-NEXT: smelt.matmul
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[b, 2, s, 320], f16>
+}
+
+// The model's own op with such heads becomes them: grouped heads, cap, bias, causal, zero rows.
+// CHECK-LABEL: func @large_native
+func.func @large_native(%q: !smelt.tensor<[b, 4, s, 320], f32>, %k: !smelt.tensor<[b, 2, t, 320], f32>, %v: !smelt.tensor<[b, 2, t, 320], f32>, %bias: !smelt.tensor<[b, 1, 1, t], f32>) -> !smelt.tensor<[b, 4, s, 320], f32> {
+  // CHECK-NOT: smelt.attention
+  // CHECK: smelt.matmul
+  // CHECK: smelt.tanh
+  // CHECK: smelt.softmax
+  // CHECK: smelt.matmul
+  // CHECK: return
+  %y = smelt.attention %q, %k, %v bias %bias : !smelt.tensor<[b, 1, 1, t], f32> {scale = 0.125 : f32, softcap = 5.0 : f32, causal, zero_masked_rows} : <[b, 4, s, 320], f32>, <[b, 2, t, 320], f32>, <[b, 2, t, 320], f32> -> <[b, 4, s, 320], f32>
+  return %y : !smelt.tensor<[b, 4, s, 320], f32>
 }
 
 // Probabilities that are a result too; a mask with a fill that scores reach; a product that is divided by a tensor.
