@@ -9,6 +9,17 @@ using namespace mlir;
 
 namespace smelt::passes {
 
+namespace {
+
+/// Kernels of more ops gain nothing, and take their compiler ever longer.
+constexpr size_t kMostFusedOps = 256;
+
+/// A bound on the walk behind each op: weights are cast, scaled, transposed and joined, in far
+/// fewer ops; what is computed from constants at greater length is computed by kernels.
+constexpr size_t kMostWeightOps = 128;
+
+} // namespace
+
 bool isLiteral(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
@@ -17,10 +28,11 @@ bool isLiteral(Value value) {
 
 bool isWeightExpression(Value value) {
   SmallVector<Value> pending{value};
-  llvm::DenseSet<Operation *> seen;
+  llvm::SmallDenseSet<Operation *> seen;
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<FusionOp, DimsOp, IotaOp>(op) || !tensorType(op->getResult(0)).isStatic())
+    if (!op || isa<FusionOp, DimsOp, IotaOp>(op) || !tensorType(op->getResult(0)).isStatic() ||
+        seen.size() > kMostWeightOps)
       return false;
     if (seen.insert(op).second)
       pending.append(op->operand_begin(), op->operand_end());
@@ -50,33 +62,39 @@ SmallVector<Value> FusionGroup::liveOuts() const {
   return values;
 }
 
-void FusionGroup::absorbViews(OpOperand &operand, llvm::function_ref<bool(Operation *)> accept) {
-  Operation *producer = operand.get().getDefiningOp();
-  if (!producer || contains(producer))
-    return;
-  bool source = isLiteral(operand.get()) || isa<IotaOp, DimsOp>(producer);
-  if (!(source || producer->hasTrait<View>()) || (accept && !accept(producer)))
-    return;
-  if (!llvm::hasSingleElement(producer->getUses())) {
-    producer = OpBuilder(operand.getOwner()).clone(*producer);
-    operand.set(producer->getResult(0));
+void FusionGroup::absorbViews(OpOperand &first, llvm::function_ref<bool(Operation *)> accept) {
+  for (OpOperand *operand = &first;;) {
+    Operation *producer = operand->get().getDefiningOp();
+    if (!producer || contains(producer))
+      return;
+    bool source = isLiteral(operand->get()) || isa<IotaOp, DimsOp>(producer);
+    if (!source && (!producer->hasTrait<View>() || (accept && !accept(producer))))
+      return;
+    if (!llvm::hasSingleElement(producer->getUses())) {
+      producer = OpBuilder(operand->getOwner()).clone(*producer);
+      operand->set(producer->getResult(0));
+    }
+    add(producer);
+    if (source)
+      return;
+    operand = &producer->getOpOperand(0);
   }
-  add(producer);
-  if (!source)
-    absorbViews(producer->getOpOperand(0), accept);
 }
 
-void FusionGroup::absorbProducers(OpOperand &operand,
-                                  llvm::function_ref<bool(Operation *)> accept) {
-  absorbViews(operand);
-  Operation *op = operand.get().getDefiningOp();
-  while (op && contains(op) && op->hasTrait<View>())
-    op = op->getOperand(0).getDefiningOp();
-  if (!isFree(op) || contains(op) || !isPointwise(op) || !accept(op))
-    return;
-  add(op);
-  for (OpOperand &input : op->getOpOperands())
-    absorbProducers(input, accept);
+void FusionGroup::absorbProducers(OpOperand &first, llvm::function_ref<bool(Operation *)> accept) {
+  SmallVector<OpOperand *> pending{&first};
+  while (!pending.empty() && members.size() < kMostFusedOps) {
+    OpOperand &operand = *pending.pop_back_val();
+    absorbViews(operand);
+    Operation *op = operand.get().getDefiningOp();
+    while (op && contains(op) && op->hasTrait<View>())
+      op = op->getOperand(0).getDefiningOp();
+    if (!isFree(op) || contains(op) || !isPointwise(op) || !accept(op))
+      continue;
+    add(op);
+    for (OpOperand &input : llvm::reverse(op->getOpOperands()))
+      pending.push_back(&input);
+  }
 }
 
 bool FusionGroup::isAcyclic() const {

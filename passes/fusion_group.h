@@ -12,7 +12,8 @@ namespace smelt::passes {
 /// it.
 bool isLiteral(mlir::Value value);
 
-/// Depends on weights and constants alone and has a static shape: evaluated once, at compile time.
+/// Depends on weights and constants alone, through a limited number of ops, and has a static shape:
+/// evaluated once, at compile time.
 bool isWeightExpression(mlir::Value value);
 
 /// Elementwise ops and those that only choose where an element comes from: what a kernel computes
@@ -40,7 +41,8 @@ public:
                    llvm::function_ref<bool(mlir::Operation *)> accept = nullptr);
 
   /// Draws in the pointwise ops behind `operand` that nobody else uses; with `shareable`, also one
-  /// that others use, which then is a result of the fusion too. `accept` limits what is taken.
+  /// that others use, which then is a result of the fusion too. `accept` limits what is taken, and
+  /// so does the number of ops that one kernel holds.
   void absorbProducers(mlir::OpOperand &operand,
                        llvm::function_ref<bool(mlir::Operation *)> accept);
 
