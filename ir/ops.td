@@ -300,7 +300,13 @@ class Smelt_MomentsRootOp<string mnemonic, string formula> : Smelt_MomentsOp<mne
   let arguments = (ins Smelt_Tensor:$moments, F32Attr:$epsilon);
 }
 def Smelt_MomentsMeanOp : Smelt_MomentsOp<"moments_mean", "mean of the row">;
-def Smelt_MomentsRstdOp : Smelt_MomentsRootOp<"moments_rstd", "1 / sqrt(variance of the row + epsilon)">;
+def Smelt_MomentsRstdOp : Smelt_MomentsRootOp<"moments_rstd",
+    "1 / sqrt(variance of the row + epsilon); 0 where the variance is 0 and epsilon is not"> {
+  let description = [{
+    It scales distances from the row's mean, or sums of them. Where the variance is 0, all distances are: 0 keeps what
+    rounding left of their sums from growing by 1 / sqrt(epsilon).
+  }];
+}
 def Smelt_MomentsRrmsOp : Smelt_MomentsRootOp<"moments_rrms", "1 / sqrt(mean square of the row + epsilon)">;
 
 def Smelt_CumsumOp : Smelt_PureOp<"cumsum", [SameOperandsAndResultType]> {

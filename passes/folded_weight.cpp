@@ -1,7 +1,8 @@
 // Method: rounding a product that is a normal number of its type errs by at most u times it, u the
 // type's unit roundoff (2^-11 for f16); rounding a subnormal one by at most d, half the least
 // subnormal. So the error of a column c of K products is at most sqrt(u^2 ||c||^2 + K d^2), which
-// is no more than 4 u ||c|| where ||c||^2 >= K d^2 / (15 u^2). It takes one pass over the weights,
+// is no more than 4 u ||c|| where ||c||^2 >= K d^2 / (15 u^2). Subtracting the column's mean makes
+// no column longer, and at most doubles its largest magnitude. It takes one pass over the weights,
 // as they lie in their file, for the sum of squares and the largest magnitude of each column.
 #include "passes/folded_weight.h"
 
@@ -51,7 +52,7 @@ bool columnsKeepDigits(ArrayRef<float> scale, int64_t columns, Type type, Thread
                        llvm::function_ref<void(int64_t, int64_t, int64_t, float *)> readRow) {
   const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
   double least = leastSquaredNorm(scale.size(), semantics),
-         most = llvm::APFloat::getLargest(semantics).convertToDouble();
+         most = llvm::APFloat::getLargest(semantics).convertToDouble() / 2;
   std::atomic<bool> keep = true;
   auto scan = [&](int64_t first, int64_t count) {
     float row[kColumns], squares[kColumns] = {}, largest[kColumns] = {};
@@ -80,12 +81,12 @@ bool columnsKeepDigits(ArrayRef<float> scale, int64_t columns, Type type, Thread
 bool FoldedWeights::keepDigits(Value scale, Value weight) {
   if (!weights)
     return true;
-  std::optional<HostTensor> factors = valueOf(scale);
-  if (!factors)
-    return true;
   if (!threads)
     threads.emplace(0);
-  return keepDigits(factors->withStorage(Storage::f32).values<float>(), weight);
+  if (!scale)
+    return keepDigits(std::vector<float>(*tensorType(weight).getDim(0).asConstant(), 1), weight);
+  std::optional<HostTensor> factors = valueOf(scale);
+  return !factors || keepDigits(factors->withStorage(Storage::f32).values<float>(), weight);
 }
 
 bool FoldedWeights::keepDigits(ArrayRef<float> scale, Value weight) {

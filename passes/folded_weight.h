@@ -1,4 +1,5 @@
-// Whether rows of weights may be scaled at compile time without losing what the weights say.
+// Whether rows of weights may be scaled, and columns centered, at compile time without losing what
+// the weights say.
 #pragma once
 
 #include "ir/interpret/interpret.h"
@@ -13,9 +14,10 @@ public:
   /// `weights` may be null: then nothing is known, and nothing refused.
   explicit FoldedWeights(WeightStore *weights) : weights(weights) {}
 
-  /// The matrix `weight` with row k scaled by element k of `scale`, rounded to its element type, is
-  /// finite, and each column differs from the exact one by at most four times the relative rounding
-  /// error of the type (2^-9 for f16). Weights whose bytes are missing pass.
+  /// The matrix `weight` with row k scaled by element k of `scale` (null: by 1), rounded to its
+  /// element type as it is or with the mean of each column subtracted, is finite, and each column
+  /// differs from the exact one by at most four times the relative rounding error of the type
+  /// (2^-9 for f16) times the column before the subtraction. Weights whose bytes are missing pass.
   bool keepDigits(mlir::Value scale, mlir::Value weight);
 
 private:

@@ -5,6 +5,7 @@
 // has its own mean and its sum of squared deviations from that mean; groups are combined exactly
 // (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 // variances", 1979, for groups of equal size). Memory holds two floats a group: [..., groups, 2].
+// The order of the sums is such that equal elements have exactly that mean, and variance 0.
 #pragma once
 
 #include "device/reduce.cuh"
@@ -13,6 +14,21 @@
 namespace smelt {
 
 inline constexpr int kMomentsGroup = 32; // columns
+
+/// Sums of equal numbers are exact: each step doubles them.
+template <int W> __device__ __forceinline__ float pairwiseSum(const float (&values)[W]) {
+  static_assert((W & (W - 1)) == 0, "pairs of pairs");
+  float sums[W];
+#pragma unroll
+  for (int i = 0; i < W; ++i)
+    sums[i] = values[i];
+#pragma unroll
+  for (int count = W / 2; count > 0; count /= 2)
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      sums[i] += sums[i + count];
+  return sums[0];
+}
 
 /// Stores the moments of the group whose columns lie, W a thread, in the registers of 32 / W
 /// neighbouring threads of a warp; all of them call. `values` are the columns as they are stored.
@@ -29,11 +45,7 @@ __device__ __forceinline__ void storeMoments(float *moments, const float (&value
       value += __shfl_xor_sync(mask, value, step);
     return value;
   };
-  float sum = 0, squares = 0;
-#pragma unroll
-  for (int i = 0; i < W; ++i)
-    sum += values[i];
-  float mean = total(sum) * (1.0f / kMomentsGroup);
+  float mean = total(pairwiseSum(values)) * (1.0f / kMomentsGroup), squares = 0;
 #pragma unroll
   for (int i = 0; i < W; ++i)
     squares += (values[i] - mean) * (values[i] - mean);
@@ -77,11 +89,13 @@ template <int Groups, int Threads> struct RowGroups {
 
   /// The row's moments, for each of its threads. All threads of the warp call.
   __device__ __forceinline__ RowMoments combine() const {
-    float sum = 0, squares = 0;
+    // Their number may be no power of two: the mean of distances from the first is exact where all
+    // are equal.
+    float first = __shfl_sync(0xffffffffu, values[0], 0, Threads), sum = 0, squares = 0;
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
-      sum += values[2 * i];
-    float mean = total(sum) * (1.0f / Groups);
+      sum += values[2 * i] - first;
+    float mean = first + total(sum) * (1.0f / Groups);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       float distance = values[2 * i] - mean;
@@ -118,11 +132,11 @@ template <int Groups, int Threads> struct StreamedRowGroups {
         for (int k = 0; k < kVector; ++k)
           values[i + k] = vector[k];
       }
-    float sum = 0, squares = 0;
+    float sum = 0, squares = 0; // of distances from the first, as in RowGroups
 #pragma unroll
     for (int i = 0; i < kStep; ++i)
-      sum += values[2 * i];
-    float mean = sum / float(count);
+      sum += i < count ? values[2 * i] - values[0] : 0.0f;
+    float mean = values[0] + sum / float(count);
 #pragma unroll
     for (int i = 0; i < kStep; ++i) {
       float distance = i < count ? values[2 * i] - mean : 0.0f;

@@ -342,7 +342,8 @@ FailureOr<Operand> GemmEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index
       llvm::TypeSwitch<Operation *, std::string>(op)
           .Case([&](MomentsMeanOp) { return row + ".mean"; })
           .Case([&](MomentsRstdOp rstd) {
-            return inverseRoot(row + ".variance", rstd.getEpsilonAttr());
+            std::string root = inverseRoot(row + ".variance", rstd.getEpsilonAttr());
+            return rstd.getEpsilon().isZero() ? root : row + ".variance == 0 ? 0.0f : " + root;
           })
           .Case([&](MomentsRrmsOp rrms) {
             return inverseRoot("(" + row + ".variance + " + row + ".mean * " + row + ".mean)",

@@ -49,8 +49,12 @@ Result evaluateRows(Operation *op, const HostTensor &input, Evaluator &evaluator
   return result;
 }
 
-double rootOf(double spread, const APFloat &epsilon) {
+double inverseRoot(double spread, const APFloat &epsilon) {
   return 1.0 / std::sqrt(spread + epsilon.convertToFloat());
+}
+
+double inverseDeviation(double variance, const APFloat &epsilon) {
+  return variance == 0 && !epsilon.isZero() ? 0.0 : inverseRoot(variance, epsilon);
 }
 
 } // namespace
@@ -90,13 +94,14 @@ Result evaluateOp(MomentsMeanOp op, Operands operands, Evaluator &evaluator) {
 }
 
 Result evaluateOp(MomentsRstdOp op, Operands operands, Evaluator &evaluator) {
-  return evaluateRows(op, operands[0], evaluator,
-                      [&](RowStatistics row) { return rootOf(row.variance, op.getEpsilon()); });
+  return evaluateRows(op, operands[0], evaluator, [&](RowStatistics row) {
+    return inverseDeviation(row.variance, op.getEpsilon());
+  });
 }
 
 Result evaluateOp(MomentsRrmsOp op, Operands operands, Evaluator &evaluator) {
   return evaluateRows(op, operands[0], evaluator, [&](RowStatistics row) {
-    return rootOf(row.variance + row.mean * row.mean, op.getEpsilon());
+    return inverseRoot(row.variance + row.mean * row.mean, op.getEpsilon());
   });
 }
 

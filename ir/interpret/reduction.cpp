@@ -27,20 +27,27 @@ struct AroundAxis {
         inner(product(shape.drop_front(axis + 1))) {}
 };
 
+template <typename T>
+using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
+
+/// A sum of `count` numbers, or their mean.
+template <typename T> T finishSum(ReductionKind kind, Accumulator<T> sum, int64_t count) {
+  if (kind == ReductionKind::sum)
+    return static_cast<T>(sum);
+  if constexpr (std::is_same_v<T, int64_t>)
+    return count ? static_cast<T>(sum) / count : 0;
+  else
+    return static_cast<T>(sum / static_cast<double>(count));
+}
+
 template <typename T> T reduceRow(ReductionKind kind, const T *row, int64_t count) {
-  using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
   switch (kind) {
   case ReductionKind::sum:
-    return static_cast<T>(std::accumulate(row, row + count, Accumulator(0)));
+  case ReductionKind::mean:
+    return finishSum<T>(kind, std::accumulate(row, row + count, Accumulator<T>(0)), count);
   case ReductionKind::prod:
-    return static_cast<T>(std::accumulate(row, row + count, Accumulator(1), std::multiplies<>()));
-  case ReductionKind::mean: {
-    Accumulator sum = std::accumulate(row, row + count, Accumulator(0));
-    if constexpr (std::is_same_v<T, int64_t>)
-      return count ? static_cast<T>(sum) / count : 0;
-    else
-      return static_cast<T>(sum / static_cast<double>(count));
-  }
+    return static_cast<T>(
+        std::accumulate(row, row + count, Accumulator<T>(1), std::multiplies<>()));
   case ReductionKind::max:
   case ReductionKind::min: {
     using Limits = std::numeric_limits<T>;
@@ -84,20 +91,20 @@ Result moveLast(ReduceOp op, const HostTensor &input, const llvm::SmallBitVector
   return moved;
 }
 
-/// Sums over the rows of a matrix, in memory's order: no column is gathered.
+/// Sums or means over the rows of a matrix, in memory's order: no column is gathered.
 template <typename T>
-void sumRows(const T *from, int64_t rows, int64_t columns, T *to, ThreadPool &threads) {
-  using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
+void sumRows(ReductionKind kind, const T *from, int64_t rows, int64_t columns, T *to,
+             ThreadPool &threads) {
   constexpr int64_t kBlock = 256;
   threads.parallelFor(columns, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t first = begin; first < end; first += kBlock) {
       int64_t count = std::min(kBlock, end - first);
-      Accumulator sums[kBlock] = {};
+      Accumulator<T> sums[kBlock] = {};
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t i = 0; i < count; ++i)
-          sums[i] += static_cast<Accumulator>(from[row * columns + first + i]);
+          sums[i] += static_cast<Accumulator<T>>(from[row * columns + first + i]);
       for (int64_t i = 0; i < count; ++i)
-        to[first + i] = static_cast<T>(sums[i]);
+        to[first + i] = finishSum<T>(kind, sums[i], rows);
     }
   });
 }
@@ -198,11 +205,10 @@ Result evaluateNorm(Operation *op, Operands operands, unsigned scale, unsigned b
 }
 
 template <typename T> void cumulate(T *values, int64_t count, bool exclusive, bool reverse) {
-  using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
-  Accumulator sum = 0;
+  Accumulator<T> sum = 0;
   for (int64_t step = 0; step < count; ++step) {
     T &value = values[reverse ? count - 1 - step : step];
-    Accumulator next = sum + static_cast<Accumulator>(value);
+    Accumulator<T> next = sum + static_cast<Accumulator<T>>(value);
     value = static_cast<T>(exclusive ? sum : next);
     sum = next;
   }
@@ -223,10 +229,11 @@ Result evaluateOp(ReduceOp op, Operands operands, Evaluator &evaluator) {
   Result result = evaluator.allocate(op, shape);
   if (failed(result))
     return failure();
-  if (op.getKind() == ReductionKind::sum && reducesLeading(reduced)) {
+  bool isSum = op.getKind() == ReductionKind::sum || op.getKind() == ReductionKind::mean;
+  if (isSum && reducesLeading(reduced)) {
     visitStorage(input.getStorage(), [&](auto *tag) {
       using T = std::remove_pointer_t<decltype(tag)>;
-      sumRows(input.values<T>().data(), size, result->getNumElements(),
+      sumRows(op.getKind(), input.values<T>().data(), size, result->getNumElements(),
               result->template mutableValues<T>().data(), evaluator.threads);
     });
     return result;

@@ -111,6 +111,8 @@ TEST_F(FoldedWeightTest, TheBoundHolds) {
 TEST_F(FoldedWeightTest, ProductsAboveTheTypesRangeAreRefused) {
   EXPECT_FALSE(keeps("f16", filled(300.0f, kRows), filled(300.0f)));
   EXPECT_TRUE(keeps("bf16", filled(300.0f, kRows), filled(300.0f)));
+  // In range, but not with the mean of the column subtracted.
+  EXPECT_FALSE(keeps("f16", {1.0f, -1.0f, -1.0f, -1.0f}, filled(60000.0f)));
   EXPECT_FALSE(keeps("bf16", filled(1e20f, kRows), filled(1e20f)));
   EXPECT_FALSE(keeps("f32", filled(1.0f, kRows), filled(INFINITY)));
   EXPECT_FALSE(keeps("f32", filled(NAN, kRows), filled(1.0f)));
@@ -125,6 +127,19 @@ TEST_F(FoldedWeightTest, ReadsThroughConcatsAndViews) {
   for (const std::string &expression : {transposes, concat}) {
     EXPECT_TRUE(keeps("f16", filled(1.0f, kRows), filled(1.0f), expression));
     EXPECT_FALSE(keeps("f16", filled(0x1p-12f, kRows), filled(0x1p-12f), expression));
+  }
+}
+
+TEST_F(FoldedWeightTest, WithoutAScaleRowsAreTakenAsTheyAre) {
+  for (float value : {1.0f, 0x1.554p-18f}) {
+    own("w", {kRows, kColumns}, "f16", filled(value));
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(
+        "func.func @main() {\n%w = smelt.weight \"w\" <\"w.bin\", 0, 0, \"\"> : <[4, 3], f16>\n"
+        "return\n}",
+        &context);
+    mlir::Block &block = module->lookupSymbol<mlir::func::FuncOp>("main").getBody().front();
+    EXPECT_EQ(passes::FoldedWeights(&store).keepDigits(mlir::Value(), block.front().getResult(0)),
+              value == 1);
   }
 }
 

@@ -8,8 +8,11 @@
 // CHECK-NEXT: %[[SUM:.*]] = smelt.add
 // CHECK-NEXT: %[[MOMENTS:.*]] = smelt.row_moments %[[SUM]]
 // CHECK-NEXT: smelt.yield %[[SUM]], %[[MOMENTS]]
-// Weight expressions: the scaled weight, its column sums, the shift.
-// CHECK: %[[FOLDED:.*]] = smelt.cast %{{.*}} : <[64, 256], f32> -> <[64, 256], f16>
+// Weight expressions: the scaled and centered weight, its column sums once it is rounded, the shift.
+// CHECK: %[[SCALEDW:.*]] = smelt.mul {{.*}} -> <[64, 256], f32>
+// CHECK: %[[MEANS:.*]] = smelt.reduce mean %[[SCALEDW]] axes [0]
+// CHECK: %[[CENTEREDW:.*]] = smelt.sub %[[SCALEDW]], %[[MEANS]]
+// CHECK: %[[FOLDED:.*]] = smelt.cast %[[CENTEREDW]] : <[64, 256], f32> -> <[64, 256], f16>
 // CHECK: %[[WIDE:.*]] = smelt.cast %[[FOLDED]]
 // CHECK: %[[U:.*]] = smelt.reduce sum %[[WIDE]] axes [0]
 // CHECK: %[[BETA:.*]] = smelt.matmul {{.*}} : <[1, 64], f32>, <[64, 256], f32> -> <[1, 256], f32>
@@ -66,6 +69,7 @@ func.func @post_norm(%a: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s
 // CHECK: %[[X:.*]]:2 = smelt.fusion gemm
 // CHECK: smelt.row_moments
 // CHECK: smelt.yield
+// CHECK-NOT: smelt.reduce
 // CHECK: smelt.fusion gemm(%[[X]]#0, %{{.*}}, %[[X]]#1)
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: %[[SUMS:.*]] = smelt.matmul

@@ -88,6 +88,17 @@ TEST_F(MomentsTest, MeansFarLargerThanDeviations) {
              [](Row row) { return 1 / std::sqrt(row.variance); });
 }
 
+/// Nothing deviates from the mean, and nothing that rounding left is scaled up.
+TEST_F(MomentsTest, EqualElements) {
+  for (const char *element : {"f16", "f32"}) {
+    HostTensor input = HostTensor::fromValues<float>({3, 5, 96}, type(element), Floats(1440, 1.3f));
+    expectRows("moments_rstd %m {epsilon = 1.0e-12 : f32}", input, element, 0,
+               [](Row) { return 0.0; });
+    expectRows("moments_rstd %m {epsilon = 0.0 : f32}", input, element, 0,
+               [](Row) { return std::numeric_limits<double>::infinity(); });
+  }
+}
+
 TEST_F(MomentsTest, ProductsLeftUnrounded) {
   // 300 * 300 is no f16.
   HostTensor lhs = HostTensor::fromValues<float>({1, 2}, type("f16"), Floats{300, 300});
