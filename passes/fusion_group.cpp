@@ -68,7 +68,7 @@ void FusionGroup::absorbViews(OpOperand &first, llvm::function_ref<bool(Operatio
     if (!producer || contains(producer))
       return;
     bool source = isLiteral(operand->get()) || isa<IotaOp, DimsOp>(producer);
-    if (!source && (!producer->hasTrait<View>() || (accept && !accept(producer))))
+    if (!(source || producer->hasTrait<View>()) || (accept && !accept(producer)))
       return;
     if (!llvm::hasSingleElement(producer->getUses())) {
       producer = OpBuilder(operand->getOwner()).clone(*producer);
