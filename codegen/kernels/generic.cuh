@@ -29,10 +29,10 @@ template <class Sum, class T> __device__ __forceinline__ void write(T *p, Sum va
 }
 
 template <class Problem> __device__ __forceinline__ void generic(const Problem &problem) {
-  ptx::gridDependencyLaunch();
   ptx::gridDependencyWait();
-  int count = problem.count();
-  for (int e = blockIdx.x * blockDim.x + threadIdx.x; e < count; e += gridDim.x * blockDim.x)
+  ptx::gridDependencyLaunch();
+  unsigned count = problem.count(); // a last stride past 2^31 must not become negative
+  for (unsigned e = blockIdx.x * blockDim.x + threadIdx.x; e < count; e += gridDim.x * blockDim.x)
     problem.run(e);
 }
 

@@ -21,12 +21,12 @@ template <class Problem> __device__ __forceinline__ void pointwise(const Problem
   ptx::gridDependencyWait();
   ptx::gridDependencyLaunch();
   constexpr int kWidth = Problem::kWidth;
-  int vector = blockIdx.x * blockDim.x + threadIdx.x;
-  int count = problem.count(), vectors = count / kWidth;
+  unsigned vector = blockIdx.x * blockDim.x + threadIdx.x; // may lie beyond 2^31 in the last block
+  unsigned count = problem.count(), vectors = count / kWidth;
   if (vector < vectors) {
     problem.template run<kWidth>(vector * kWidth);
   } else if constexpr (Problem::kHasTail) {
-    int element = vectors * kWidth + (vector - vectors);
+    unsigned element = vectors * kWidth + (vector - vectors);
     if (element < count)
       problem.template run<1>(element);
   }

@@ -54,8 +54,9 @@ template <class Problem> __device__ __forceinline__ void rowwise(const Problem &
   constexpr int kThreads = Problem::kThreadsPerRow;
   static_assert(kThreads <= 32 || Problem::kRowsPerBlock == 1, "long rows fill a block");
   __shared__ double scratch[32];
-  int row = blockIdx.x * Problem::kRowsPerBlock + threadIdx.x / kThreads;
-  int rows = problem.rows();
+  // The last block's rows may lie beyond 2^31.
+  unsigned row = blockIdx.x * Problem::kRowsPerBlock + threadIdx.x / kThreads;
+  unsigned rows = problem.rows();
   bool isActive = row < rows;
   if (kThreads >= 32 && !isActive) // whole warps: nobody waits for them
     return;

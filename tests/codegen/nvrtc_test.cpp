@@ -43,6 +43,16 @@ TEST(EmbeddedHeaders, HoldTheDeviceFolders) {
   EXPECT_EQ(embeddedHeadersHash().size(), 64u);
 }
 
+// device/ptx.cuh tells why.
+TEST(EmbeddedHeaders, WaitForEarlierKernelsBeforeLaterOnesMayStart) {
+  for (const EmbeddedHeader &header : embeddedHeaders()) {
+    std::string_view text = header.text;
+    size_t launch = text.find("ptx::gridDependencyLaunch()");
+    if (launch != std::string_view::npos)
+      EXPECT_LT(text.find("ptx::gridDependencyWait()"), launch) << header.name;
+  }
+}
+
 TEST_F(NvrtcTest, CompilesForSeveralArchitectures) {
   for (const char *architecture : {"sm_80", "sm_90a"}) {
     auto compiled = nvrtc->compile(kernel("x[threadIdx.x] += 1.0f;"), architecture);
