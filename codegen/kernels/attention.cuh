@@ -22,13 +22,13 @@
 // and kValueSize; Config::kThreads threads; Config::sharedBytes(kHeadSize, kValueSize) of shared
 // memory, 16-byte aligned; grid (ceil(queries / blockQ), heads, min(batches, 65535)). Problem::bias
 // is asked only for existing queries and keys. A row whose keys are all at -infinity yields NaN, or
-// 0 with kZeroMaskedRows. Cost: 4 * queries * keys * head size FLOPs a head (half if causal),
-// O(queries + keys) memory.
+// 0 with kZeroMaskedRows; one without keys yields 0. Cost: 4 * queries * keys * head size FLOPs a
+// head (half if causal), O(queries + keys) memory.
 #pragma once
 
 #include "device/math.cuh"
-#include "device/tile.cuh"
 #include "device/vector.cuh"
+#include "kernels/attention_block.cuh"
 #include "kernels/attention_config.cuh"
 
 namespace smelt {
@@ -55,13 +55,13 @@ template <class Config, class Problem> struct AttentionTask {
   static_assert(kBlockQ % 16 == 0 && kTiling.warps % kWarpsQ == 0 && kBlockQ % (16 * kWarpsQ) == 0,
                 "warps share the 16-row pieces of blockQ evenly");
   static_assert(kBlockKV % (16 * kWarpsKV) == 0, "a warp takes whole 16-key pieces of a step");
-  static_assert(kStages >= 2, "the pipeline needs two stages");
   static_assert(Problem::kHeadSize % kVector == 0 && Problem::kValueSize % kVector == 0,
                 "vectors tile the head sizes");
 
   using TileQ = SharedTile<Element, kBlockQ, kHead>;
   using TileK = SharedTile<Element, kBlockKV, kHead>;
   using TileV = SharedTile<Element, kBlockKV, kValue>;
+  using Block = AttentionBlock<Problem, TileQ, TileK, TileV, kThreads, kStages>;
 
   // Where the scale goes: into the exponent's argument if nothing stands between, else onto the
   // scores. Scores times kExponentScale are powers of two.
@@ -70,11 +70,9 @@ template <class Config, class Problem> struct AttentionTask {
   static constexpr float kExponentScale = kDeferScale ? Problem::kScale * kLog2E : kLog2E;
 
   const Problem &problem;
-  const uint32_t shared;
+  Block block;
   const int warp, lane;
   const int warpRow, firstKey; // of the warp's rows in the block, of its keys in a step
-  int batch, head, row0;       // row0: first query of the block
-  LinearRows<Element> keys, values;
   uint32_t queries[kRowTiles][kHeadSteps][4];
   float scores[kRowTiles][kKeyTiles][4];
   float sums[kRowTiles][kValueTiles][4];
@@ -82,38 +80,17 @@ template <class Config, class Problem> struct AttentionTask {
   float rowMax[kRowTiles][2], rowSum[kRowTiles][2];
 
   __device__ __forceinline__ AttentionTask(const Problem &problem, char *sharedMemory)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)), warp(threadIdx.x / 32),
+      : problem(problem), block(problem, sharedMemory), warp(threadIdx.x / 32),
         lane(threadIdx.x % 32), warpRow(warp % kWarpsQ * kRowTiles * 16),
         firstKey(warp / kWarpsQ * kWarpKeys) {}
 
-  // --- Copies ---
-
-  __device__ __forceinline__ uint32_t stageK(int step) const {
-    return shared + TileQ::kBytes + step % kStages * (TileK::kBytes + TileV::kBytes);
-  }
-  __device__ __forceinline__ uint32_t stageV(int step) const {
-    return stageK(step) + TileK::kBytes;
-  }
-
-  __device__ __forceinline__ void copyQueries() const {
-    auto source = [this](int i, int d) { return problem.q(batch, head, i) + d; };
-    copyTile<TileQ, Along::kColumns, kVector, kThreads, true>(
-        shared, source, row0, 0, problem.queries(), Problem::kHeadSize);
-  }
-
   /// Copies the step's keys and values, each as one group.
-  __device__ __forceinline__ void copyStep(int step, int steps) const {
-    if (step < steps) {
-      auto source = [this](int j, int d) { return keys.row(j) + d; };
-      copyTile<TileK, Along::kColumns, kVector, kThreads, true>(
-          stageK(step), source, step * kBlockKV, 0, problem.keys(), Problem::kHeadSize);
-    }
+  __device__ __forceinline__ void copyStep(int step) const {
+    if (step < block.steps)
+      block.copyKeys(step);
     ptx::copyAsyncCommit();
-    if (step < steps) {
-      auto source = [this](int j, int d) { return values.row(j) + d; };
-      copyTile<TileV, Along::kColumns, kVector, kThreads, true>(
-          stageV(step), source, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
-    }
+    if (step < block.steps)
+      block.copyValues(step);
     ptx::copyAsyncCommit();
   }
 
@@ -121,8 +98,9 @@ template <class Config, class Problem> struct AttentionTask {
 
   __device__ __forceinline__ void loadQueries() {
     staticFor<0, kRowTiles>([&](auto i) {
-      staticFor<0, kHeadSteps>(
-          [&](auto d) { loadFragmentA<TileQ>(shared, warpRow + 16 * i, 2 * d, queries[i][d]); });
+      staticFor<0, kHeadSteps>([&](auto d) {
+        loadFragmentA<TileQ>(block.shared, warpRow + 16 * i, 2 * d, queries[i][d]);
+      });
     });
   }
 
@@ -136,8 +114,9 @@ template <class Config, class Problem> struct AttentionTask {
     });
     staticFor<0, kHeadSteps>([&](auto d) {
       if constexpr (!kKeepQueries)
-        staticFor<0, kRowTiles>(
-            [&](auto i) { loadFragmentA<TileQ>(shared, warpRow + 16 * i, 2 * d, queries[i][0]); });
+        staticFor<0, kRowTiles>([&](auto i) {
+          loadFragmentA<TileQ>(block.shared, warpRow + 16 * i, 2 * d, queries[i][0]);
+        });
       staticFor<0, kKeyTiles / 2>([&](auto j) {
         uint32_t k[4];
         loadFragmentBTransposed<TileK>(tile, firstKey + 16 * j, 2 * d, k);
@@ -152,7 +131,7 @@ template <class Config, class Problem> struct AttentionTask {
 
   /// Query and key of element r of score tile (i, j) in the step that starts at `key0`.
   __device__ __forceinline__ int queryOf(int i, int r) const {
-    return row0 + warpRow + 16 * i + lane / 4 + r / 2 * 8;
+    return block.row0 + warpRow + 16 * i + lane / 4 + r / 2 * 8;
   }
   __device__ __forceinline__ int keyOf(int key0, int j, int r) const {
     return key0 + firstKey + 8 * j + lane % 4 * 2 + r % 2;
@@ -164,7 +143,7 @@ template <class Config, class Problem> struct AttentionTask {
 
   /// Scale, softcap and bias, where they cannot be deferred, then the mask.
   __device__ __forceinline__ void finishScores(int key0) {
-    int warpQuery = row0 + warpRow;
+    int warpQuery = block.row0 + warpRow;
     bool masked = key0 + kBlockKV > problem.keys() ||
                   (Problem::kCausal && key0 + kBlockKV > warpQuery + problem.causalOffset() + 1);
     staticFor<0, kRowTiles>([&](auto i) {
@@ -193,7 +172,7 @@ template <class Config, class Problem> struct AttentionTask {
   }
 
   __device__ __forceinline__ float biasOf(int key0, int i, int j, int r) const {
-    return problem.bias(batch, head, min(queryOf(i, r), problem.queries() - 1),
+    return problem.bias(block.batch, block.head, min(queryOf(i, r), problem.queries() - 1),
                         min(keyOf(key0, j, r), problem.keys() - 1));
   }
 
@@ -300,10 +279,10 @@ template <class Config, class Problem> struct AttentionTask {
   static constexpr int kExchangeStride = kValue + AttentionTiling::kRowPadding;
 
   __device__ __forceinline__ uint32_t rowAddress(int part, int row) const {
-    return shared + (part * kBlockQ + row) * kExchangeStride * 4;
+    return block.shared + (part * kBlockQ + row) * kExchangeStride * 4;
   }
   __device__ __forceinline__ uint32_t statisticsAddress(int part, int row) const {
-    return shared + (kWarpsKV * kBlockQ * kExchangeStride + (part * kBlockQ + row) * 2) * 4;
+    return block.shared + (kWarpsKV * kBlockQ * kExchangeStride + (part * kBlockQ + row) * 2) * 4;
   }
 
   __device__ __forceinline__ void leaveRows() {
@@ -341,17 +320,17 @@ template <class Config, class Problem> struct AttentionTask {
         merged[c] =
             ::fmaf(weight, ptx::loadShared(rowAddress(part, row) + (column + c) * 4), merged[c]);
     }
-    float scale = Problem::kZeroMaskedRows && total == 0.0f ? 0.0f : 1.0f / total;
+    float scale = block.normalization(total);
 #pragma unroll
     for (int c = 0; c < kVector; ++c)
       merged[c] *= scale;
-    store<kVector>(problem.out(batch, head, row0 + row) + column, merged);
+    store<kVector>(problem.out(block.batch, block.head, block.row0 + row) + column, merged);
   }
 
   __device__ __forceinline__ void storeRows() const {
     constexpr int kVectors = Problem::kValueSize / kVector;
     for (int index = threadIdx.x; index < kBlockQ * kVectors; index += kThreads)
-      if (row0 + index / kVectors < problem.queries())
+      if (block.row0 + index / kVectors < problem.queries())
         mergeRow(index / kVectors, index % kVectors * kVector);
   }
 
@@ -370,25 +349,15 @@ template <class Config, class Problem> struct AttentionTask {
     });
   }
 
-  __device__ __forceinline__ void run(int blockBatch, int blockHead, int block) {
-    batch = blockBatch;
-    head = blockHead;
-    row0 = block * kBlockQ;
-    int lastRow = min(row0 + kBlockQ, problem.queries()) - 1;
-    int visibleKeys = Problem::kCausal ? min(problem.keys(), lastRow + problem.causalOffset() + 1)
-                                       : problem.keys();
-    int steps = visibleKeys > 0 ? ceilDiv(visibleKeys, kBlockKV) : 0;
-    int warpKeyEnd = row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
+  __device__ __forceinline__ void run(int batch, int head, int rows) {
+    block.moveTo(batch, head, rows);
+    int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
 
-    const Element *key = problem.k(batch, head, 0), *value = problem.v(batch, head, 0);
-    keys = {key, problem.k(batch, head, 1) - key};
-    values = {value, problem.v(batch, head, 1) - value};
-
-    copyQueries(); // in one group with the first keys
+    block.copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
-      copyStep(step, steps);
+      copyStep(step);
     clear();
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < block.steps; ++step) {
       int key0 = step * kBlockKV;
       bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
       if constexpr (kFetchBias)
@@ -401,8 +370,8 @@ template <class Config, class Problem> struct AttentionTask {
       if (kKeepQueries && step == 0)
         loadQueries();
       if (sees)
-        multiplyKeys(stageK(step));
-      copyStep(step + kStages - 1, steps);
+        multiplyKeys(block.stageK(step));
+      copyStep(step + kStages - 1);
       if (sees) {
         finishScores(key0);
         updateSoftmax();
@@ -412,7 +381,7 @@ template <class Config, class Problem> struct AttentionTask {
         __syncthreads();
       }
       if (sees)
-        multiplyValues(stageV(step));
+        multiplyValues(block.stageV(step));
     }
     ptx::copyAsyncWait<0>();
     __syncthreads(); // the exchange buffer lies over the stages
@@ -423,15 +392,9 @@ template <class Config, class Problem> struct AttentionTask {
   }
 };
 
-/// The kernel's body: this block's rows of one head, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void attention(const Problem &problem, char *shared) {
-  ptx::gridDependencyWait();
-  ptx::gridDependencyLaunch();
-  AttentionTask<Config, Problem> task(problem, shared);
-  int block = Problem::kCausal ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
-    task.run(batch, blockIdx.y, block);
+  attendRows<AttentionTask<Config, Problem>>(problem, shared);
 }
 
 } // namespace smelt

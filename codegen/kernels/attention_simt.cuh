@@ -18,8 +18,8 @@
 
 #include "device/math.cuh"
 #include "device/reduce.cuh"
-#include "device/tile.cuh"
 #include "device/vector.cuh"
+#include "kernels/attention_block.cuh"
 #include "kernels/attention_config.cuh"
 
 namespace smelt {
@@ -40,7 +40,6 @@ template <class Config, class Problem> struct AttentionSimtTask {
   static_assert(kIsSame<typename Problem::Element, float>, "operands are float");
   static_assert(kBlockQ % kThreadsQ == 0, "threads share the rows evenly");
   static_assert(kBlockKV % 32 == 0, "rows of probabilities are whole groups of eight reads");
-  static_assert(kStages >= 2, "the pipeline needs two stages");
   static_assert(Problem::kHeadSize % kVector == 0 && Problem::kValueSize % kVector == 0,
                 "vectors tile the head sizes");
 
@@ -48,49 +47,30 @@ template <class Config, class Problem> struct AttentionSimtTask {
   using TileK = SharedTile<float, kBlockKV, kHead>;
   using TileV = SharedTile<float, kBlockKV, kValue>;
   using TileP = SharedTile<float, kBlockQ, kBlockKV>;
+  using Block = AttentionBlock<Problem, TileQ, TileK, TileV, kThreads, kStages>;
 
   const Problem &problem;
-  const uint32_t shared, probabilities;
+  Block block;
+  const uint32_t probabilities; // shared memory
   const int threadRow, threadKey;
-  int batch, head, row0;
-  LinearRows<float> keys, values;
   float scores[kRows][kKeys];
   float sums[kRows][kColumnQuads][kQuad];
   float rowMax[kRows], rowSum[kRows];
 
   __device__ __forceinline__ AttentionSimtTask(const Problem &problem, char *sharedMemory)
-      : problem(problem), shared(ptx::sharedAddress(sharedMemory)),
-        probabilities(shared + TileQ::kBytes + kStages * (TileK::kBytes + TileV::kBytes)),
-        threadRow(threadIdx.x / kThreadsKV), threadKey(threadIdx.x % kThreadsKV) {}
+      : problem(problem), block(problem, sharedMemory),
+        probabilities(block.shared + Block::kOperandBytes), threadRow(threadIdx.x / kThreadsKV),
+        threadKey(threadIdx.x % kThreadsKV) {}
 
   __device__ __forceinline__ int rowOf(int i) const { return threadRow + i * kThreadsQ; }
   __device__ __forceinline__ int keyOf(int j) const { return threadKey + j * kThreadsKV; }
   __device__ __forceinline__ int chunkOf(int d) const { return threadKey + d * kThreadsKV; }
 
-  // --- Copies ---
-
-  __device__ __forceinline__ uint32_t stageK(int step) const {
-    return shared + TileQ::kBytes + step % kStages * (TileK::kBytes + TileV::kBytes);
-  }
-  __device__ __forceinline__ uint32_t stageV(int step) const {
-    return stageK(step) + TileK::kBytes;
-  }
-
-  __device__ __forceinline__ void copyQueries() const {
-    auto source = [this](int i, int d) { return problem.q(batch, head, i) + d; };
-    copyTile<TileQ, Along::kColumns, kVector, kThreads, true>(
-        shared, source, row0, 0, problem.queries(), Problem::kHeadSize);
-  }
-
   /// Copies the step's keys and values as one group.
-  __device__ __forceinline__ void copyStep(int step, int steps) const {
-    if (step < steps) {
-      auto keySource = [this](int j, int d) { return keys.row(j) + d; };
-      copyTile<TileK, Along::kColumns, kVector, kThreads, true>(
-          stageK(step), keySource, step * kBlockKV, 0, problem.keys(), Problem::kHeadSize);
-      auto valueSource = [this](int j, int d) { return values.row(j) + d; };
-      copyTile<TileV, Along::kColumns, kVector, kThreads, true>(
-          stageV(step), valueSource, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
+  __device__ __forceinline__ void copyStep(int step) const {
+    if (step < block.steps) {
+      block.copyKeys(step);
+      block.copyValues(step);
     }
     ptx::copyAsyncCommit();
   }
@@ -107,7 +87,7 @@ template <class Config, class Problem> struct AttentionSimtTask {
     for (int chunk = 0; chunk < kHead / kQuad; ++chunk) {
       float q[kRows][kQuad];
       staticFor<0, kRows>(
-          [&](auto i) { ptx::loadShared(shared + TileQ::offset(rowOf(i), chunk), q[i]); });
+          [&](auto i) { ptx::loadShared(block.shared + TileQ::offset(rowOf(i), chunk), q[i]); });
       staticFor<0, kKeys>([&](auto j) {
         float k[kQuad];
         ptx::loadShared(tile + TileK::offset(keyOf(j), chunk), k);
@@ -127,7 +107,7 @@ template <class Config, class Problem> struct AttentionSimtTask {
     if constexpr (Problem::kSoftcap != 0.0f)
       score = Problem::kSoftcap * tanh(score * (1.0f / Problem::kSoftcap));
     if constexpr (Problem::kHasBias)
-      score += problem.bias(batch, head, min(query, problem.queries() - 1), key);
+      score += problem.bias(block.batch, block.head, min(query, problem.queries() - 1), key);
     return score;
   }
 
@@ -138,7 +118,7 @@ template <class Config, class Problem> struct AttentionSimtTask {
     staticFor<0, kRows>([&](auto i) {
       float maximum = rowMax[i];
       staticFor<0, kKeys>([&](auto j) {
-        scores[i][j] = finishScore(scores[i][j], row0 + rowOf(i), key0 + keyOf(j));
+        scores[i][j] = finishScore(scores[i][j], block.row0 + rowOf(i), key0 + keyOf(j));
         maximum = ::fmaxf(maximum, scores[i][j]);
       });
       for (int mask = 1; mask < kThreadsKV; mask *= 2)
@@ -189,8 +169,8 @@ template <class Config, class Problem> struct AttentionSimtTask {
   __device__ __forceinline__ void storeRows() const {
     staticFor<0, kRows>([&](auto i) {
       float total = warpReduce<Sum, kThreadsKV>(rowSum[i]);
-      float scale = Problem::kZeroMaskedRows && total == 0.0f ? 0.0f : 1.0f / total;
-      int row = row0 + rowOf(i);
+      float scale = block.normalization(total);
+      int row = block.row0 + rowOf(i);
       if (row < problem.queries())
         staticFor<0, kColumnQuads>([&](auto d) {
           constexpr int kPiece = kVector < kQuad ? kVector : kQuad;
@@ -201,28 +181,17 @@ template <class Config, class Problem> struct AttentionSimtTask {
             for (int c = 0; c < kPiece; ++c)
               values[c] = sums[i][d][piece * kPiece + c] * scale;
             if (column < Problem::kValueSize)
-              store<kPiece>(problem.out(batch, head, row) + column, values);
+              store<kPiece>(problem.out(block.batch, block.head, row) + column, values);
           });
         });
     });
   }
 
-  __device__ __forceinline__ void run(int blockBatch, int blockHead, int block) {
-    batch = blockBatch;
-    head = blockHead;
-    row0 = block * kBlockQ;
-    int lastRow = min(row0 + kBlockQ, problem.queries()) - 1;
-    int visibleKeys = Problem::kCausal ? min(problem.keys(), lastRow + problem.causalOffset() + 1)
-                                       : problem.keys();
-    int steps = visibleKeys > 0 ? ceilDiv(visibleKeys, kBlockKV) : 0;
-
-    const float *key = problem.k(batch, head, 0), *value = problem.v(batch, head, 0);
-    keys = {key, problem.k(batch, head, 1) - key};
-    values = {value, problem.v(batch, head, 1) - value};
-
-    copyQueries(); // in one group with the first step
+  __device__ __forceinline__ void run(int batch, int head, int rows) {
+    block.moveTo(batch, head, rows);
+    block.copyQueries(); // in one group with the first step
     for (int step = 0; step < kStages - 1; ++step)
-      copyStep(step, steps);
+      copyStep(step);
     staticFor<0, kRows>([&](auto i) {
       rowMax[i] = -infinity();
       rowSum[i] = 0.0f;
@@ -231,13 +200,13 @@ template <class Config, class Problem> struct AttentionSimtTask {
           sums[i][d][c] = 0.0f;
       });
     });
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < block.steps; ++step) {
       ptx::copyAsyncWait<kStages - 2>();
       __syncthreads(); // this step has arrived, and nobody reads the one before it any more
-      copyStep(step + kStages - 1, steps);
-      multiplyKeys(stageK(step));
+      copyStep(step + kStages - 1);
+      multiplyKeys(block.stageK(step));
       updateSoftmax(step * kBlockKV);
-      multiplyValues(stageV(step));
+      multiplyValues(block.stageV(step));
     }
     storeRows();
     ptx::copyAsyncWait<0>();
@@ -245,15 +214,9 @@ template <class Config, class Problem> struct AttentionSimtTask {
   }
 };
 
-/// The kernel's body: this block's rows of one head, for every batch that its grid column serves.
 template <class Config, class Problem>
 __device__ __forceinline__ void attentionSimt(const Problem &problem, char *shared) {
-  ptx::gridDependencyWait();
-  ptx::gridDependencyLaunch();
-  AttentionSimtTask<Config, Problem> task(problem, shared);
-  int block = Problem::kCausal ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
-    task.run(batch, blockIdx.y, block);
+  attendRows<AttentionSimtTask<Config, Problem>>(problem, shared);
 }
 
 } // namespace smelt

@@ -11,7 +11,7 @@ constexpr AttentionTiling kManyWarps{128, 64, 8, 2};
 
 // batches, queries, keys, causal offset
 const std::vector<AttentionShape> kPlainShapes = {
-    {1, 128, 128, 0}, {3, 77, 77, 0}, {2, 197, 197, 0}, {1, 1, 513, 0}};
+    {1, 128, 128, 0}, {3, 77, 77, 0}, {2, 197, 197, 0}, {1, 1, 513, 0}, {2, 33, 0, 0}};
 const std::vector<AttentionShape> kCausalShapes = {
     {1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 150, 117}, {1, 40, 24, -8}};
 const std::vector<AttentionShape> kMaskedShapes = {{3, 77, 77, 0, 20, false, false},

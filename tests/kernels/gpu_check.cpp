@@ -58,6 +58,8 @@ Errors compare(const std::vector<double> &out, const std::vector<double> &refere
     square += reference[i] * reference[i];
     largest = std::max(largest, d);
   }
+  if (square == 0)
+    return largest == 0 ? Errors{0, 0} : Errors{INFINITY, INFINITY};
   double rms = std::sqrt(square / double(out.size()));
   return {std::sqrt(difference / square), largest / rms};
 }

@@ -87,13 +87,14 @@ __device__ void attentionReference(const Problem &problem, double *out, double *
     sum = 0;
     for (int t = 0; t < 128; ++t)
       sum += sums[t];
+    bool zero = problem.keys() == 0 || (empty && Problem::kZeroMaskedRows);
     for (int d = threadIdx.x; d < Problem::kValueSize; d += 128) {
       double value = 0;
       for (int j = 0; j < problem.keys() && !empty; ++j)
         value += exp(row[j] - maximum) * double(convert<float>(problem.v(b, h, j)[d]));
       out[index % problem.heads() * Problem::kValueSize +
           index / problem.heads() * problem.heads() * Problem::kValueSize + d] =
-          empty && Problem::kZeroMaskedRows ? 0.0 : value / sum;
+          zero ? 0.0 : value / sum;
     }
     __syncthreads();
   }
