@@ -261,9 +261,4 @@ Known evaluate(Value value, int depth) {
 
 std::optional<SmallVector<Dim>> knownDims(Value value) { return evaluate(value, 0); }
 
-std::optional<Dim> knownDim(Value value) {
-  auto dims = knownDims(value);
-  return dims && dims->size() == 1 ? std::optional<Dim>(dims->front()) : std::nullopt;
-}
-
 } // namespace smelt

@@ -12,7 +12,4 @@ namespace smelt {
 /// min, max, cast, equal, select, reduce.
 std::optional<llvm::SmallVector<Dim>> knownDims(mlir::Value value);
 
-/// The one element of knownDims of a scalar or a one-element tensor.
-std::optional<Dim> knownDim(mlir::Value value);
-
 } // namespace smelt

@@ -49,7 +49,6 @@ struct Binary {
 
   bool atLeastZero(Dim value) const { return value.isKnownNonNegative(bounds); }
   bool isTrue(Dim value) const { return value.isConstant(1); }
-  bool isFalse(Dim value) const { return value.isConstant(0); }
 
   Expression evaluate() const {
     MLIRContext *context = op->getContext();

@@ -49,11 +49,6 @@ template <int Pending> __device__ __forceinline__ void copyAsyncWait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// Asks for the line of `p` to be brought into L2.
-__device__ __forceinline__ void prefetchL2(const void *p) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-}
-
 // --- Shared memory ---
 
 __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32_t b, uint32_t c,
@@ -153,13 +148,6 @@ __device__ __forceinline__ float reciprocalApprox(float x) {
   return result;
 }
 
-/// Absolute error about 2^-11: for results that are rounded to 16 bits.
-__device__ __forceinline__ float tanhApprox(float x) {
-  float result;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
 // --- Programmatic dependent launch (sm_90) ---
 
 /// Waits until the kernels this one depends on have finished and their writes are visible. Every
@@ -181,13 +169,6 @@ __device__ __forceinline__ void gridDependencyLaunch() {
 }
 
 // --- Thread block clusters and distributed shared memory (sm_90) ---
-
-/// Rank of this block in its cluster.
-__device__ __forceinline__ uint32_t clusterRank() {
-  uint32_t rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
 
 /// Arrives at the cluster's barrier; writes before it are visible after the matching wait.
 __device__ __forceinline__ void clusterArrive() {

@@ -178,20 +178,6 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
   }
 }
 
-/// Asks for the tile's part of the matrix to be brought into L2, one request a line of 128 bytes.
-template <class Tile, int Threads, class Source>
-__device__ __forceinline__ void prefetchTile(const Source &source, int row0, int column0, int rows,
-                                             int columns) {
-  constexpr int kLineElements = 128 / sizeof(typename Tile::Element);
-  constexpr int kLines = ceilDiv(Tile::kColumns, kLineElements);
-  for (int index = threadIdx.x; index < Tile::kRows * kLines; index += Threads) {
-    int row = row0 + index / kLines;
-    int column = column0 + index % kLines * kLineElements;
-    if (row < rows && column < columns)
-      ptx::prefetchL2(source(row, column));
-  }
-}
-
 /// Fragment of 16 rows x 32 bytes, as operand A of one mma, or as operand B of two where the tile
 /// holds B transposed ([n][k]; `r` is then {b0, b1} of columns 0-7 and {b0, b1} of columns 8-15).
 template <class Tile>

@@ -56,7 +56,6 @@ __device__ __forceinline__ void staticFor(const Body &body) {
 }
 
 constexpr int ceilDiv(int a, int b) { return (a + b - 1) / b; }
-constexpr int roundUp(int a, int b) { return ceilDiv(a, b) * b; }
 
 __device__ __forceinline__ float toFloat(half x) {
   float result;
