@@ -29,7 +29,9 @@ struct GemmPipeline {
   static constexpr int kBlockK = TileA::kColumns;
   using Linear = LinearOperands<Problem>;
   /// Addresses that are asked for one by one would fill the registers if all steps were unrolled.
-  static constexpr int kUnrolledSteps = Linear::kA && Linear::kB ? Ahead : 1;
+  static constexpr int kUnrolledB = Linear::kB ? Ahead : 1;
+  static constexpr int kUnrolledSteps =
+      Linear::kA && (Problem::kBConstant || Linear::kB) ? Ahead : 1;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
 
   const Problem &problem;
@@ -47,7 +49,7 @@ struct GemmPipeline {
   /// Asks for the first steps.
   __device__ __forceinline__ void fill() const {
     if constexpr (Problem::kBConstant) {
-#pragma unroll kUnrolledSteps
+#pragma unroll kUnrolledB
       for (int i = 0; i < Ahead; ++i)
         if (i < countK)
           copyB(i, i);
