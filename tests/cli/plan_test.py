@@ -182,6 +182,22 @@ class Compile(CliTest):
         self.assertIn("/shift/Add", self.expect(OK, "explain", self.model).stdout)
 
 
+class ComparedPlan(CliTest):
+    """compare --plan: the plan must be one of the model's."""
+
+    def test_a_plan_of_another_model_is_refused(self):
+        plan = self.folder / "lookup.plan"
+        self.expect(OK, "compile", self.save(support.lookup_model(), "lookup.onnx"), "-o", plan)
+        path = self.save(support.scale_model())
+        says = ("compiled from another model", "'ids' (int64 [n])", "'x' (float32 [batch, 4])")
+        self.expect(USAGE, "compare", path, "--plan", plan, says=says)
+
+    def test_a_plan_runs_on_no_cpu(self):
+        path = self.save(support.scale_model())
+        flags = ("--plan", "model.plan", "--device", "cpu")
+        self.expect(USAGE, "compare", path, *flags, says=("--plan", "--device cpu"))
+
+
 class BadPlan(CliTest):
     """Damaged, truncated and foreign plans: exit code 7, whichever command reads them."""
 

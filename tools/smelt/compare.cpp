@@ -28,14 +28,23 @@ static double toleranceFor(const Flags &flags, const Port &port, bool hasHalf) {
   return defaultTolerance(type, flags.open.tf32);
 }
 
+/// The session of a given plan, which must be one of the model.
+static Result<OpenModel> openGivenPlan(const std::string &path, const Signature &model) {
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  std::string difference = findDifference(model, signatureOf(plan.metadata()));
+  if (!difference.empty())
+    return Status(StatusCode::kUsage,
+                  joinText(path, " was compiled from another model: ", difference));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan));
+  CudaSession *cuda = session.get();
+  return OpenModel{nullptr, std::move(session), cuda};
+}
+
 /// The session to judge. On the CPU that is the interpreter on the fused module in float32.
-static Result<OpenModel> openJudged(const Flags &flags) {
-  OpenFlags open = flags.open;
-  if (!flags.plan.empty()) {
-    open.model.path = flags.plan;
-    open.device = DeviceChoice::kCuda;
-  }
-  SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(open));
+static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) {
+  if (!flags.plan.empty())
+    return openGivenPlan(flags.plan, model);
+  SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
   if (!opened.cuda) {
     SMELT_RETURN_IF_ERROR(opened.model->fuse(""));
     opened.session = openCpuSession(*opened.model, false);
@@ -102,9 +111,11 @@ static void printFusions(const std::vector<FusionError> &fusions) {
 }
 
 static Status compare(const Flags &flags) {
+  if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
+    return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, Model::import(flags.open.model));
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(reference->signature(), flags.inputs));
-  SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags));
+  SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, judged.session->run(inputs.inputs));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> references,
                          openCpuSession(*reference, true)->run(inputs.inputs));

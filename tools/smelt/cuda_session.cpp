@@ -57,6 +57,10 @@ CudaSession::~CudaSession() {
 
 Result<std::unique_ptr<CudaSession>> CudaSession::open(const std::string &path) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  return open(plan);
+}
+
+Result<std::unique_ptr<CudaSession>> CudaSession::open(const runtime::Plan &plan) {
   SMELT_ASSIGN_OR_RETURN(runtime::Driver driver, runtime::openDriver());
   SMELT_ASSIGN_OR_RETURN(runtime::SharedEngine engine, runtime::Engine::create(plan, driver, {}));
   SMELT_ASSIGN_OR_RETURN(runtime::CurrentContext current,

@@ -13,7 +13,9 @@ Result<std::string> deviceArchitecture();
 
 class CudaSession : public Session {
 public:
-  /// Loads the plan at `path`; the file is not needed afterwards.
+  /// Loads the plan; it is not needed afterwards.
+  static Result<std::unique_ptr<CudaSession>> open(const runtime::Plan &plan);
+  /// The same for the plan at `path`.
   static Result<std::unique_ptr<CudaSession>> open(const std::string &path);
   ~CudaSession() override;
 

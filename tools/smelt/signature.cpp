@@ -25,6 +25,37 @@ std::string typeText(const Port &port) {
   return text + "]";
 }
 
+static bool isSame(const Port &model, const Port &plan) {
+  if (model.name != plan.name || model.type != plan.type || model.shape.size() != plan.shape.size())
+    return false;
+  for (size_t axis = 0; axis < model.shape.size(); ++axis) {
+    auto fixed = model.shape[axis].constant, compiled = plan.shape[axis].constant;
+    if (fixed && fixed != compiled)
+      return false;
+  }
+  return true;
+}
+
+static std::string portText(const Port &port) {
+  return joinText("'", port.name, "' (", typeText(port), ")");
+}
+
+static std::string findDifference(const char *role, const std::vector<Port> &model,
+                                  const std::vector<Port> &plan) {
+  if (model.size() != plan.size())
+    return joinText("it has ", plan.size(), " ", role, "s, the model has ", model.size());
+  for (size_t i = 0; i < model.size(); ++i)
+    if (!isSame(model[i], plan[i]))
+      return joinText("its ", role, " ", i, " is ", portText(plan[i]), ", the model's ",
+                      portText(model[i]));
+  return "";
+}
+
+std::string findDifference(const Signature &model, const Signature &plan) {
+  std::string inputs = findDifference("input", model.inputs, plan.inputs);
+  return inputs.empty() ? findDifference("output", model.outputs, plan.outputs) : inputs;
+}
+
 static Status usage(const std::string &message) { return Status(StatusCode::kUsage, message); }
 
 static std::optional<int64_t> parseExtent(std::string_view text) {

@@ -34,6 +34,10 @@ struct Signature {
 /// "float16 [batch, 128]"
 std::string typeText(const Port &port);
 
+/// Where the signature of a plan is not that of the model that it is said to be compiled from: in
+/// the number, names, types, ranks or fixed dimensions of inputs and outputs. "" where it is.
+std::string findDifference(const Signature &model, const Signature &plan);
+
 using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 
 /// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?" (kept as the model has it),
