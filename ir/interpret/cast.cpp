@@ -75,6 +75,14 @@ int64_t wrapInteger(Type type, int64_t value) {
                                                 : llvm::SignExtend64(bits, width);
 }
 
+void wrapIntegers(HostTensor &tensor) {
+  Type type = tensor.getElementType();
+  if (tensor.getStorage() != Storage::i64 || type.getIntOrFloatBitWidth() == 64)
+    return;
+  for (int64_t &value : tensor.mutableValues<int64_t>())
+    value = wrapInteger(type, value);
+}
+
 template <typename From, typename To>
 void castLoop(Type from, Type to, const From *input, To *output, int64_t count) {
   if constexpr (std::is_same_v<To, int64_t>) {

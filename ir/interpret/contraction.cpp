@@ -1,5 +1,6 @@
 // Matrix products. Attention and convolution have files of their own.
 #include "ir/interpret/broadcast.h"
+#include "ir/interpret/elementwise.h"
 #include "ir/interpret/evaluator.h"
 #include "ir/interpret/gemm.h"
 #include "ir/interpret/strided.h"
@@ -70,24 +71,21 @@ Result evaluateOp(MatmulOp op, Operands operands, Evaluator &evaluator) {
     m *= batches->matrices.size();
     batches->matrices.assign(1, {0, 0});
   }
-  if (operands[0].getStorage() == Storage::i64)
-    return op.emitError("is not defined for element type ") << operands[0].getElementType();
   visitStorage(operands[0].getStorage(), [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
-    if constexpr (!std::is_same_v<T, int64_t>) {
-      GemmProblem<T> first{m,
-                           n,
-                           k,
-                           operands[0].values<T>().data(),
-                           k,
-                           operands[1].values<T>().data(),
-                           n,
-                           false,
-                           result->template mutableValues<T>().data(),
-                           n};
-      multiplyBatches(*batches, first, evaluator);
-    }
+    GemmProblem<T> first{m,
+                         n,
+                         k,
+                         operands[0].values<T>().data(),
+                         k,
+                         operands[1].values<T>().data(),
+                         n,
+                         false,
+                         result->template mutableValues<T>().data(),
+                         n};
+    multiplyBatches(*batches, first, evaluator);
   });
+  wrapIntegers(*result);
   return result;
 }
 

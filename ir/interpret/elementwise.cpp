@@ -105,15 +105,6 @@ Result evaluateSelect(Operation *op, ArrayRef<int64_t> shape, Operands operands,
   return result;
 }
 
-/// Integers wrap around at the width of their declared type.
-void wrapIntegers(HostTensor &tensor) {
-  Type type = tensor.getElementType();
-  if (tensor.getStorage() != Storage::i64 || type.getIntOrFloatBitWidth() == 64)
-    return;
-  for (int64_t &value : tensor.mutableValues<int64_t>())
-    value = wrapInteger(type, value);
-}
-
 Result evaluateCast(CastOp op, HostTensor &input, Evaluator &evaluator) {
   Type from = input.getElementType(), to = tensorType(op.getOutput()).getElementType();
   Storage storage = storageFor(to, evaluator.precision);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "ir/interpret/host_tensor.h"
 
 #include <cstdint>
 
@@ -31,5 +32,7 @@ void castLoop(mlir::Type from, mlir::Type to, const From *input, To *output, int
 
 /// `value` modulo the width of an integer type.
 int64_t wrapInteger(mlir::Type type, int64_t value);
+/// All values of an integer tensor; no other is changed.
+void wrapIntegers(HostTensor &tensor);
 
 } // namespace smelt::interpret

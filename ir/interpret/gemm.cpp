@@ -30,6 +30,23 @@ template <typename T> void gemmColumns(GemmProblem<T> problem, int64_t begin, in
 void gemm(const GemmProblem<float> &problem) { simdKernels().gemmFloat(problem); }
 void gemm(const GemmProblem<double> &problem) { simdKernels().gemmDouble(problem); }
 
+void gemm(const GemmProblem<int64_t> &problem) {
+  int64_t rowStep = problem.bTransposed ? 1 : problem.bStride;
+  int64_t columnStep = problem.bTransposed ? problem.bStride : 1;
+  for (int64_t row = 0; row < problem.m; ++row) {
+    int64_t *result = problem.c + row * problem.cStride;
+    std::fill_n(result, problem.n, 0);
+    for (int64_t i = 0; i < problem.k; ++i) {
+      auto left = static_cast<uint64_t>(problem.a[row * problem.aStride + i]);
+      const int64_t *right = problem.b + i * rowStep;
+      for (int64_t column = 0; column < problem.n; ++column)
+        result[column] =
+            static_cast<int64_t>(static_cast<uint64_t>(result[column]) +
+                                 left * static_cast<uint64_t>(right[column * columnStep]));
+    }
+  }
+}
+
 template <typename T> void parallelGemm(const GemmProblem<T> &problem, ThreadPool &threads) {
   if (problem.m == 0 || problem.n == 0)
     return;
@@ -47,5 +64,6 @@ template <typename T> void parallelGemm(const GemmProblem<T> &problem, ThreadPoo
 
 template void parallelGemm(const GemmProblem<float> &, ThreadPool &);
 template void parallelGemm(const GemmProblem<double> &, ThreadPool &);
+template void parallelGemm(const GemmProblem<int64_t> &, ThreadPool &);
 
 } // namespace smelt::interpret

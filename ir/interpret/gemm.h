@@ -9,6 +9,8 @@ namespace smelt::interpret {
 /// One product on the calling thread.
 void gemm(const GemmProblem<float> &problem);
 void gemm(const GemmProblem<double> &problem);
+/// Modulo 2^64.
+void gemm(const GemmProblem<int64_t> &problem);
 
 /// One product, split over the threads by rows or columns of the result, whichever are more.
 template <typename T> void parallelGemm(const GemmProblem<T> &problem, ThreadPool &threads);

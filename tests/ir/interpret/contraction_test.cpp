@@ -74,6 +74,22 @@ TEST_F(ContractionTest, Matmul) {
   }
 }
 
+TEST_F(ContractionTest, MatmulOfIntegersWrapsAround) {
+  auto multiply = [&](const std::string &type, Integers left, Integers right) {
+    HostTensor a = integers({1, 2}, left, type), b = integers({2, 2}, right, type);
+    return valuesOf(runOp("smelt.matmul %a, %b : !smelt.tensor<[1, 2], " + type +
+                              ">, !smelt.tensor<[2, 2], " + type + "> -> !smelt.tensor<[1, 2], " +
+                              type + ">",
+                          {"[1, 2], " + type, "[2, 2], " + type}, "[1, 2], " + type, {a, b}));
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(multiply("i64", {2, -3}, {5, 7, 11, 13}), (Values{-23, -25})) << errors;
+  EXPECT_EQ(multiply("i32", {65536, 1}, {65536, 32768, 5, 0}), (Values{5, -2147483648.0}));
+  EXPECT_EQ(multiply("ui8", {16, 1}, {17, 2, 3, 4}), (Values{19, 36}));
+  int64_t large = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(multiply("i64", {large, 1}, {2, 2, 3, 4}), (Values{1, 2})); // -2 + 3, -2 + 4
+}
+
 TEST_F(ContractionTest, MatmulInDoublePrecision) {
   HostTensor a = random({40, 300}, "f16", 3), b = random({300, 20}, "f16", 4);
   HostTensor result =
