@@ -194,6 +194,12 @@ static Status checkInputs(const plan::MetadataT &metadata, std::span<const Shape
   return {};
 }
 
+/// "seq = 513", or the number alone.
+static std::string sizeText(const plan::MetadataT &metadata, uint32_t dim, int64_t value) {
+  std::string number = std::to_string(value), text = dimText(metadata, dim);
+  return text == number ? number : text + " = " + number;
+}
+
 static Status checkGuards(const plan::MetadataT &metadata, const ShapeValues &values) {
   for (const auto &guard : metadata.guards) {
     int64_t left = values.dims[guard->left], right = values.dims[guard->right];
@@ -201,9 +207,9 @@ static Status checkGuards(const plan::MetadataT &metadata, const ShapeValues &va
     if (isEqual ? left != right : left > right)
       return Status(StatusCode::kUsage,
                     joinText("these shapes do not fit the model: ", guard->message, ": ",
-                             dimText(metadata, guard->left), " = ", left,
+                             sizeText(metadata, guard->left, left),
                              isEqual ? " must equal " : " must be at most ",
-                             dimText(metadata, guard->right), " = ", right, " where ",
+                             sizeText(metadata, guard->right, right), " where ",
                              symbolsText(metadata, values.symbols)));
   }
   return {};

@@ -96,11 +96,13 @@ Result Evaluator::allocate(Operation *op, ArrayRef<int64_t> shape) {
 Result Evaluator::allocate(Operation *op, ArrayRef<int64_t> shape, Type elementType) {
   std::optional<HostTensor> tensor =
       HostTensor::allocate(shape, elementType, storageFor(elementType, precision));
-  if (!tensor)
-    return op->emitError("cannot hold a tensor of shape ")
-           << toString(shape) << " and element type " << elementType
-           << " on the CPU: too large, or a type without arithmetic";
-  return *tensor;
+  if (tensor)
+    return *tensor;
+  if (!hasArithmetic(elementType))
+    return op->emitError("the interpreter has no arithmetic for element type ") << elementType;
+  ranOutOfMemory = true;
+  return op->emitError("there is no memory for a tensor of shape ")
+         << toString(shape) << " and element type " << elementType;
 }
 
 Result Evaluator::reuseOrAllocate(Operation *op, ArrayRef<int64_t> shape, HostTensor &candidate) {

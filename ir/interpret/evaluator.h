@@ -42,6 +42,7 @@ public:
   ThreadPool &threads;
   WeightStore *weights;
   Precision precision;
+  bool ranOutOfMemory = false; // set by allocate()
 
 private:
   const Symbols &symbols;

@@ -100,20 +100,19 @@ void writeIntegers(Type type, const char *from, char *to, int64_t count) {
   }
 }
 
-/// Whether the interpreter has a meaning for elements of this type.
-bool isSupported(Type type) {
-  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
-    return true;
-  auto integer = dyn_cast<IntegerType>(type);
-  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
-}
-
 } // namespace
 
 Storage storageFor(Type elementType, Precision precision) {
   if (!isa<FloatType>(elementType))
     return Storage::i64;
   return elementType.isF64() || precision == Precision::f64 ? Storage::f64 : Storage::f32;
+}
+
+bool hasArithmetic(Type type) {
+  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
+    return true;
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
 int64_t elementBytes(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
@@ -141,7 +140,7 @@ std::string toString(ArrayRef<int64_t> shape) {
 std::optional<HostTensor> HostTensor::allocate(ArrayRef<int64_t> shape, Type elementType,
                                                Storage storage) {
   std::optional<int64_t> count = elementCount(shape);
-  if (!count || *count > kMaxBytes / storageBytes(storage) || !isSupported(elementType))
+  if (!count || *count > kMaxBytes / storageBytes(storage) || !hasArithmetic(elementType))
     return std::nullopt;
   HostTensor tensor;
   tensor.shape.assign(shape.begin(), shape.end());

@@ -21,6 +21,9 @@ enum class Storage { f32, f64, i64 };
 
 Storage storageFor(mlir::Type elementType, Precision precision);
 
+/// Whether the interpreter has a meaning for elements of this type.
+bool hasArithmetic(mlir::Type elementType);
+
 /// Bytes of one element in memory and in files; a bool takes one byte.
 int64_t elementBytes(mlir::Type elementType);
 

@@ -57,12 +57,15 @@ struct Interpreter::State {
   InterpretOptions options;
   ThreadPool threads;
   std::optional<Program> program; // made in the first run
+  bool ranOutOfMemory = false;
 };
 
 Interpreter::Interpreter(ModuleOp module, WeightStore &weights, InterpretOptions options)
     : state(std::make_unique<State>(module, weights, options)) {}
 
 Interpreter::~Interpreter() = default;
+
+bool Interpreter::ranOutOfMemory() const { return state->ranOutOfMemory; }
 
 FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs) {
   auto function = state->module.lookupSymbol<func::FuncOp>("main");
@@ -81,6 +84,7 @@ FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs)
     state->program.emplace(function.getBody().front());
   Evaluator evaluator(*symbols, state->options.precision, state->threads, &state->weights);
   FailureOr<SmallVector<HostTensor>> results = state->program->run(*arguments, evaluator);
+  state->ranOutOfMemory = evaluator.ranOutOfMemory;
   if (failed(results))
     return failure();
   return std::vector<HostTensor>(results->begin(), results->end());

@@ -31,6 +31,8 @@ public:
   /// One tensor for each argument of @main, of the declared element type (any storage). Symbols are
   /// solved from the shapes, and the module's guards are checked. Results in the order of @main's.
   mlir::FailureOr<std::vector<HostTensor>> run(llvm::ArrayRef<HostTensor> inputs);
+  /// Whether the last run failed since there was no memory for a tensor.
+  bool ranOutOfMemory() const;
 
 private:
   struct State;

@@ -59,6 +59,11 @@ std::optional<bool> holds(StringRef relation, int64_t left, int64_t right) {
   return std::nullopt;
 }
 
+/// "seq = 513", or the number alone.
+std::string sizeText(Dim dim, int64_t value) {
+  return (dim.asConstant() ? "" : dim.toString() + " = ") + std::to_string(value);
+}
+
 LogicalResult checkGuard(ModuleOp module, DictionaryAttr guard, const Symbols &symbols) {
   auto left = guard.getAs<DimAttr>("left"), right = guard.getAs<DimAttr>("right");
   auto relation = guard.getAs<StringAttr>("relation"), message = guard.getAs<StringAttr>("message");
@@ -72,8 +77,8 @@ LogicalResult checkGuard(ModuleOp module, DictionaryAttr guard, const Symbols &s
                              << toString(symbols) << ": ";
   if (!verdict)
     return error << "cannot decide the guard " << guard;
-  error << Dim(left).toString() << " = " << *a << " must "
-        << (relation == "equal" ? "equal " : "be at most ") << Dim(right).toString() << " = " << *b;
+  error << sizeText(Dim(left), *a) << " must " << (relation == "equal" ? "equal " : "be at most ")
+        << sizeText(Dim(right), *b);
   return message ? error << " (" << message.getValue() << ")" : error;
 }
 

@@ -32,6 +32,7 @@ public:
   Result<std::vector<Array>> run(const std::vector<Array> &inputs) override {
     std::vector<HostTensor> arguments;
     auto main = model.module().lookupSymbol<func::FuncOp>("main");
+    SMELT_RETURN_IF_ERROR(checkShapes(main, inputs));
     for (size_t i = 0; i < inputs.size(); ++i) {
       SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
                              toInterpreter(inputs[i], main.getArgumentTypes()[i], precision));
@@ -39,7 +40,9 @@ public:
     }
     FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments);
     if (failed(results))
-      return model.diagnostics().asStatus(StatusCode::kRunFailed, "the run failed");
+      return model.diagnostics().asStatus(interpreter.ranOutOfMemory() ? StatusCode::kResources
+                                                                       : StatusCode::kRunFailed,
+                                          "the run failed");
     std::vector<Array> outputs;
     for (size_t i = 0; i < results->size(); ++i)
       outputs.push_back(toArray((*results)[i], model.signature().outputs[i].type));
@@ -47,6 +50,17 @@ public:
   }
 
 private:
+  /// What the caller did wrong is told from what went wrong in the run.
+  Status checkShapes(func::FuncOp main, const std::vector<Array> &inputs) const {
+    std::vector<Shape> shapes;
+    for (const Array &input : inputs)
+      shapes.emplace_back(input.shape.begin(), input.shape.end());
+    FailureOr<Symbols> symbols = solveSymbols(main, shapes);
+    if (succeeded(symbols) && succeeded(checkGuards(model.module(), *symbols)))
+      return {};
+    return model.diagnostics().asStatus(StatusCode::kUsage, "the shapes do not fit the model");
+  }
+
   Model &model;
   Precision precision;
   Interpreter interpreter;
