@@ -37,6 +37,16 @@ FailureOr<llvm::StringSet<>> definedOutside(Location location, const onnx_wire::
   return inputs;
 }
 
+/// A tensor that is listed as an output twice is one output.
+void dropRepeatedOutputs(onnx_wire::Graph &graph) {
+  llvm::StringSet<> seen;
+  auto &outputs = *graph.mutable_output();
+  auto isRepeated = [&](const onnx_wire::ValueInfo &output) {
+    return !seen.insert(output.name()).second;
+  };
+  outputs.erase(std::remove_if(outputs.begin(), outputs.end(), isRepeated), outputs.end());
+}
+
 LogicalResult recordProducers(Location location, Graph &graph, const llvm::StringSet<> &outside) {
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
     if (node.proto->input_size() > kMaxInputsPerNode ||
@@ -166,6 +176,7 @@ FailureOr<Graph> buildGraph(Location location, onnx_wire::Model &model) {
   FailureOr<OpsetMap> opsets = readOpsets(location, model.opset_import());
   if (failed(opsets) || failed(inlineFunctions(location, model, *opsets, graph)))
     return failure();
+  dropRepeatedOutputs(*graph.proto);
   FailureOr<llvm::StringSet<>> outside = definedOutside(location, *graph.proto);
   if (failed(outside) || failed(recordProducers(location, graph, *outside)) ||
       failed(checkInputsAreDefined(location, graph, *outside)) ||

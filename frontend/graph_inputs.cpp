@@ -41,8 +41,13 @@ private:
   llvm::StringSet<> taken;
 };
 
+/// No node's name, so that messages do not speak of one.
 Location at(Location location, StringRef input) {
-  return NameLoc::get(StringAttr::get(location.getContext(), input));
+  return NameLoc::get(StringAttr::get(location.getContext(), "input '" + input + "'"));
+}
+
+std::string axisName(const onnx_wire::ValueInfo &input, size_t axis) {
+  return input.name() + "_d" + std::to_string(axis);
 }
 
 FailureOr<SmallVector<Dim>> readShape(Location location, const onnx_wire::ValueInfo &input,
@@ -50,39 +55,46 @@ FailureOr<SmallVector<Dim>> readShape(Location location, const onnx_wire::ValueI
   MLIRContext *context = location.getContext();
   const onnx_wire::Shape &shape = input.type().tensor_type().shape();
   if (shape.dim_size() > kMaxRank)
-    return emitError(location) << "the input has " << shape.dim_size() << " dimensions, at most "
-                               << kMaxRank << " are supported";
+    return emitError(location) << "has " << shape.dim_size() << " dimensions, at most " << kMaxRank
+                               << " are supported";
   SmallVector<Dim> dims;
   for (auto [axis, dim] : llvm::enumerate(shape.dim())) {
     if (dim.has_dim_value() && dim.dim_value() < 0)
-      return emitError(location) << "the input declares the negative dimension " << dim.dim_value();
+      return emitError(location) << "declares the negative dimension " << dim.dim_value();
     if (dim.has_dim_value())
       dims.push_back(Dim::constant(context, dim.dim_value()));
     else if (!dim.dim_param().empty())
       dims.push_back(Dim::symbol(context, symbols.get(dim.dim_param())));
     else
-      dims.push_back(
-          Dim::symbol(context, symbols.makeUnique(input.name() + "_d" + std::to_string(axis))));
+      dims.push_back(Dim::symbol(context, symbols.makeUnique(axisName(input, axis))));
   }
   return dims;
 }
 
+/// The shape of an input that declares none; -1 leaves a dimension open.
+SmallVector<Dim> givenShape(MLIRContext *context, const onnx_wire::ValueInfo &input,
+                            ArrayRef<int64_t> sizes, SymbolNames &symbols) {
+  SmallVector<Dim> dims;
+  for (auto [axis, size] : llvm::enumerate(sizes))
+    dims.push_back(size < 0 ? Dim::symbol(context, symbols.makeUnique(axisName(input, axis)))
+                            : Dim::constant(context, size));
+  return dims;
+}
+
 /// Takes over the sizes given for an input. A symbol that is given a size has it in every input.
-LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, bool hasShape,
-                       SmallVector<Dim> &shape, llvm::StringMap<Dim> &symbolSizes) {
-  if (!hasShape)
-    shape.assign(pinned.size(), Dim());
+LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, SmallVector<Dim> &shape,
+                       llvm::StringMap<Dim> &symbolSizes) {
   if (pinned.size() != shape.size())
     return emitError(location) << "the given shape has " << pinned.size()
                                << " dimensions, the input has " << shape.size();
   for (auto [size, dim] : llvm::zip(pinned, shape)) {
-    if (size == -1 && dim)
+    if (size == -1)
       continue;
-    auto symbol = dim ? dim.asSymbol() : std::nullopt;
+    auto symbol = dim.asSymbol();
     Dim known = symbol ? symbolSizes.lookup(*symbol) : dim;
-    if (size < 0 || (known && !known.isConstant(size)))
+    if (known && !known.isConstant(size))
       return emitError(location) << "the given dimension " << size << " does not fit the declared "
-                                 << (known ? known.toString() : "one, which is unknown");
+                                 << known.toString();
     Dim constant = Dim::constant(location.getContext(), size);
     if (symbol)
       symbolSizes[*symbol] = constant;
@@ -92,30 +104,36 @@ LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, bool hasShap
 }
 
 FailureOr<TensorType> readType(Location location, const onnx_wire::ValueInfo &input,
-                               SymbolNames &symbols, const std::vector<int64_t> *pinned,
+                               SymbolNames &symbols, const std::vector<int64_t> *given,
                                llvm::StringMap<Dim> &symbolSizes) {
   if (!input.type().has_tensor_type())
-    return emitError(location)
-           << "the input is no tensor; sequences, maps and optionals are not supported";
+    return emitError(location) << "is no tensor; sequences, maps and optionals are not supported";
   const auto &tensor = input.type().tensor_type();
   Type element = elementType(location.getContext(), tensor.elem_type());
   if (!element)
-    return emitError(location) << "the input is of type " << dataTypeName(tensor.elem_type())
+    return emitError(location) << "is of type " << dataTypeName(tensor.elem_type())
                                << ", which is not supported";
-  if (!tensor.has_shape() && !pinned)
-    return emitError(location) << "the input declares no shape; give it one, such as --shape "
-                               << input.name() << "=1x128";
+  if (!tensor.has_shape() && !given)
+    return emitError(location) << "declares no shape; give it one, such as --shape " << input.name()
+                               << "=1x128";
+  if (!tensor.has_shape())
+    return TensorType::get(givenShape(location.getContext(), input, *given, symbols), element);
   FailureOr<SmallVector<Dim>> shape = readShape(location, input, symbols);
-  if (failed(shape) ||
-      (pinned && failed(pinShape(location, *pinned, tensor.has_shape(), *shape, symbolSizes))))
+  if (failed(shape) || (given && failed(pinShape(location, *given, *shape, symbolSizes))))
     return failure();
   return TensorType::get(*shape, element);
+}
+
+const std::vector<int64_t> *find(const PinnedShapes &shapes, StringRef name) {
+  auto found = llvm::find_if(shapes, [&](const auto &entry) { return entry.first == name; });
+  return found == shapes.end() ? nullptr : &found->second;
 }
 
 } // namespace
 
 FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire::Graph &graph,
-                                              const PinnedShapes &pinned) {
+                                              const PinnedShapes &pinned,
+                                              const PinnedShapes &undeclared) {
   llvm::StringSet<> initialized;
   for (const onnx_wire::Tensor &tensor : graph.initializer())
     initialized.insert(tensor.name());
@@ -125,11 +143,11 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
   for (const onnx_wire::ValueInfo &input : graph.input()) {
     if (initialized.contains(input.name()))
       continue;
-    auto given =
-        llvm::find_if(pinned, [&](const auto &entry) { return entry.first == input.name(); });
-    const std::vector<int64_t> *sizes = given == pinned.end() ? nullptr : &given->second;
+    const std::vector<int64_t> *given = find(pinned, input.name());
+    if (!given && !input.type().tensor_type().has_shape())
+      given = find(undeclared, input.name());
     FailureOr<TensorType> type =
-        readType(at(location, input.name()), input, symbols, sizes, symbolSizes);
+        readType(at(location, input.name()), input, symbols, given, symbolSizes);
     if (failed(type))
       return failure();
     inputs.push_back({input.name(), *type});
@@ -143,8 +161,10 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
   }
   for (const auto &[name, shape] : pinned)
     if (llvm::none_of(inputs, [&](const GraphInput &input) { return input.name == name; }))
-      return emitError(location) << "a shape is given for '" << name
-                                 << "', which is no input of the model";
+      return emitError(location) << "a shape is given for '" << name << "', which is "
+                                 << (initialized.contains(name)
+                                         ? "an initializer, which is constant for Smelt"
+                                         : "no input of the model");
   return inputs;
 }
 

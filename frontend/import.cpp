@@ -2,6 +2,7 @@
 // inputs, import node by node, drop what nothing reads (resolved shape arithmetic), verify.
 #include "frontend/import.h"
 
+#include "frontend/declared_types.h"
 #include "frontend/graph.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/model_file.h"
@@ -69,14 +70,16 @@ public:
         failed(checkSupported(location, *graph)))
       return failure();
     FailureOr<std::vector<GraphInput>> inputs =
-        readInputs(location, *graph->proto, options.inputShapes);
+        readInputs(location, *graph->proto, options.inputShapes, options.undeclaredShapes);
     if (failed(inputs))
       return failure();
+    declared.emplace(*graph->proto, options.inputShapes.empty());
     OwningOpRef<ModuleOp> module = ModuleOp::create(location);
     func::FuncOp function = declareMain(*module, *inputs);
     if (failed(importGraph(*graph, function, *inputs)) || failed(verify(*module)))
       return failure();
-    return ImportedModel{std::move(module), std::move(weights)};
+    return ImportedModel{std::move(module), std::move(weights), constantInputs(*graph->proto),
+                         std::move(equated)};
   }
 
 private:
@@ -108,14 +111,19 @@ private:
         return emitError(location) << "too many errors, stopping here";
     }
     SmallVector<Value> results;
-    for (const onnx_wire::ValueInfo &output : graph.proto->output())
+    for (const onnx_wire::ValueInfo &output : graph.proto->output()) {
       results.push_back(lookUp(output.name(), build));
+      bool isOutside = !graph.producers.contains(output.name());
+      if (isOutside && results.back())
+        failures += failed(checkDeclared(location, output.name(), results.back(), "the output"));
+    }
     if (failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
       return build.finish({}), failure();
     build.finish(results);
     nameResults(graph, function, results);
     dropUnused(function);
     function->getParentOfType<ModuleOp>()->setAttr("smelt.guards", facts.guards());
+    equated = facts.equated();
     return success();
   }
 
@@ -142,10 +150,22 @@ private:
     NodeReader reader(graph, node, values, tensors, build);
     if (failed(callHandler(reader, node)))
       return failure();
-    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
+    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results())) {
+      if (!name.empty() && failed(checkDeclared(build.getLocation(), name, value,
+                                                node.proto->op_type() + ": its output")))
+        return failure();
       if (!name.empty())
         values[name] = value;
+    }
     return success();
+  }
+
+  LogicalResult checkDeclared(Location where, StringRef name, Value value,
+                              const std::string &what) {
+    std::string contradiction = declared->findContradiction(name, tensorType(value));
+    if (contradiction.empty())
+      return success();
+    return emitError(where) << what << " '" << name << "' is " << contradiction;
   }
 
   LogicalResult callHandler(NodeReader &reader, const Node &node) {
@@ -170,6 +190,14 @@ private:
       function.setResultAttr(index, "smelt.name", builder.getStringAttr(output.name()));
   }
 
+  std::vector<std::string> constantInputs(const onnx_wire::Graph &graph) const {
+    std::vector<std::string> names;
+    for (const onnx_wire::ValueInfo &input : graph.input())
+      if (initializers.contains(input.name()))
+        names.push_back(input.name());
+    return names;
+  }
+
   static void dropUnused(func::FuncOp function) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
       if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
@@ -181,7 +209,9 @@ private:
   std::unique_ptr<WeightStore> weights;
   TensorReader tensors;
   ValueMap values;
+  std::optional<DeclaredTypes> declared;
   llvm::StringMap<onnx_wire::Tensor *> initializers;
+  std::vector<EquatedSymbol> equated;
   size_t failures = 0;
 };
 

@@ -15,15 +15,28 @@ namespace smelt {
 struct ImportOptions {
   /// Shapes to compile for, by input name; -1 keeps a dimension as the model declares it.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputShapes;
+  /// Shapes for the inputs that declare none; they say nothing of other inputs.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> undeclaredShapes;
   /// For structure-only models: weights whose external file is missing are drawn at random, by
   /// `seed` and name.
   bool drawMissingWeights = false;
   uint64_t seed = 0;
 };
 
+/// `symbol` of the file is `as` in the module, since `node` needs them to be equal.
+struct EquatedSymbol {
+  std::string symbol;
+  std::string as;
+  std::string node;
+};
+
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<WeightStore> weights;
+  /// Inputs that a caller cannot give, since an initializer stands for them.
+  std::vector<std::string> constantInputs;
+  /// Symbols that are another's or a number, since a node equates them.
+  std::vector<EquatedSymbol> equated;
 };
 
 /// Imports the ONNX file at `path`: opsets 7 to 26, normalised to one set of ops; local functions

@@ -39,6 +39,27 @@ std::string NodeReader::describe(size_t index) const {
 // Attributes
 //===----------------------------------------------------------------------===//
 
+static StringRef kindName(onnx_wire::Attribute::Kind kind) {
+  switch (kind) {
+  case onnx_wire::Attribute::FLOAT:
+    return "a float";
+  case onnx_wire::Attribute::INT:
+    return "an integer";
+  case onnx_wire::Attribute::STRING:
+    return "a string";
+  case onnx_wire::Attribute::TENSOR:
+    return "a tensor";
+  case onnx_wire::Attribute::FLOATS:
+    return "a list of floats";
+  case onnx_wire::Attribute::INTS:
+    return "a list of integers";
+  case onnx_wire::Attribute::STRINGS:
+    return "a list of strings";
+  default:
+    return "neither a number nor a string nor a tensor";
+  }
+}
+
 const onnx_wire::Attribute *NodeReader::find(StringRef name) const {
   for (const onnx_wire::Attribute &attribute : node.proto->attribute())
     if (attribute.name() == name)
@@ -52,8 +73,8 @@ const onnx_wire::Attribute *NodeReader::find(StringRef name, onnx_wire::Attribut
   if (!attribute || attribute->type() == kind ||
       attribute->type() == onnx_wire::Attribute::UNDEFINED)
     return attribute;
-  error() << "its attribute '" << name << "' is of the wrong kind, "
-          << static_cast<int>(attribute->type()) << " instead of " << static_cast<int>(kind);
+  error() << "its attribute '" << name << "' is " << kindName(attribute->type()) << ", but must be "
+          << kindName(kind);
   return nullptr;
 }
 

@@ -46,7 +46,8 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
                                << why;
   auto a = left.asSymbol(), b = right.asSymbol();
   if (a && b)
-    return order(*a) < order(*b) ? replace(*b, left) : replace(*a, right), success();
+    return order(*a) < order(*b) ? replace(location, *b, left) : replace(location, *a, right),
+           success();
   // A symbol may stand for a constant, never for an expression: an input's size must bind each
   // symbol.
   if ((a && right.asConstant()) || (b && left.asConstant())) {
@@ -54,7 +55,7 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
     if (*value.asConstant() < 1)
       return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
                                  << why;
-    return replace(a ? *a : *b, value), success();
+    return replace(location, a ? *a : *b, value), success();
   }
   addGuard(left, "equal", right, why);
   return success();
@@ -86,8 +87,10 @@ LogicalResult ShapeFacts::requireBroadcast(Location location, ArrayRef<Dim> left
   return success();
 }
 
-void ShapeFacts::replace(StringRef symbol, Dim by) {
+void ShapeFacts::replace(Location location, StringRef symbol, Dim by) {
   std::string name = symbol.str(); // `symbol` may lie in an attribute that is replaced
+  auto node = dyn_cast<NameLoc>(location);
+  replaced.emplace_back(name, node ? node.getName().str() : "");
   auto lookup = [&](StringRef other) { return other == name ? by : Dim(); };
   for (auto &entry : replacements)
     entry.second = entry.second.replace(lookup);
@@ -110,6 +113,13 @@ void ShapeFacts::addGuard(Dim left, StringRef relation, Dim right, StringRef mes
   });
   if (!known)
     list.push_back({left, relation.str(), right, message.str()});
+}
+
+std::vector<EquatedSymbol> ShapeFacts::equated() const {
+  std::vector<EquatedSymbol> list;
+  for (const auto &[symbol, node] : replaced)
+    list.push_back({symbol, replacements.lookup(symbol).toString(), node});
+  return list;
 }
 
 ArrayAttr ShapeFacts::guards() const {

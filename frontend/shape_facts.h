@@ -6,7 +6,7 @@
 // becomes a guard on the module, checked for each shape.
 #pragma once
 
-#include "ir/dialect.h"
+#include "frontend/import.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -39,11 +39,14 @@ public:
   Dim canonical(Dim dim) const;
   TensorType canonical(TensorType type) const;
 
+  /// The symbols that were replaced so far.
+  std::vector<EquatedSymbol> equated() const;
+
   /// The value of `smelt.guards`.
   mlir::ArrayAttr guards() const;
 
 private:
-  void replace(llvm::StringRef symbol, Dim by);
+  void replace(mlir::Location location, llvm::StringRef symbol, Dim by);
   void addGuard(Dim left, llvm::StringRef relation, Dim right, llvm::StringRef message);
   size_t order(llvm::StringRef symbol) const;
 
@@ -58,6 +61,7 @@ private:
   mlir::func::FuncOp function;
   std::vector<std::string> symbols;
   llvm::StringMap<Dim> replacements;
+  std::vector<std::pair<std::string, std::string>> replaced; // symbol and node, in order
   std::vector<Guard> list;
 };
 

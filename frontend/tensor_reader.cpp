@@ -155,17 +155,19 @@ FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &t
 
 Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor &tensor) {
   auto scope = build.atStart(name);
-  FailureOr<TensorType> type = tensorTypeOf(build.getLocation(), tensor);
+  // No node's name, so that messages do not speak of one.
+  Location location = NameLoc::get(StringAttr::get(build.getContext(), "tensor '" + name + "'"));
+  FailureOr<TensorType> type = tensorTypeOf(location, tensor);
   if (failed(type))
     return {};
   if (tensor.data_location() == onnx_wire::Tensor::EXTERNAL)
-    return readExternal(build, name, tensor, *type);
+    return readExternal(build, location, name, tensor, *type);
   std::string bytes =
       tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
   if (bytes.size() != byteCount(*type)) {
-    emitError(build.getLocation())
-        << "tensor " << toString(type->getShape()) << " of " << dataTypeName(tensor.data_type())
-        << " needs " << byteCount(*type) << " bytes, but its data has " << bytes.size();
+    emitError(location) << dataTypeName(tensor.data_type()) << " " << toString(type->getShape())
+                        << " needs " << byteCount(*type) << " bytes, but its data has "
+                        << bytes.size();
     return {};
   }
   if (Value constant = makeConstant(build, *type, bytes))
@@ -177,9 +179,8 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
   return weight;
 }
 
-Value TensorReader::readExternal(GraphBuilder &build, StringRef name,
+Value TensorReader::readExternal(GraphBuilder &build, Location location, StringRef name,
                                  const onnx_wire::Tensor &tensor, TensorType type) {
-  Location location = build.getLocation();
   FailureOr<ExternalRange> range = parseRange(location, tensor, byteCount(type));
   if (failed(range))
     return {};

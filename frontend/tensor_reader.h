@@ -26,7 +26,7 @@ public:
   mlir::Value read(GraphBuilder &build, llvm::StringRef name, onnx_wire::Tensor &tensor);
 
 private:
-  mlir::Value readExternal(GraphBuilder &build, llvm::StringRef name,
+  mlir::Value readExternal(GraphBuilder &build, mlir::Location location, llvm::StringRef name,
                            const onnx_wire::Tensor &tensor, TensorType type);
   mlir::Value makeWeight(GraphBuilder &build, llvm::StringRef name, const ExternalRange &source,
                          std::optional<llvm::ArrayRef<char>> bytes, TensorType type);

@@ -86,5 +86,66 @@ TEST(Import, PinsShapes) {
   expectImports(model.import(options), {"%arg0: !smelt.tensor<[5, 3], f32>"});
 }
 
+TEST(Import, ShapesForInputsThatDeclareNone) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "batch 3")
+      .input("z", DataType::FLOAT, "")
+      .node("Relu", {"x"})
+      .output("y");
+  model.graph().mutable_input(1)->mutable_type()->mutable_tensor_type()->clear_shape();
+  expectFails(model.import(), {"input 'z'", "declares no shape", "--shape z=1x128"});
+  ImportOptions options;
+  options.undeclaredShapes = {{"x", {5, 5}}, {"z", {2, -1}}}; // of x, which declares one, nothing
+  expectImports(model.import(options),
+                {"%arg0: !smelt.tensor<[batch, 3], f32>", "%arg1: !smelt.tensor<[2, z_d1], f32>"});
+}
+
+/// Relu of x, float [batch, 3], by way of "a", with a declared type of one of its values.
+ModelBuilder declaring(const std::string &value, int32_t type, const std::vector<int64_t> &shape) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "batch 3")
+      .node("Relu", {"x"}, {"a"})
+      .named("first")
+      .node("Neg", {"a"})
+      .named("second")
+      .output("y");
+  onnx_wire::ValueInfo &info =
+      value == "y" ? *model.graph().mutable_output(0) : *model.graph().add_value_info();
+  info.set_name(value);
+  info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+  for (int64_t size : shape)
+    info.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(size);
+  return model;
+}
+
+TEST(Import, DeclaredTypesMustBeTheInferredOnes) {
+  expectFails(declaring("y", DataType::INT64, {1, 3}).import(),
+              {"second", "output 'y' is declared int64 [1, 3], but it is float [batch, 3]"});
+  expectFails(declaring("a", DataType::FLOAT, {1, 4}).import(),
+              {"first", "output 'a' is declared float [1, 4], but it is float [batch, 3]"});
+  expectFails(declaring("a", DataType::FLOAT, {3}).import(), {"first", "float [3]"});
+  ModelBuilder passed;
+  passed.input("x", DataType::FLOAT, "3").output("x");
+  passed.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      DataType::STRING);
+  expectFails(passed.import(), {"the output 'x' is declared string, but it is float [3]"});
+}
+
+TEST(Import, WhatOneSideDoesNotKnowIsNoContradiction) {
+  // A number for a symbol, an unknown type or size, and other sizes than the export's.
+  EXPECT_TRUE(declaring("a", DataType::FLOAT, {7, 3}).import().succeeded);
+  EXPECT_TRUE(declaring("a", DataType::UNDEFINED, {-1, 3}).import().succeeded);
+  ImportOptions options;
+  options.inputShapes = {{"x", {5, -1}}};
+  EXPECT_TRUE(declaring("y", DataType::FLOAT, {1, 3}).import(options).succeeded);
+}
+
+TEST(Import, AnOutputThatIsListedTwiceIsOne) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "3").node("Relu", {"x"}).output("y").output("x").output("y");
+  expectImports(model.import(),
+                {R"(smelt.name = "y"}, !smelt.tensor<[3], f32> {smelt.name = "x"}))"});
+}
+
 } // namespace
 } // namespace smelt::test

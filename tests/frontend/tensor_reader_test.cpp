@@ -28,7 +28,8 @@ onnx_wire::Tensor &addTensor(ModelBuilder &model, int32_t type, const std::vecto
 TEST(TensorReader, DataMustFillTheShape) {
   ModelBuilder shorter, longer, typed;
   addTensor(shorter, DataType::FLOAT, {2}, std::string(7, '\0'));
-  expectFails(shorter.import(), {"t", "tensor [2] of float needs 8 bytes, but its data has 7"});
+  expectFails(shorter.import(),
+              {"t", "tensor 't'\"): float [2] needs 8 bytes, but its data has 7"});
   addTensor(longer, DataType::BOOL, {2}, std::string(3, '\1'));
   expectFails(longer.import(), {"needs 2 bytes, but its data has 3"});
   addTensor(typed, DataType::INT64, {3}, "").clear_raw_data();
