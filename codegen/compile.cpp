@@ -44,9 +44,13 @@ std::unique_ptr<plan::TensorT> describe(TensorType type, Attribute name, DimTabl
 }
 
 void describeInterface(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
-  for (BlockArgument argument : function.getArguments())
-    metadata.inputs.push_back(describe(
-        tensorType(argument), function.getArgAttr(argument.getArgNumber(), "smelt.name"), dims));
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    metadata.inputs.push_back(
+        describe(tensorType(argument), function.getArgAttr(index, "smelt.name"), dims));
+    if (auto bound = function.getArgAttrOfType<IntegerAttr>(index, "smelt.row_bound"))
+      metadata.inputs.back()->row_bound = bound.getInt();
+  }
   for (auto [index, value] :
        llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
     metadata.outputs.push_back(

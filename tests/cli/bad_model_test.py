@@ -89,6 +89,37 @@ class BadModel(CliTest):
         path = self.save(support.model([node], info[:1], info[1:], [weight]))
         self.refuse(path, "/sum", "'x' (float [4])", "'w' (float16 [4])")
 
+    def test_declared_types_that_contradict(self):
+        node = helper.make_node("Relu", ["x"], ["y"], name="/relu")
+        inputs = [support.tensor_info("x", [2, 3])]
+        declared = {
+            "int64 [2, 3]": support.tensor_info("y", [2, 3], TensorProto.INT64),
+            "float [5, 7]": support.tensor_info("y", [5, 7]),
+        }
+        for text, output in declared.items():
+            path = self.save(support.model([node], inputs, [output]))
+            self.refuse(path, "/relu", "'y'", text, "float [2, 3]")
+
+    def test_inputs_without_a_shape(self):
+        node = helper.make_node("Relu", ["x"], ["y"])
+        infos = [support.tensor_info(name, None) for name in "xy"]
+        path = self.save(support.model([node], infos[:1], infos[1:]))
+        self.refuse(path, "input 'x': declares no shape", "--shape x=1x128")
+        for command in ("check", "explain", "run", "bench", "compare"):
+            device = () if command in ("check", "explain") else ("--device", "cpu")
+            self.expect(OK, command, path, "--shape", "x=2x3", *device)
+        self.expect(OK, "compile", path, "--shape", "x=2x?", "-o", "out.plan")
+        self.assertIn("float32 [2, x_d1]", self.expect(OK, "inspect", "out.plan").stdout)
+
+    def test_names_with_control_characters_are_escaped(self):
+        node = helper.make_node("Frob\x1b[2Jnicate", ["x"], ["y"], name="a\nb\x9b")
+        info = [support.tensor_info(name, [4]) for name in "xy"]
+        path = self.save(support.model([node], info[:1], info[1:]))
+        for command in ("check", "run", "explain"):
+            done = self.expect(INVALID_MODEL, command, path)
+            self.assertIn("Frob\\x1b[2Jnicate", done.stdout + done.stderr)
+            self.assertIn("'a\\x0ab\\x9b'", done.stdout + done.stderr)
+
     @unittest.skipUnless((SHARED / "onnx/torchscript_mixed_types.onnx").exists(), "developer data")
     def test_the_half_precision_export_that_mixes_types(self):
         path = SHARED / "onnx/torchscript_mixed_types.onnx"

@@ -74,6 +74,18 @@ class Compile(CliTest):
         model = self.save(support.first_row_model(60000, 60000), "huge.onnx")
         self.expect(INVALID_MODEL, "compile", model, "-o", self.plan, says="3600000000 elements")
 
+    def test_limits_that_no_shape_keeps_are_refused(self):
+        def refuse(says, *limits):
+            flags = [word for flag, shape in limits for word in (flag + "-shape", "x=" + shape)]
+            self.expect(USAGE, "compile", self.model, "-o", self.plan, *flags, says=says)
+
+        refuse("dimension 0 cannot be 0", ("--max", "0x4"))
+        refuse("dimension 0 cannot be 0", ("--min", "0x4"))
+        refuse("dimension 0 cannot be 9: --max-shape x limits it to 8", ("--min", "9x4"), ("--max", "8x4"))
+        refuse("dimension 1 cannot be 3: the model fixes it as 4", ("--max", "8x3"))
+        refuse("dimension 1 cannot be 5: the model fixes it as 4", ("--min", "1x5"))
+        self.compile("--min-shape", "x=8x1", "--max-shape", "x=8x9")
+
     def test_a_fixed_shape(self):
         self.compile("--shape", "x=3x4")
         report = self.expect_json("smelt.inspect/1", "inspect", self.plan)
@@ -91,6 +103,36 @@ class Compile(CliTest):
             names, [f"{i:02}_{phase}.mlir" for i, phase in enumerate(phases)] + ["sm_90a"]
         )
         self.assertTrue(list((self.folder / "dump/sm_90a").glob("*.cu")))
+
+    def test_text_and_json_do_not_share_stdout(self):
+        emit = ("compile", self.model, "--emit", "mlir")
+        error = self.expect_json("smelt.error/1", *emit, code=USAGE)
+        self.assertIn("-o", error["message"])
+        report = self.expect_json("smelt.compile/1", *emit, "-o", self.folder / "fused.mlir")
+        self.assertIn("smelt.fusion", open(report["text"]).read())
+
+    def test_folders_are_as_open_as_the_umask(self):
+        old = os.umask(0o022)
+        self.addCleanup(os.umask, old)
+        self.compile("--dump-dir", self.folder / "dump/deeper")
+        for folder in ("dump", "dump/deeper", "dump/deeper/sm_90a"):
+            self.assertEqual((self.folder / folder).stat().st_mode & 0o777, 0o755)
+
+    def test_row_bounds_are_in_the_plan(self):
+        lookup = self.save(support.lookup_model(), "lookup.onnx")
+        self.expect(OK, "compile", lookup, "-o", self.plan)
+        report = self.expect_json("smelt.inspect/1", "inspect", self.plan)
+        self.assertEqual(report["inputs"][0]["row_bound"], 5)
+
+    def test_a_plan_is_no_model(self):
+        self.compile()
+        for command in ("check", "compile", "explain", "compare"):
+            self.expect(USAGE, command, self.plan, says=("out.plan", "is a plan", ".onnx"))
+
+    def test_flags_that_a_plan_cannot_take(self):
+        self.compile()
+        self.expect(USAGE, "run", self.plan, "--tf32", says=("--tf32", "plan"))
+        self.expect(USAGE, "bench", self.plan, "--random-weights", 1, says="--random-weights")
 
     def test_what_is_refused(self):
         self.expect(USAGE, "compile", self.model, "--arch", "sm_12", says="sm_12")

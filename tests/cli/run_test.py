@@ -1,12 +1,13 @@
 """smelt run and compare on the CPU: inputs, outputs, and what is refused."""
 
 import support
-from support import ACCURACY, OK, RESOURCES, RUN_FAILED, USAGE, CliTest
+from support import ACCURACY, INVALID_MODEL, OK, RESOURCES, RUN_FAILED, USAGE, CliTest
 
 import os
 import subprocess
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -83,9 +84,15 @@ class Run(CliTest):
 
     def test_wrong_commands_are_usage_errors(self):
         self.expect(USAGE)
-        self.expect(USAGE, "frobnicate")
+        self.expect(USAGE, "frobnicate", says=("'frobnicate'", "run, compile, bench"))
         self.expect(USAGE, "run")
-        self.expect(USAGE, "run", "model.onnx", "--device", "tpu")
+        says = "'tpu' is none of auto, cpu, cuda"
+        self.expect(USAGE, "run", "model.onnx", "--device", "tpu", says=says)
+        for seed in ("-1", "1.5", "18446744073709551616"):
+            self.expect(USAGE, "run", "model.onnx", "--seed", seed, says=f"'{seed}' is no integer")
+        for tolerance in ("nan", "-1", "inf"):
+            compare = ("compare", "model.onnx", "--tolerance", tolerance)
+            self.expect(USAGE, *compare, says=f"'{tolerance}' is no number of at least 0")
         self.expect(USAGE, "run", "missing.onnx", says="missing.onnx")
         self.expect(USAGE, "run", self.folder, says="folder")
 
@@ -96,6 +103,76 @@ class Run(CliTest):
         self.expect(USAGE, *run, "--input", f"x=@{pipe}", says="not a regular file")
         for command in ("inspect", "run", "check", "compile"):
             self.expect(USAGE, command, pipe, says="not a regular file")
+
+    def test_failures_are_json_too(self):
+        for code, command in (
+            (USAGE, ["frobnicate"]),
+            (USAGE, ["run", "missing.onnx"]),
+            (USAGE, ["compile", "missing.onnx", "--arch"]),
+            (USAGE, ["inspect", "missing.plan"]),
+            (INVALID_MODEL, ["explain", self.write("bad.onnx", b"bad")]),
+        ):
+            error = self.expect_json("smelt.error/1", *command, code=code)
+            self.assertEqual(error["code"], code)
+            self.assertTrue(error["message"])
+
+    def test_shapes_that_do_not_fit_are_usage_errors(self):
+        nodes = [
+            helper.make_node("Shape", ["x"], ["size"]),
+            helper.make_node("Slice", ["table", "zero", "size"], ["part"], name="/position"),
+            helper.make_node("Add", ["x", "part"], ["y"]),
+        ]
+        constants = [
+            support.constant("table", np.zeros(512, np.float32)),
+            support.constant("zero", np.zeros(1, np.int64)),
+        ]
+        infos = [support.tensor_info(name, ["seq"]) for name in "xy"]
+        path = self.save(support.model(nodes, infos[:1], infos[1:], constants))
+        done = self.expect(USAGE, "run", path, "--device", "cpu", "--shape", "x=513")
+        self.assertIn("seq = 513 must be at most 512 (", done.stderr)
+
+    def test_a_run_without_memory_says_so(self):
+        node = helper.make_node("Expand", ["x", "shape"], ["y"])
+        shape = support.constant("shape", np.array([2**20, 2**18], np.int64))
+        infos = [support.tensor_info("x", [1]), support.tensor_info("y", [2**20, 2**18])]
+        path = self.save(support.model([node], infos[:1], infos[1:], [shape]))
+        self.expect(RESOURCES, "run", path, "--device", "cpu", says="no memory for a tensor")
+
+    def test_symbols_that_a_node_equates(self):
+        node = helper.make_node("Add", ["a", "b"], ["y"], name="/sum")
+        infos = [support.tensor_info(name, [name * 2]) for name in "ab"]
+        path = self.save(support.model([node], infos, [support.tensor_info("y", ["aa"])]))
+        shapes = ("--shape", "a=2", "--shape", "b=3")
+        says = "node '/sum' needs 'bb' = 'aa'"
+        self.expect(USAGE, "run", path, "--device", "cpu", *shapes, says=says)
+
+    def test_initializers_are_constants(self):
+        path = self.save(support.scale_model())
+        model = onnx.load(path)
+        model.graph.input.append(support.tensor_info("scale", [4]))
+        self.save(model)
+        file = self.array("scale", np.ones(4, np.float32))
+        says = "initializers are constants for Smelt, so there is no input 'scale'; it has 'x'"
+        run = ("run", path, "--device", "cpu")
+        self.expect(USAGE, *run, "--input", f"scale=@{file}", says=says)
+        self.expect(USAGE, *run, "--shape", "scale=4", says=says)
+
+    def test_a_tensor_that_is_listed_twice_is_one_output(self):
+        node = helper.make_node("Neg", ["x"], ["y"])
+        infos = [support.tensor_info(name, [2]) for name in "xyy"]
+        path = self.save(support.model([node], infos[:1], infos[1:]))
+        run = ("run", path, "--device", "cpu", "--output-dir", "out")
+        self.assertEqual(len(self.expect_json("smelt.run/1", *run)["outputs"]), 1)
+        for command in ("check", "compile"):
+            self.expect(OK, command, path)
+
+    def test_a_run_that_nobody_watches(self):
+        path = self.save(support.scale_model())
+        for redirection in ("2>/dev/full", "2>&-"):
+            command = f"{support.SMELT} run {path} --output y=@y.npy {redirection}"
+            done = subprocess.run(command, shell=True, cwd=self.folder, stdout=subprocess.PIPE)
+            self.assertEqual(done.returncode, OK, redirection)
+            self.assertEqual(np.load(self.folder / "y.npy").shape, (1, 4))
 
     def test_help_is_short_and_has_examples(self):
         done = self.expect(OK, "--help")

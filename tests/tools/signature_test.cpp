@@ -17,7 +17,7 @@ Signature bertSignature() {
   Port ids{"input_ids", ElementType::i64, {symbol("batch"), symbol("seq")}, 30522};
   Port mask{"attention_mask", ElementType::i64, {symbol("batch"), symbol("seq")}, std::nullopt};
   Port bias{"bias", ElementType::f32, {symbol("batch"), number(12), symbol("2*seq")}, std::nullopt};
-  return {{ids, mask, bias}, {}};
+  return {{ids, mask, bias}, {}, {}, {}};
 }
 
 Result<Shapes> resolve(const Signature &signature, const std::vector<std::string> &flags) {

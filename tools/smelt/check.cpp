@@ -43,6 +43,11 @@ void addCheck(CLI::App &app, Status &status) {
   CLI::App *command = app.add_subcommand(
       "check", "Say whether Smelt supports a model; list everything that it does not");
   command->add_option("model", flags->model.path, "The .onnx file")->required();
+  command
+      ->add_option("--shape", flags->model.shapes,
+                   "Check what would be compiled for this shape (repeatable)")
+      ->option_text("NAME=1x128")
+      ->allow_extra_args(false);
   addRandomWeights(*command, flags->model.randomWeights);
   addJson(*command, flags->json);
   command->footer("example:\n  smelt check model.onnx --json");

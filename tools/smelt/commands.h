@@ -18,6 +18,9 @@ void addExplain(CLI::App &app, Status &status);
 void addInspect(CLI::App &app, Status &status);
 void addCompare(CLI::App &app, Status &status);
 
+/// Takes the named values of an enum; refuses others in words.
+CLI::Validator oneOf(const std::map<std::string, int> &values);
+
 // Flags that several commands share.
 void addJson(CLI::App &command, bool &json);
 void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed);

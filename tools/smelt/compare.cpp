@@ -6,6 +6,10 @@
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/report.h"
 
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
 namespace smelt::tools {
 
 namespace {
@@ -110,12 +114,24 @@ static void printFusions(const std::vector<FusionError> &fusions) {
   table.print();
 }
 
-static Status compare(const Flags &flags) {
+static CLI::Validator toleranceNumber() {
+  auto check = [](const std::string &text) {
+    double tolerance;
+    bool isOne = llvm::to_float(text, tolerance) && std::isfinite(tolerance) && tolerance >= 0;
+    return isOne ? std::string() : "'" + text + "' is no number of at least 0";
+  };
+  return CLI::Validator(check, "");
+}
+
+static Status compare(Flags flags) {
+  flags.open.model.runShapes = flags.inputs.shapes;
   if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, Model::import(flags.open.model));
-  SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(reference->signature(), flags.inputs));
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
+  // A plan may be compiled for fewer shapes than the model takes.
+  const Signature &taken = judged.model ? reference->signature() : judged.session->signature();
+  SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(taken, flags.inputs));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, judged.session->run(inputs.inputs));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> references,
                          openCpuSession(*reference, true)->run(inputs.inputs));
@@ -159,7 +175,7 @@ void addCompare(CLI::App &app, Status &status) {
                    "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
                    "floats, 2e-5 for "
                    "float32 (2e-3 with --tf32), exact for integers")
-      ->check(CLI::NonNegativeNumber);
+      ->check(toleranceNumber());
   addJson(*command, flags->json);
   command->footer("On the CPU, the fused model is compared with the imported one.\n"
                   "examples:\n"

@@ -4,6 +4,7 @@
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/folder.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -66,9 +67,7 @@ generate(Model &model, const std::string &architecture, bool tf32) {
 static Status dumpKernels(Model &model, const Flags &flags) {
   for (const std::string &architecture : flags.build.architectures) {
     std::string folder = flags.dumpDir + "/" + architecture;
-    if (std::error_code error = llvm::sys::fs::create_directories(folder))
-      return Status(StatusCode::kResources,
-                    joinText(folder, ": cannot be created: ", error.message()));
+    SMELT_RETURN_IF_ERROR(createFolder(folder));
     SMELT_ASSIGN_OR_RETURN(auto kernels, generate(model, architecture, flags.build.tf32));
     for (size_t i = 0; i < kernels.size(); ++i) {
       std::string name = joinText(folder, "/", i, "_", kernels[i].entry, ".cu");
@@ -134,8 +133,20 @@ static Status refuseToReplaceModel(const Model &model, const std::string &output
   return {};
 }
 
+static Status emit(Model &model, const Flags &flags) {
+  SMELT_RETURN_IF_ERROR(flags.emit == Emit::kMlir ? emitMlir(model, flags)
+                                                  : emitCuda(model, flags));
+  if (flags.json)
+    printJson(llvm::json::Object{
+        {"schema", "smelt.compile/1"}, {"model", flags.model.path}, {"text", flags.output}});
+  return {};
+}
+
 static Status compile(Flags flags) {
   Stopwatch watch;
+  if (flags.json && flags.emit != Emit::kPlan && flags.output.empty())
+    return Status(StatusCode::kUsage, "--emit prints its text on stdout, where --json prints its "
+                                      "object; give the text a file with -o");
   if (flags.emit == Emit::kPlan && flags.output.empty())
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
@@ -144,7 +155,7 @@ static Status compile(Flags flags) {
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
   if (flags.emit != Emit::kPlan)
-    return flags.emit == Emit::kMlir ? emitMlir(*model, flags) : emitCuda(*model, flags);
+    return emit(*model, flags);
   double passSeconds = watch.lap();
   SMELT_RETURN_IF_ERROR(buildPlan(*model, flags.build, flags.output));
   return reportPlan(flags, passSeconds, watch.lap());
@@ -161,8 +172,9 @@ static void addShapeFlags(CLI::App &command, ModelFlags &flags) {
 }
 
 void addCompile(CLI::App &app, Status &status) {
-  static const std::map<std::string, Emit> kEmit = {
-      {"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}};
+  static const std::map<std::string, int> kEmit = {{"plan", static_cast<int>(Emit::kPlan)},
+                                                   {"mlir", static_cast<int>(Emit::kMlir)},
+                                                   {"cuda", static_cast<int>(Emit::kCuda)}};
   auto flags = std::make_shared<Flags>();
   CLI::App *command = app.add_subcommand("compile", "Compile a model to a plan; needs no GPU");
   command->add_option("model", flags->model.path, "The .onnx file")->required();
@@ -179,7 +191,7 @@ void addCompile(CLI::App &app, Status &status) {
   command
       ->add_option("--emit", flags->emit,
                    "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)")
-      ->transform(CLI::CheckedTransformer(kEmit))
+      ->transform(oneOf(kEmit))
       ->option_text("plan|mlir|cuda");
   command->add_option("--dump-dir", flags->dumpDir,
                       "Folder for the IR after every phase and the CUDA text");

@@ -29,6 +29,8 @@ Signature signatureOf(const plan::MetadataT &metadata) {
   Signature signature;
   auto portOf = [&](const plan::TensorT &tensor) {
     Port port{tensor.name, tensor.element_type, {}, {}};
+    if (tensor.row_bound > 0)
+      port.bound = tensor.row_bound;
     for (uint32_t dim : tensor.dims) {
       const auto &program = metadata.dims[dim]->program;
       bool isConstant = program.size() == 1 && program[0].opcode() == plan::DimOpcode::constant;
@@ -74,11 +76,6 @@ Result<std::unique_ptr<CudaSession>> CudaSession::open(const runtime::Plan &plan
 }
 
 std::string CudaSession::deviceName() const { return engine->device()->name(); }
-
-void CudaSession::adoptBounds(const Signature &model) {
-  for (size_t i = 0; i < planSignature.inputs.size(); ++i)
-    planSignature.inputs[i].bound = model.inputs[i].bound;
-}
 
 Result<std::vector<Array>> CudaSession::run(const std::vector<Array> &inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {

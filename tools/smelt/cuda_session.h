@@ -23,9 +23,6 @@ public:
   std::string deviceName() const override;
   Result<std::vector<Array>> run(const std::vector<Array> &inputs) override;
 
-  /// Takes the row bounds of integer inputs over from the model that the plan was made of.
-  void adoptBounds(const Signature &model);
-
   /// Copies the inputs to the device and makes the run ready, so that it can be measured alone.
   Status prepareOnDevice(const std::vector<Array> &inputs);
   /// Milliseconds per graph launch, after prepareOnDevice().

@@ -25,10 +25,10 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string model
       handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 
 LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
-  std::string place = locationText(diagnostic.getLocation());
-  std::string message = diagnostic.str();
+  std::string place = oneLine(locationText(diagnostic.getLocation()));
+  std::string message = oneLine(diagnostic.str());
   for (Diagnostic &detail : diagnostic.getNotes())
-    message += "\n  note: " + detail.str();
+    message += "\n  note: " + oneLine(detail.str());
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
     std::scoped_lock lock(mutex);
     collected.push_back({place.empty() ? modelPath : place, message});
@@ -44,7 +44,9 @@ std::vector<Problem> DiagnosticCollector::problems() const {
 }
 
 std::string problemText(const Problem &problem, const std::string &modelPath) {
-  bool isNode = problem.place != modelPath;
+  StringRef place = problem.place;
+  bool isNode =
+      place != modelPath && !place.starts_with("input '") && !place.starts_with("tensor '");
   return (isNode ? "node '" + problem.place + "'" : problem.place) + ": " + problem.message;
 }
 

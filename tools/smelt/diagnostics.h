@@ -11,13 +11,14 @@
 
 namespace smelt::tools {
 
-/// One error, and where it is: the ONNX nodes, or the model's file for what concerns it as a whole.
+/// One error, and where it is: the ONNX nodes, "input 'x'", "tensor 'w'", or the model's file for
+/// what concerns it as a whole.
 struct Problem {
   std::string place;
   std::string message;
 };
 
-/// "node '/layer.0/Add': message", or "model.onnx: message".
+/// "node '/layer.0/Add': message", "input 'x': message", or "model.onnx: message".
 std::string problemText(const Problem &problem, const std::string &modelPath);
 
 /// Collects the errors that a context reports while this object lives; writes warnings to stderr.

@@ -53,7 +53,7 @@ static Result<NamedArrays> readFiles(const Signature &signature,
     auto port = std::find_if(signature.inputs.begin(), signature.inputs.end(),
                              [&](const Port &input) { return input.name == name; });
     if (port == signature.inputs.end())
-      return usage(joinText("the model has no input '", name, "' (", flag, ")"));
+      return unknownInput(signature, name);
     SMELT_ASSIGN_OR_RETURN(Array array, readNpy(path));
     SMELT_RETURN_IF_ERROR(checkType(*port, array, path));
     if (!arrays.emplace(name, std::move(array)).second)

@@ -30,9 +30,12 @@ static llvm::json::Array portsJson(const std::vector<Port> &ports) {
     for (const Extent &extent : port.shape)
       shape.push_back(extent.constant ? llvm::json::Value(*extent.constant)
                                       : llvm::json::Value(extent.text));
-    list.push_back(llvm::json::Object{{"name", port.name},
-                                      {"type", std::string(typeName(port.type))},
-                                      {"shape", std::move(shape)}});
+    llvm::json::Object object{{"name", port.name},
+                              {"type", std::string(typeName(port.type))},
+                              {"shape", std::move(shape)}};
+    if (port.bound)
+      object["row_bound"] = *port.bound;
+    list.push_back(std::move(object));
   }
   return list;
 }

@@ -7,8 +7,10 @@
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <new>
 
 namespace smelt::tools {
@@ -27,6 +29,20 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 5 out of memory, disk or time, 6 environment (driver, NVRTC, architecture),
 7 plan or cache corrupt or incompatible, 70 internal error)";
 
+/// Whether the first word of the command line is a command; flags are left to the parser.
+static Status checkCommand(const CLI::App &app, int argc, char **argv) {
+  std::string word = argc > 1 ? argv[1] : "-";
+  std::string names;
+  for (const CLI::App *command : app.get_subcommands({})) {
+    if (word == command->get_name())
+      return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  if (word.starts_with('-'))
+    return {};
+  return Status(StatusCode::kUsage, "'" + word + "' is no command; the commands are " + names);
+}
+
 /// Parses the command line and runs the command.
 static Status execute(int argc, char **argv) {
   CLI::App app(kDescription, "smelt");
@@ -36,6 +52,7 @@ static Status execute(int argc, char **argv) {
   Status status;
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare})
     add(app, status);
+  SMELT_RETURN_IF_ERROR(checkCommand(app, argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &request) { // --help, --version
@@ -49,10 +66,20 @@ static Status execute(int argc, char **argv) {
   return status;
 }
 
+/// For people on stderr; for --json on stdout too, unless a report is there that says what failed.
+static void reportFailure(const Status &status, bool isJson) {
+  llvm::errs() << "smelt: error: " << printable(status.message()) << '\n';
+  if (isJson)
+    printJson(llvm::json::Object{{"schema", "smelt.error/1"},
+                                 {"code", static_cast<int64_t>(status.code())},
+                                 {"message", status.message()}});
+}
+
 /// Runs in a context that survives a crash, so that even a defect ends with an explanation and exit
 /// code 70.
 static int run(int argc, char **argv) {
   Status status;
+  uint64_t written = llvm::outs().tell();
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext context;
   if (!context.RunSafely([&] { status = execute(argc, argv); })) {
@@ -65,20 +92,34 @@ static int run(int argc, char **argv) {
                                       ". Please report it with the model and this command:\n  " +
                                           command);
   }
+  bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  llvm::outs().flush(); // a report comes before the error that it explains
+  if (!status.isOk())
+    reportFailure(status, asksForJson && llvm::outs().tell() == written);
+  llvm::errs().clear_error(); // what nobody can read is no failure of the run
   llvm::outs().flush();
   std::cout.flush(); // where --help and --version went
   if (llvm::outs().has_error() || !std::cout) {
     llvm::outs().clear_error();
     status = Status(StatusCode::kResources, "stdout cannot be written");
+    reportFailure(status, false);
+    llvm::errs().clear_error();
   }
-  if (!status.isOk())
-    llvm::errs() << "smelt: error: " << status.message() << '\n';
   return static_cast<int>(status.code());
 }
 
 } // namespace smelt::tools
 
+/// A standard stream that the caller closed stays closed to us: files that we open must not take
+/// its number. Results that nobody can get are still noticed, since fd 1 cannot be written.
+static void occupyStandardStreams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0)
+      open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+  occupyStandardStreams();
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
   int code = smelt::tools::run(argc, argv);
   // After a crash other threads may still be at work; leave nothing to destructors that they need.

@@ -5,7 +5,9 @@
 #include "passes/pipeline.h"
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
+#include "tools/smelt/folder.h"
 #include "tools/smelt/row_bound.h"
+#include "tools/smelt/shape_limits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -64,7 +66,8 @@ Signature signatureOf(ModuleOp module) {
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
     Port &port = signature.inputs.emplace_back(
         portOf(main.getArgAttrDict(i), main.getArgumentTypes()[i], joinText("input_", i)));
-    port.bound = rowBound(main.getArgument(i));
+    if (auto bound = main.getArgAttrOfType<IntegerAttr>(i, "smelt.row_bound"))
+      port.bound = bound.getInt();
   }
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     signature.outputs.push_back(
@@ -78,10 +81,12 @@ Model::Model(std::string path)
   context->printOpOnDiagnostic(false);
 }
 
-static ImportOptions importOptions(const ModelFlags &flags, const NamedShapes &shapes) {
+static Result<ImportOptions> importOptions(const ModelFlags &flags) {
   ImportOptions options;
-  for (const auto &[name, shape] : shapes)
-    options.inputShapes.emplace_back(name, shape);
+  SMELT_ASSIGN_OR_RETURN(NamedShapes shapes, parseShapes(flags.shapes));
+  SMELT_ASSIGN_OR_RETURN(NamedShapes runShapes, parseShapes(flags.runShapes));
+  options.inputShapes.assign(shapes.begin(), shapes.end());
+  options.undeclaredShapes.assign(runShapes.begin(), runShapes.end());
   options.drawMissingWeights = flags.randomWeights.has_value();
   options.seed = flags.randomWeights.value_or(0);
   return options;
@@ -96,90 +101,56 @@ static Status checkReadable(const std::string &path) {
     return Status(StatusCode::kUsage, path + ": is not a regular file");
   if (!std::ifstream(path, std::ios::binary))
     return Status(StatusCode::kUsage, joinText(path, ": cannot be opened: ", std::strerror(errno)));
+  if (isPlan(path))
+    return Status(StatusCode::kUsage,
+                  path + ": is a plan, which is compiled already; give the .onnx that it was made "
+                         "from (smelt inspect shows what a plan holds)");
   return {};
+}
+
+static std::map<std::string, std::string> equalitiesOf(const std::vector<EquatedSymbol> &equated) {
+  std::map<std::string, std::string> equalities;
+  for (const EquatedSymbol &symbol : equated) {
+    std::string &text = equalities[symbol.as];
+    text += joinText(text.empty() ? "" : ", ", "node '", symbol.node, "' needs '", symbol.symbol,
+                     "' = '", symbol.as, "'");
+  }
+  return equalities;
 }
 
 Result<std::unique_ptr<Model>> Model::import(const ModelFlags &flags) {
   SMELT_RETURN_IF_ERROR(checkReadable(flags.path));
-  SMELT_ASSIGN_OR_RETURN(NamedShapes shapes, parseShapes(flags.shapes));
+  SMELT_ASSIGN_OR_RETURN(ImportOptions options, importOptions(flags));
   std::unique_ptr<Model> model(new Model(flags.path));
-  FailureOr<ImportedModel> result =
-      importModel(*model->context, flags.path, importOptions(flags, shapes));
+  FailureOr<ImportedModel> result = importModel(*model->context, flags.path, options);
   if (failed(result))
     return model->collector.asStatus(StatusCode::kInvalidModel, flags.path + ": import failed");
   model->imported = std::move(result->module);
   model->weightStore = std::move(result->weights);
+  markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
   model->importedSignature = signatureOf(*model->imported);
-  SMELT_RETURN_IF_ERROR(model->addShapeLimits(flags));
+  model->importedSignature.constants = std::move(result->constantInputs);
+  model->importedSignature.equalities = equalitiesOf(result->equated);
+  SMELT_ASSIGN_OR_RETURN(NamedShapes smallest, parseShapes(flags.minShapes));
+  SMELT_ASSIGN_OR_RETURN(NamedShapes largest, parseShapes(flags.maxShapes));
+  SMELT_RETURN_IF_ERROR(
+      addShapeLimits(model->module(), model->importedSignature, smallest, largest));
   return model;
 }
 
 Result<std::vector<Problem>> checkModel(const ModelFlags &flags) {
   SMELT_RETURN_IF_ERROR(checkReadable(flags.path));
-  SMELT_ASSIGN_OR_RETURN(NamedShapes shapes, parseShapes(flags.shapes));
+  SMELT_ASSIGN_OR_RETURN(ImportOptions options, importOptions(flags));
   MLIRContext context;
   context.printOpOnDiagnostic(false);
   DiagnosticCollector collector(context, flags.path);
-  if (failed(importModel(context, flags.path, importOptions(flags, shapes)))) {
+  if (failed(importModel(context, flags.path, options))) {
     std::vector<Problem> problems = collector.problems();
     if (problems.empty())
       problems.push_back({flags.path, "import failed"});
     return problems;
   }
   return std::vector<Problem>();
-}
-
-/// One `lower <= upper` of the module's guards.
-static Attribute guard(Dim lower, Dim upper, const std::string &message) {
-  Builder builder(lower.getContext());
-  return builder.getDictionaryAttr({
-      builder.getNamedAttr("left", lower.getAttribute()),
-      builder.getNamedAttr("relation", builder.getStringAttr("less_equal")),
-      builder.getNamedAttr("right", upper.getAttribute()),
-      builder.getNamedAttr("message", builder.getStringAttr(message)),
-  });
-}
-
-/// Adds guards that keep each given dimension of the inputs at or above (or below) a limit.
-static Status addLimits(ModuleOp module, const Signature &signature, const NamedShapes &limits,
-                        bool isMinimum, SmallVectorImpl<Attribute> &guards) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  const char *flag = isMinimum ? "--min-shape" : "--max-shape";
-  NamedShapes known;
-  for (auto [index, input] : llvm::enumerate(signature.inputs)) {
-    auto limit = limits.find(input.name);
-    if (limit == limits.end())
-      continue;
-    known.insert(*limit);
-    if (limit->second.size() != input.shape.size())
-      return Status(StatusCode::kUsage,
-                    joinText(flag, " ", input.name, ": the input is ", typeText(input)));
-    SmallVector<Dim> shape = cast<TensorType>(main.getArgumentTypes()[index]).getShape();
-    for (auto [dim, extent] : llvm::zip(shape, limit->second)) {
-      if (extent < 0 || dim.asConstant())
-        continue;
-      Dim bound = Dim::constant(module.getContext(), extent);
-      guards.push_back(
-          guard(isMinimum ? bound : dim, isMinimum ? dim : bound,
-                joinText("the model was compiled with ", flag, " for '", input.name, "'")));
-    }
-  }
-  for (const auto &[name, limit] : limits)
-    if (!known.contains(name))
-      return Status(StatusCode::kUsage, joinText(flag, ": the model has no input '", name, "'"));
-  return {};
-}
-
-Status Model::addShapeLimits(const ModelFlags &flags) {
-  SMELT_ASSIGN_OR_RETURN(NamedShapes smallest, parseShapes(flags.minShapes));
-  SMELT_ASSIGN_OR_RETURN(NamedShapes largest, parseShapes(flags.maxShapes));
-  SmallVector<Attribute> guards;
-  if (auto existing = module()->getAttrOfType<ArrayAttr>("smelt.guards"))
-    guards.append(existing.begin(), existing.end());
-  SMELT_RETURN_IF_ERROR(addLimits(module(), importedSignature, smallest, true, guards));
-  SMELT_RETURN_IF_ERROR(addLimits(module(), importedSignature, largest, false, guards));
-  module()->setAttr("smelt.guards", ArrayAttr::get(context.get(), guards));
-  return {};
 }
 
 std::string moduleText(ModuleOp module) {
@@ -198,12 +169,6 @@ static Status dumpModule(ModuleOp module, const std::string &path) {
   SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
   SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
   return file.publish();
-}
-
-static Status createFolder(const std::string &path) {
-  if (std::error_code error = llvm::sys::fs::create_directories(path))
-    return Status(StatusCode::kResources, joinText(path, ": cannot be created: ", error.message()));
-  return {};
 }
 
 Status Model::fuse(const std::string &dumpFolder) {

@@ -18,6 +18,8 @@ struct ModelFlags {
   std::string path;
   /// "name=1x128" flags to compile for; what they leave open stays dynamic.
   std::vector<std::string> shapes;
+  /// "name=1x128" flags of one run: they are compiled for only where an input declares no shape.
+  std::vector<std::string> runShapes;
   std::vector<std::string> minShapes;
   std::vector<std::string> maxShapes;
   /// Draw weights whose file is missing.
@@ -45,7 +47,6 @@ public:
 
 private:
   explicit Model(std::string path);
-  Status addShapeLimits(const ModelFlags &flags);
 
   std::string modelPath;
   std::unique_ptr<mlir::MLIRContext> context;

@@ -6,6 +6,12 @@
 namespace smelt::tools {
 
 static Result<OpenModel> openPlan(const OpenFlags &flags) {
+  for (auto [flag, isGiven] : {std::pair("--tf32", flags.tf32),
+                               {"--random-weights", flags.model.randomWeights.has_value()}})
+    if (isGiven)
+      return Status(StatusCode::kUsage,
+                    joinText(flag, " decides what is compiled, and ", flags.model.path,
+                             " is a plan: give it to smelt compile"));
   if (flags.device == DeviceChoice::kCpu)
     return Status(
         StatusCode::kUsage,
@@ -21,7 +27,6 @@ static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &ar
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
   SMELT_RETURN_IF_ERROR(buildPlan(*model, {{architecture}, flags.tf32}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
-  session->adoptBounds(model->signature());
   CudaSession *cuda = session.get();
   return OpenModel{std::move(model), std::move(session), cuda};
 }

@@ -19,7 +19,11 @@ static constexpr llvm::StringRef kClearLine = "\r\x1b[K";
 
 Table::Table(std::vector<std::string> header) { rows.push_back(std::move(header)); }
 
-void Table::add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+void Table::add(std::vector<std::string> cells) {
+  for (std::string &cell : cells)
+    cell = oneLine(cell);
+  rows.push_back(std::move(cells));
+}
 
 static bool isNumber(llvm::StringRef text) {
   return text.empty() || text == "-" || llvm::isDigit(text.front()) ||
@@ -50,9 +54,28 @@ void printJson(llvm::json::Object object) {
   llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object)));
 }
 
-void print(const std::string &line) { llvm::outs() << line << '\n'; }
+static std::string escape(llvm::StringRef text, bool lineEndsToo) {
+  std::string escaped;
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    bool isLineEnd = byte == '\n' && !lineEndsToo;
+    bool isSecondSet = byte == 0xc2 && next >= 0x80 && next < 0xa0; // U+0080 to U+009F in UTF-8
+    if ((byte < 0x20 && !isLineEnd) || byte == 0x7f || isSecondSet)
+      escaped += "\\x" + llvm::toHex(text.substr(isSecondSet ? ++i : i, 1), true);
+    else
+      escaped += text[i];
+  }
+  return escaped;
+}
 
-void note(const std::string &text) { llvm::errs() << "smelt: " << text << '\n'; }
+std::string printable(llvm::StringRef text) { return escape(text, false); }
+
+std::string oneLine(llvm::StringRef text) { return escape(text, true); }
+
+void print(const std::string &line) { llvm::outs() << printable(line) << '\n'; }
+
+void note(const std::string &text) { llvm::errs() << "smelt: " << printable(text) << '\n'; }
 
 static double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -25,6 +25,11 @@ private:
 /// One object, indented, to stdout.
 void printJson(llvm::json::Object object);
 
+/// Text that may hold a model's names, for a terminal: control characters are escaped, as "\x1b".
+std::string printable(llvm::StringRef text);
+/// The same, with line ends escaped too.
+std::string oneLine(llvm::StringRef text);
+
 /// A line on stdout.
 void print(const std::string &line);
 

@@ -5,6 +5,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace mlir;
 
@@ -32,7 +33,8 @@ static std::optional<int64_t> indexedExtent(OpOperand &use) {
   return tensorType(gather.getData()).getDim(gather.getAxis()).asConstant();
 }
 
-std::optional<int64_t> rowBound(Value input) {
+/// The smallest number of rows that `input` indexes.
+static std::optional<int64_t> rowBound(Value input) {
   std::optional<int64_t> bound;
   llvm::SetVector<Value> reached;
   reached.insert(input);
@@ -44,6 +46,13 @@ std::optional<int64_t> rowBound(Value input) {
         reached.insert(use.getOwner()->result_begin(), use.getOwner()->result_end());
     }
   return bound;
+}
+
+void markRowBounds(func::FuncOp main) {
+  for (BlockArgument input : main.getArguments())
+    if (std::optional<int64_t> bound = rowBound(input))
+      main.setArgAttr(input.getArgNumber(), "smelt.row_bound",
+                      Builder(main.getContext()).getI64IntegerAttr(*bound));
 }
 
 } // namespace smelt::tools

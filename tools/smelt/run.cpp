@@ -2,11 +2,10 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/error_statistics.h"
+#include "tools/smelt/folder.h"
 #include "tools/smelt/npy.h"
 #include "tools/smelt/open.h"
 #include "tools/smelt/report.h"
-
-#include "llvm/Support/FileSystem.h"
 
 #include <algorithm>
 #include <cmath>
@@ -79,9 +78,7 @@ static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags
 static Status writeOutputs(const Flags &flags, const std::map<std::string, std::string> &files,
                            const Signature &signature, const std::vector<Array> &outputs) {
   if (!flags.outputDir.empty())
-    if (std::error_code error = llvm::sys::fs::create_directories(flags.outputDir))
-      return Status(StatusCode::kResources,
-                    joinText(flags.outputDir, ": cannot be created: ", error.message()));
+    SMELT_RETURN_IF_ERROR(createFolder(flags.outputDir));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (auto file = files.find(signature.outputs[i].name); file != files.end())
       SMELT_RETURN_IF_ERROR(writeNpy(file->second, outputs[i]));
@@ -156,7 +153,8 @@ static Status report(const Flags &flags, const Session &session, const std::vect
   return nan.empty() ? Status() : Status(StatusCode::kAccuracy, nan);
 }
 
-static Status run(const Flags &flags) {
+static Status run(Flags flags) {
+  flags.open.model.runShapes = flags.inputs.shapes;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
   Session &session = *model.session;
   SMELT_ASSIGN_OR_RETURN(auto files, outputFiles(flags, session.signature()));

@@ -103,13 +103,21 @@ static std::string inputNames(const Signature &signature) {
   return names;
 }
 
+Status unknownInput(const Signature &signature, const std::string &name) {
+  const auto &constants = signature.constants;
+  bool isConstant = std::find(constants.begin(), constants.end(), name) != constants.end();
+  return usage(
+      joinText(isConstant ? "initializers are constants for Smelt, so there is" : "the model has",
+               " no input '", name, "'; it has ", inputNames(signature)));
+}
+
 static Status checkNames(const Signature &signature, const NamedShapes &given) {
   for (const auto &[name, shape] : given) {
     bool known = false;
     for (const Port &input : signature.inputs)
       known |= input.name == name;
     if (!known)
-      return usage(joinText("the model has no input '", name, "'; it has ", inputNames(signature)));
+      return unknownInput(signature, name);
   }
   return {};
 }
@@ -117,7 +125,8 @@ static Status checkNames(const Signature &signature, const NamedShapes &given) {
 using Symbols = std::map<std::string, int64_t>;
 
 /// Takes one input's given shape: numbers must agree, symbols take their values.
-static Status bind(const Port &input, const std::vector<int64_t> &shape, Symbols &symbols) {
+static Status bind(const Signature &signature, const Port &input, const std::vector<int64_t> &shape,
+                   Symbols &symbols) {
   auto refuse = [&](const std::string &why) {
     return usage(joinText("input '", input.name, "' is ", typeText(input), ", not ",
                           shapeText(shape), ": ", why));
@@ -135,8 +144,10 @@ static Status bind(const Port &input, const std::vector<int64_t> &shape, Symbols
     if (shape[axis] < 1)
       return refuse(joinText("size '", extent.text, "' must be at least 1"));
     int64_t value = symbols.emplace(extent.text, shape[axis]).first->second;
+    auto why = signature.equalities.find(extent.text);
     if (value != shape[axis])
-      return refuse(joinText("'", extent.text, "' is ", value, " by another dimension"));
+      return refuse(joinText("'", extent.text, "' is ", value, " by another dimension",
+                             why == signature.equalities.end() ? "" : "; " + why->second));
   }
   return {};
 }
@@ -157,7 +168,7 @@ Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signatu
   Symbols symbols;
   for (const Port &input : signature.inputs)
     if (auto shape = given.find(input.name); shape != given.end())
-      SMELT_RETURN_IF_ERROR(bind(input, shape->second, symbols));
+      SMELT_RETURN_IF_ERROR(bind(signature, input, shape->second, symbols));
   setDefaults(signature, symbols);
   std::vector<std::vector<int64_t>> shapes;
   for (const Port &input : signature.inputs) {

@@ -29,7 +29,14 @@ struct Port {
 struct Signature {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  /// What the file lists as inputs, but nobody can give: initializers, which are constants.
+  std::vector<std::string> constants;
+  /// Why a symbol stands for others of the file too: "node '/add' needs 'm' = 'n'", by 'n'.
+  std::map<std::string, std::string> equalities;
 };
+
+/// Refuses a name that is no input of the model, and says which are.
+Status unknownInput(const Signature &signature, const std::string &name);
 
 /// "float16 [batch, 128]"
 std::string typeText(const Port &port);

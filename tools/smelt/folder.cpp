@@ -1,0 +1,16 @@
+#include "tools/smelt/folder.h"
+
+#include "runtime/text.h"
+
+#include "llvm/Support/FileSystem.h"
+
+namespace smelt::tools {
+
+Status createFolder(const std::string &path) {
+  namespace fs = llvm::sys::fs;
+  if (std::error_code error = fs::create_directories(path, true, fs::perms::all_all))
+    return Status(StatusCode::kResources, joinText(path, ": cannot be created: ", error.message()));
+  return {};
+}
+
+} // namespace smelt::tools

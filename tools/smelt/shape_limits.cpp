@@ -1,0 +1,108 @@
+#include "tools/smelt/shape_limits.h"
+
+#include "ir/dialect.h"
+#include "runtime/text.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace smelt::tools {
+
+namespace {
+
+/// One number of a flag, and the dimension that it limits.
+struct Limit {
+  const char *flag;
+  std::string input;
+  size_t axis;
+  Dim dim;
+  int64_t extent;
+};
+
+Status refuse(const Limit &limit, const std::string &why) {
+  return Status(StatusCode::kUsage, joinText(limit.flag, " ", limit.input, ": dimension ",
+                                             limit.axis, " cannot be ", limit.extent, ": ", why));
+}
+
+/// The limits that a flag sets for the open dimensions, in the inputs' order.
+Result<std::vector<Limit>> readLimits(const char *flag, ModuleOp module, const Signature &signature,
+                                      const NamedShapes &shapes) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<Limit> limits;
+  NamedShapes unknown = shapes;
+  for (auto [index, input] : llvm::enumerate(signature.inputs)) {
+    auto given = shapes.find(input.name);
+    if (given == shapes.end())
+      continue;
+    unknown.erase(input.name);
+    if (given->second.size() != input.shape.size())
+      return Status(StatusCode::kUsage,
+                    joinText(flag, " ", input.name, ": the input is ", typeText(input)));
+    SmallVector<Dim> shape = cast<TensorType>(main.getArgumentTypes()[index]).getShape();
+    for (auto [axis, extent] : llvm::enumerate(given->second))
+      if (extent >= 0)
+        limits.push_back({flag, input.name, axis, shape[axis], extent});
+  }
+  if (!unknown.empty())
+    return unknownInput(signature, unknown.begin()->first).within(flag);
+  return limits;
+}
+
+/// Fixed dimensions need no guard, but the limit must allow them.
+Status checkFixed(const Limit &limit, bool isSmallest) {
+  if (limit.extent == 0)
+    return refuse(limit, "sizes are at least 1");
+  auto fixed = limit.dim.asConstant();
+  if (fixed && (isSmallest ? limit.extent > *fixed : limit.extent < *fixed))
+    return refuse(limit, joinText("the model fixes it as ", *fixed));
+  return {};
+}
+
+Status checkOrder(ArrayRef<Limit> smallest, ArrayRef<Limit> largest) {
+  for (const Limit &lower : smallest)
+    for (const Limit &upper : largest)
+      if (lower.dim == upper.dim && lower.extent > upper.extent)
+        return refuse(lower,
+                      joinText(upper.flag, " ", upper.input, " limits it to ", upper.extent));
+  return {};
+}
+
+/// One `lower <= upper` of the module's guards.
+Attribute guard(const Limit &limit, bool isSmallest) {
+  Builder builder(limit.dim.getContext());
+  Dim extent = Dim::constant(limit.dim.getContext(), limit.extent);
+  Dim lower = isSmallest ? extent : limit.dim, upper = isSmallest ? limit.dim : extent;
+  std::string message =
+      joinText("the model was compiled with ", limit.flag, " for '", limit.input, "'");
+  return builder.getDictionaryAttr({
+      builder.getNamedAttr("left", lower.getAttribute()),
+      builder.getNamedAttr("relation", builder.getStringAttr("less_equal")),
+      builder.getNamedAttr("right", upper.getAttribute()),
+      builder.getNamedAttr("message", builder.getStringAttr(message)),
+  });
+}
+
+} // namespace
+
+Status addShapeLimits(ModuleOp module, const Signature &signature, const NamedShapes &smallest,
+                      const NamedShapes &largest) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<Limit> lower,
+                         readLimits("--min-shape", module, signature, smallest));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Limit> upper,
+                         readLimits("--max-shape", module, signature, largest));
+  SMELT_RETURN_IF_ERROR(checkOrder(lower, upper));
+  SmallVector<Attribute> guards;
+  if (auto existing = module->getAttrOfType<ArrayAttr>("smelt.guards"))
+    guards.append(existing.begin(), existing.end());
+  for (const auto *limits : {&lower, &upper})
+    for (const Limit &limit : *limits) {
+      SMELT_RETURN_IF_ERROR(checkFixed(limit, limits == &lower));
+      if (!limit.dim.asConstant())
+        guards.push_back(guard(limit, limits == &lower));
+    }
+  module->setAttr("smelt.guards", ArrayAttr::get(module.getContext(), guards));
+  return {};
+}
+
+} // namespace smelt::tools

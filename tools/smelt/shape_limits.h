@@ -1,0 +1,16 @@
+// The --min-shape and --max-shape flags: guards of the module.
+#pragma once
+
+#include "tools/smelt/signature.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace smelt::tools {
+
+/// Adds guards that keep each dimension of the inputs at or above `smallest` and at or below
+/// `largest`; -1 sets no limit. Fails with kUsage for unknown inputs, and for limits that no shape
+/// of the model can keep.
+Status addShapeLimits(mlir::ModuleOp module, const Signature &signature,
+                      const NamedShapes &smallest, const NamedShapes &largest);
+
+} // namespace smelt::tools
