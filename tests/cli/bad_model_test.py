@@ -48,11 +48,15 @@ class BadModel(CliTest):
         report = self.expect_json("smelt.check/1", "check", path, code=INVALID_MODEL)
         self.assertFalse(report["supported"])
         self.assertEqual(len(report["problems"]), 2)
+        nodes = {node["name"]: (node["op"], node["supported"]) for node in report["nodes"]}
+        expected = {"first": ("Frobnicate", False), "fine": ("Relu", True), "second": ("Gloop", False)}
+        self.assertEqual(nodes, expected)
 
     def test_a_supported_model(self):
         path = self.save(support.scale_model())
         report = self.expect_json("smelt.check/1", "check", path)
         self.assertEqual((report["supported"], report["problems"]), (True, []))
+        self.assertEqual([node["supported"] for node in report["nodes"]], [True, True])
 
     def test_cycle(self):
         nodes = [

@@ -1,8 +1,11 @@
 // smelt check: what keeps a model from being compiled, all of it at once.
 #include "tools/smelt/commands.h"
+#include "tools/smelt/node_list.h"
 #include "tools/smelt/report.h"
 
 #include "runtime/text.h"
+
+#include "llvm/ADT/StringSet.h"
 
 namespace smelt::tools {
 
@@ -13,6 +16,20 @@ struct Flags {
 };
 } // namespace
 
+/// Every node; those are supported that have a handler and no problem.
+static llvm::json::Array nodesJson(const Flags &flags, const std::vector<Problem> &problems) {
+  llvm::StringSet<> places;
+  for (const Problem &problem : problems)
+    places.insert(problem.place);
+  llvm::json::Array nodes;
+  for (const ListedNode &node : listNodes(flags.model.path))
+    nodes.push_back(
+        llvm::json::Object{{"name", node.name},
+                           {"op", node.op},
+                           {"supported", node.hasHandler && !places.contains(node.name)}});
+  return nodes;
+}
+
 static void printProblems(const Flags &flags, const std::vector<Problem> &problems) {
   llvm::json::Array list;
   for (const Problem &problem : problems)
@@ -21,7 +38,8 @@ static void printProblems(const Flags &flags, const std::vector<Problem> &proble
     return printJson(llvm::json::Object{{"schema", "smelt.check/1"},
                                         {"model", flags.model.path},
                                         {"supported", problems.empty()},
-                                        {"problems", std::move(list)}});
+                                        {"problems", std::move(list)},
+                                        {"nodes", nodesJson(flags, problems)}});
   for (const Problem &problem : problems)
     print(problemText(problem, flags.model.path));
   if (problems.empty())

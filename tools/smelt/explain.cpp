@@ -1,9 +1,8 @@
 // smelt explain: what became of every ONNX node, and why.
-#include "frontend/graph.h"
-#include "frontend/model_file.h"
 #include "passes/remark.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/node_list.h"
 #include "tools/smelt/report.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -184,16 +183,10 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
 
 static Status explain(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
-  Location location = UnknownLoc::get(model->module().getContext());
-  auto file = frontend::readModelFile(location, flags.model.path);
-  if (failed(file))
-    return model->diagnostics().asStatus(StatusCode::kInvalidModel, "cannot be read again");
-  auto graph = frontend::buildGraph(location, **file);
-  if (failed(graph))
-    return model->diagnostics().asStatus(StatusCode::kInvalidModel, "cannot be read again");
+  std::vector<ListedNode> nodes = listNodes(flags.model.path); // their names outlive the fates
   Fates fates;
-  for (const frontend::Node &node : graph->nodes)
-    fates[node.name].op = node.proto->op_type();
+  for (const ListedNode &node : nodes)
+    fates[node.name].op = node.op;
   SMELT_RETURN_IF_ERROR(model->fuse(""));
   printExplanation(flags, explainModule(model->module(), std::move(fates)));
   return {};
