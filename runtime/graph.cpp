@@ -18,6 +18,7 @@ Result<std::unique_ptr<ModelGraph>> ModelGraph::build(SharedEngine engine, Sched
 
 ModelGraph::~ModelGraph() {
   Result<CurrentContext> current = CurrentContext::enter(*engine->device());
+  RelaxedCapture relaxed(api());
   if (executable != nullptr)
     api().cuGraphExecDestroy(executable);
   if (graph != nullptr)

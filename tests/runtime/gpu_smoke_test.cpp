@@ -61,6 +61,10 @@ protected:
     bool isHopper = (*device)->computeCapability() == 90; // another cannot assemble sm_90's program
     for (size_t i = isHopper ? 0 : 1; i < 2; ++i)
       plan.setCubin(i, assemble(plan.sources[i]));
+    create(plan);
+  }
+
+  void create(DiamondPlan &plan) {
     std::vector<std::byte> file = test::planBytes(plan.contents);
     Result<Plan> read = readPlan(file, "diamond.plan");
     ASSERT_TRUE(isOk(read));
@@ -194,6 +198,35 @@ TEST_F(GpuStreamTest, JoinsTheCallersCapture) {
   EXPECT_EQ(secondOnDevice.readOut(stream), second.expectedTwice());
   EXPECT_EQ(driver->cuGraphExecDestroy(executable), CUDA_SUCCESS);
   EXPECT_EQ(driver->cuGraphDestroy(captured), CUDA_SUCCESS);
+}
+
+/// A whole life of an engine and a context while a stream is being captured, in the strictest mode.
+TEST_F(GpuStreamTest, LeavesCapturesOfOthersAlone) {
+  auto begin = driverFunction<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2");
+  auto end = driverFunction<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture");
+  DiamondPlan plan;
+  load(plan);
+  SharedEngine first = engine;
+  AddScaleData small({1, 8}, 1), large({64, 512}, 2);
+  DeviceData smallOnDevice(*first, small), largeOnDevice(*first, large);
+  CUstream captured = nullptr;
+  ASSERT_EQ(driver->cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(begin(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  create(plan);
+  for (const DeviceData *data : {&smallOnDevice, &largeOnDevice}) {
+    ASSERT_TRUE(isOk(data->bindTo(*context)));
+    ASSERT_TRUE(isOk(context->run(stream)));
+    ASSERT_TRUE(isOk(context->enqueue(stream)));
+  }
+  context.reset();
+  engine.reset();
+  CUgraph graph = nullptr;
+  EXPECT_EQ(end(captured, &graph), CUDA_SUCCESS);
+  ASSERT_NE(graph, nullptr);
+  EXPECT_EQ(driver->cuGraphDestroy(graph), CUDA_SUCCESS);
+  EXPECT_EQ(driver->cuStreamDestroy(captured), CUDA_SUCCESS);
+  EXPECT_EQ(smallOnDevice.readOut(stream), small.expectedTwice());
+  EXPECT_EQ(largeOnDevice.readOut(stream), large.expectedTwice());
 }
 
 TEST_F(GpuStreamTest, LaunchesClustersAndLargeSharedMemory) {
