@@ -1,6 +1,7 @@
 #include "codegen/compile.h"
 
 #include "codegen/cuda_text.h"
+#include "codegen/element_type.h"
 #include "codegen/program_builder.h"
 #include "runtime/version.h"
 
@@ -13,31 +14,11 @@ namespace smelt::codegen {
 
 namespace {
 
-plan::ElementType elementType(Type type) {
-  if (type.isF32())
-    return plan::ElementType::f32;
-  if (type.isF16())
-    return plan::ElementType::f16;
-  if (type.isBF16())
-    return plan::ElementType::bf16;
-  if (type.isF64())
-    return plan::ElementType::f64;
-  if (type.isInteger(64))
-    return plan::ElementType::i64;
-  if (type.isInteger(32))
-    return plan::ElementType::i32;
-  if (type.isInteger(16))
-    return plan::ElementType::i16;
-  if (type.isInteger(1))
-    return plan::ElementType::boolean;
-  return type.isUnsignedInteger(8) ? plan::ElementType::u8 : plan::ElementType::i8;
-}
-
 std::unique_ptr<plan::TensorT> describe(TensorType type, Attribute name, DimTable &dims) {
   auto tensor = std::make_unique<plan::TensorT>();
   if (auto text = dyn_cast_or_null<StringAttr>(name))
     tensor->name = text.getValue().str();
-  tensor->element_type = elementType(type.getElementType());
+  tensor->element_type = planElementType(type.getElementType());
   for (Dim dim : type.getShape())
     tensor->dims.push_back(dims.index(dim));
   return tensor;

@@ -1,5 +1,6 @@
 #include "tools/smelt/model.h"
 
+#include "codegen/element_type.h"
 #include "codegen/output_file.h"
 #include "frontend/import.h"
 #include "passes/pipeline.h"
@@ -28,33 +29,11 @@ namespace smelt::tools {
 
 static constexpr int64_t kMaxPrintedElements = 16;
 
-static ElementType elementTypeOf(Type type) {
-  if (type.isF16())
-    return ElementType::f16;
-  if (type.isBF16())
-    return ElementType::bf16;
-  if (type.isF32())
-    return ElementType::f32;
-  if (type.isF64())
-    return ElementType::f64;
-  switch (type.getIntOrFloatBitWidth()) {
-  case 1:
-    return ElementType::boolean;
-  case 8:
-    return type.isUnsignedInteger() ? ElementType::u8 : ElementType::i8;
-  case 16:
-    return ElementType::i16;
-  case 32:
-    return ElementType::i32;
-  default:
-    return ElementType::i64;
-  }
-}
-
 static Port portOf(DictionaryAttr attributes, Type type, const std::string &fallback) {
   auto name = attributes ? attributes.getAs<StringAttr>("smelt.name") : StringAttr();
   auto tensor = cast<TensorType>(type);
-  Port port{name ? name.str() : fallback, elementTypeOf(tensor.getElementType()), {}, {}};
+  Port port{
+      name ? name.str() : fallback, codegen::planElementType(tensor.getElementType()), {}, {}};
   for (Dim dim : tensor.getShape())
     port.shape.push_back({dim.toString(), dim.asConstant()});
   return port;

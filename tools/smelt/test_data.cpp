@@ -1,5 +1,7 @@
 #include "tools/smelt/test_data.h"
 
+#include "codegen/element_type.h"
+#include "frontend/element_type.h"
 #include "frontend/onnx.pb.h"
 #include "frontend/tensor_reader.h"
 #include "runtime/mapped_file.h"
@@ -13,31 +15,9 @@
 namespace smelt::tools {
 
 static std::optional<ElementType> elementTypeOf(int32_t dataType) {
-  using onnx_wire::Tensor;
-  switch (dataType) {
-  case Tensor::FLOAT:
-    return ElementType::f32;
-  case Tensor::FLOAT16:
-    return ElementType::f16;
-  case Tensor::BFLOAT16:
-    return ElementType::bf16;
-  case Tensor::DOUBLE:
-    return ElementType::f64;
-  case Tensor::INT64:
-    return ElementType::i64;
-  case Tensor::INT32:
-    return ElementType::i32;
-  case Tensor::INT16:
-    return ElementType::i16;
-  case Tensor::INT8:
-    return ElementType::i8;
-  case Tensor::UINT8:
-    return ElementType::u8;
-  case Tensor::BOOL:
-    return ElementType::boolean;
-  default:
-    return std::nullopt;
-  }
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::Type type = frontend::elementType(&context, dataType);
+  return type ? std::optional(codegen::planElementType(type)) : std::nullopt;
 }
 
 static Result<Array> readTensor(const std::string &path) {
