@@ -100,7 +100,7 @@ TEST(SolveShapes, RefusesSizesOfZero) {
 TEST(SolveShapes, ChecksGuards) {
   EXPECT_EQ(refusal({1, 513}, {1, 513}),
             "these shapes do not fit the model: the position table has 512 rows: seq = 513 must be "
-            "at most 512 = 512 where batch = 1, seq = 513");
+            "at most 512 where batch = 1, seq = 513");
 }
 
 TEST(SolveShapes, RefusesSizesThatOverflow) {
