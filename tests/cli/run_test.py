@@ -285,6 +285,20 @@ class Compare(CliTest):
         self.assertEqual(report["outputs"][0]["shape"], [0, 4])
         self.expect(OK, "compare", path, "--device", "cpu")
 
+    def test_what_float32_makes_of_a_model_is_no_difference(self):
+        # 1.5 * 2^23 added and taken away rounds to an integer in float32, and does nothing in float64.
+        magic = support.constant("magic", np.float32(12582912))
+        nodes = [
+            helper.make_node("Add", ["x", "magic"], ["shifted"]),
+            helper.make_node("Sub", ["shifted", "magic"], ["y"]),
+        ]
+        info = [support.tensor_info(name, [64]) for name in "xy"]
+        path = self.save(support.model(nodes, info[:1], info[1:], [magic]))
+        report = self.expect_json("smelt.compare/1", "compare", path, "--device", "cpu")
+        self.assertTrue(report["agrees"])
+        self.assertEqual(report["outputs"][0]["reference"], "float32")
+        self.expect(ACCURACY, "compare", path, "--device", "cpu", "--tolerance", 1e-5)
+
     def test_a_tolerance_of_zero_finds_rounding(self):
         node = helper.make_node("Exp", ["x"], ["y"], name="/exp")
         info = [support.tensor_info(name, [64]) for name in "xy"]
