@@ -28,10 +28,7 @@ constexpr char kText[] = R"(
 
 namespace smelt {
 struct Problem {
-  using Element = $element$;
-  static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
-  static constexpr float kScale = $scale$, kSoftcap = $softcap$;
-  static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
+  $constants$
   $members$
 
   __device__ int batches() const { return $batches$; }
@@ -52,6 +49,13 @@ extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$
   extern __shared__ __align__(128) char shared[];
   smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
 }
+)";
+
+constexpr char kConstants[] = R"(
+using Element = $element$;
+static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
+static constexpr float kScale = $scale$, kSoftcap = $softcap$;
+static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
 )";
 
 constexpr char kBiasText[] = R"(
@@ -118,6 +122,7 @@ private:
   int vectorWidth() const;
   std::vector<Configuration> configurations();
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
+  std::string constants(DimPrinter &printer);
   FailureOr<GeneratedKernel> emit(const Configuration &configuration);
 
   FusionOp fusion;
@@ -239,33 +244,37 @@ FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter
                             {"result", operand->text}});
 }
 
+std::string AttentionEmitter::constants(DimPrinter &printer) {
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  Type real = Float32Type::get(fusion.getContext());
+  return format(kConstants, {{"element", storageType(query.getElementType())},
+                             {"head", printer.print(query.getDim(3))},
+                             {"value", printer.print(value.getDim(3))},
+                             {"vector", std::to_string(vectorWidth())},
+                             {"scale", literal(attention.getScaleAttr(), real)},
+                             {"softcap", literal(attention.getSoftcapAttr(), real)},
+                             {"causal", flag(attention.getCausal())},
+                             {"hasBias", flag(static_cast<bool>(attention.getBias()))},
+                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())}});
+}
+
 FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configuration) {
   ExpressionEmitter emitter(fusion, space, Lanes());
   FailureOr<std::string> bias = biasFunction(emitter);
   if (failed(bias))
     return failure();
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
-  auto flag = [](bool value) { return value ? "true" : "false"; };
   auto size = [&](Dim dim) { return emitter.printer().print(dim); };
-  Type real = Float32Type::get(fusion.getContext());
   bool isFloat = query.getElementType().isF32();
   std::string q = row(queryRow), k = row(keyRow), v = row(valueRow), o = row(outRow);
   std::string batches = size(query.getDim(0)), heads = size(query.getDim(1)),
-              queries = size(query.getDim(2)), keys = size(key.getDim(2)),
-              headSize = size(query.getDim(3)), valueSize = size(value.getDim(3));
+              queries = size(query.getDim(2)), keys = size(key.getDim(2));
+  std::string fixed = constants(emitter.printer());
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
   std::string text = format(kText, {{"header", isFloat ? "attention_simt" : "attention"},
                                     {"function", isFloat ? "attentionSimt" : "attention"},
-                                    {"element", storageType(query.getElementType())},
-                                    {"head", headSize},
-                                    {"value", valueSize},
-                                    {"vector", std::to_string(vectorWidth())},
-                                    {"scale", literal(attention.getScaleAttr(), real)},
-                                    {"softcap", literal(attention.getSoftcapAttr(), real)},
-                                    {"causal", flag(attention.getCausal())},
-                                    {"hasBias", flag(static_cast<bool>(attention.getBias()))},
-                                    {"zeroMaskedRows", flag(attention.getZeroMaskedRows())},
+                                    {"constants", fixed},
                                     {"members", problemMembers(fusion, sizes)},
                                     {"batches", batches},
                                     {"heads", heads},

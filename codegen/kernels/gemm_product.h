@@ -1,0 +1,44 @@
+// A matrix product as the GEMM kernels see it, and where its operands lie.
+//
+// The product is C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m where the
+// right operand has none (weights), else both run over batches. Views before the operands become
+// addresses.
+#pragma once
+
+#include "codegen/iteration_space.h"
+
+namespace smelt::codegen {
+
+/// The address of an operand's element, and how wide its loads may be.
+struct OperandAddress {
+  unsigned input = 0;
+  Dim offset;
+  int alongK = 1, alongN = 1;
+  bool isLinear = false; ///< a linear function of the matrix's row and column
+};
+
+struct GemmProduct {
+  GemmProduct(FusionOp fusion, MatmulOp matmul);
+
+  mlir::FailureOr<OperandAddress> left();
+  mlir::FailureOr<OperandAddress> right();
+  /// The input that `value` at `index` is read from, and its position there.
+  mlir::FailureOr<std::pair<mlir::BlockArgument, Index>> throughViews(mlir::Value value,
+                                                                      Index index) const;
+
+  FusionOp fusion;
+  MatmulOp matmul;
+  TensorType lhs, rhs, output;
+  IterationSpace space;
+  Index rowIndex; ///< position of the leading axes and of the row of the result
+  Dim k, n;       ///< coordinates
+  Dim rows, columns, depth, batches;
+
+private:
+  Index batchOf(TensorType operand) const;
+  mlir::FailureOr<OperandAddress> address(mlir::Value operand, Index index);
+  bool isLinear(Dim offset, llvm::StringRef row, llvm::StringRef column) const;
+  int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
+};
+
+} // namespace smelt::codegen
