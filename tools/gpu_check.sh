@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model with the interpreter,
-# compute-sanitizer on one layer of each family, the comparison with PyTorch. A step that fails does not stop the rest;
-# a table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer
-# the CUDA toolkit, for the comparison torch and transformers.
+# compute-sanitizer on one layer of each family and on models at the templates' edges, the comparison with PyTorch. A step
+# that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this needs Python with
+# numpy and onnx, for the sanitizer the CUDA toolkit, for the comparison torch and transformers.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
   --steps A,B        of: demo kernels runtime agreement sanitizer peers (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
-  --layers A,B       layers under the sanitizer (default: all; tests/models/one_layer.py)
+  --layers A,B       models under the sanitizer (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
   --model-dir DIR    the structure-only exports (default: ../shared/models)
   --cache DIR        where models with weights are kept (default: build/models)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""compute-sanitizer's memcheck and racecheck over the demo model and one layer of each family. Needs a GPU.
+"""compute-sanitizer's memcheck and racecheck over the demo model, one layer of each family and the models at the templates' edges.
+Needs a GPU.
 
 Each model is compiled once, outside the sanitizer; each run of its plan under a tool must end without a finding, and
 with the interpreter's outputs. The shapes reach every kernel of the plan (one_layer_test.py proves it for the layers).
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Callable
 
+import edges
 import models
 import one_layer
 
@@ -36,8 +38,8 @@ def subjects(args, folder):
     for model in (models.by_name(name) for name in args.whole.split(',') if name):
         yield Subject(model.name, models.find(model, args.model_dir, args.cache), tuple(models.SHAPES[model.inputs]),
                       lambda shape, seed, model=model: models.make_inputs(model, shape, seed), model.gpu_tolerance)
-    for layer in one_layer.selected(args.models):
-        yield Subject(layer.name, layer.write(folder, args.seed), layer.shapes, layer.make_inputs, layer.gpu_tolerance)
+    for each in one_layer.selected(args.models) + edges.selected(args.models):
+        yield Subject(each.name, each.write(folder, args.seed), each.shapes, each.make_inputs, each.gpu_tolerance)
 
 
 def sanitized(args, tool, command):

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Small models at the edges of what the kernel templates take: one column, rows that lie in several axes, a result
+that is returned twice, heads that no template holds, rows with a mean far from zero. Needs no other data.
+
+usage: tests/models/edges.py FOLDER [--models a,b] [--seed N]     writes FOLDER/NAME.onnx
+"""
+import argparse
+import os
+from dataclasses import dataclass
+from typing import Callable
+
+import numpy as np
+import onnx
+
+from one_layer import Builder, scores
+
+WIDTH = 64
+
+
+def product(b, value, rows, columns):
+    return b.op('MatMul', value, b.normal(rows, columns, scale=rows**-0.5))
+
+
+def one_column(b):
+    """A score for each row: the product has a single column, which no vector holds."""
+    x = b.input('x', b.element, ['batch', 77, WIDTH])
+    b.output('score', b.op('Sigmoid', b.linear(x, WIDTH, 1)), ['batch', 77, 1])
+
+
+def uniform_weights(b):
+    """A matrix whose elements are all the same, once a weight and once computed; both are tensors to the main loop."""
+    x = b.input('x', b.element, ['batch', 77, WIDTH])
+    same = b.op('MatMul', x, b.weight(np.full((WIDTH, 40), 0.125, b.element)))
+    mean = b.op('MatMul', x, b.op('Expand', b.scalar(1 / WIDTH), b.ints(WIDTH, 8)))
+    b.output('same', same, ['batch', 77, 40])
+    b.output('mean', mean, ['batch', 77, 8])
+
+
+def sliced_rows(b):
+    """Drops a leading token before a product, so that rows of neighbouring batches lie further apart than others."""
+    x = b.input('x', b.element, ['batch', 197, WIDTH])
+    rest = b.op('Slice', x, b.ints(1), b.ints(197), b.ints(1))
+    b.output('y', b.linear(rest, WIDTH, 96), ['batch', 196, 96])
+
+
+def heads_first(b):
+    """Rows of the product are two axes in another order than that of memory."""
+    x = b.input('x', b.element, ['batch', 12, 'length', WIDTH])
+    b.output('y', product(b, b.op('Transpose', x, perm=[0, 2, 1, 3]), WIDTH, 128), ['batch', 'length', 12, 128])
+
+
+def attend(b, query, key, value, head, shape):
+    weights = b.op('Softmax', scores(b, query, key, head, None), axis=-1)
+    b.output('y', b.op('MatMul', weights, value), shape)
+
+
+def swapped_keys(b):
+    """Keys and values of an image that is walked by columns."""
+    query = b.input('query', b.element, ['batch', 2, 'length', 32])
+    images = [b.input(name, b.element, ['batch', 5, 8, 2, 32]) for name in ('key', 'value')]
+    key, value = (b.op('Reshape', b.op('Transpose', image, perm=[0, 3, 2, 1, 4]), b.ints(0, 2, 40, 32))
+                  for image in images)
+    attend(b, query, key, value, 32, ['batch', 2, 'length', 32])
+
+
+def windows(b):
+    """Packed projections are cut into windows of 7x7 behind the product."""
+    x = b.input('x', b.element, ['batch', 14, 14, WIDTH])
+    packed = product(b, x, WIDTH, 3 * WIDTH)
+    cut = b.op('Transpose', b.op('Reshape', packed, b.ints(-1, 2, 7, 2, 7, 3, 2, 32)), perm=[5, 0, 1, 3, 6, 2, 4, 7])
+    heads = b.op('Reshape', cut, b.ints(3, -1, 2, 49, 32))
+    parts = [b.op('Squeeze', part, b.ints(0)) for part in b.op('Split', heads, outputs=3, axis=0)]
+    attend(b, *parts, 32, ['windows', 2, 49, 32])
+
+
+def stacked_projections(b):
+    """Query, key and value as the slices of one leading axis."""
+    x = b.input('x', b.element, ['batch', 'length', WIDTH])
+    packed = b.op('Reshape', product(b, x, WIDTH, 3 * WIDTH), b.ints(0, 0, 3, 2, 32))
+    stacked = b.op('Transpose', packed, perm=[2, 0, 3, 1, 4])
+    attend(b, *(b.op('Gather', stacked, b.weight(np.int64(i)), axis=0) for i in range(3)), 32,
+           ['batch', 2, 'length', 32])
+
+
+def any_head(heads, head):
+    def build(b):
+        x = b.input('x', b.element, ['batch', 'length', heads * head])
+        split = [b.op('Transpose', b.op('Reshape', product(b, x, heads * head, heads * head),
+                                        b.ints(0, 0, heads, head)), perm=[0, 2, 1, 3]) for _ in range(3)]
+        attend(b, *split, head, ['batch', heads, 'length', head])
+    return build
+
+
+def shared_results(b):
+    """Results that are one tensor, under other names and shapes; an input and a weight that are results."""
+    x = b.input('x', b.element, ['batch', 77, WIDTH])
+    y = product(b, x, WIDTH, 48)
+    table = b.normal(5, 7, scale=1)
+    b.output('y', y, ['batch', 77, 48])
+    b.output('again', y, ['batch', 77, 48])
+    b.output('flat', b.op('Reshape', y, b.ints(-1, 48)), ['rows', 48])
+    b.output('input', x, ['batch', 77, WIDTH])
+    b.output('table', table, [5, 7])
+
+
+def strided_convolution(b):
+    """Sizes that the stride does not divide."""
+    x = b.input('x', b.element, ['batch', 3, 'height', 'width'])
+    filters, bias = b.normal(5, 3, 3, 3, scale=27**-0.5), b.normal(5, scale=0.1)
+    y = b.op('Conv', x, filters, bias, kernel_shape=[3, 3], strides=[2, 2])
+    b.output('y', y, ['batch', 5, 'h', 'w'])
+
+
+def norm_between(width, mean):
+    """A norm between two products, of `width` columns around `mean`, the second product's columns biased."""
+    def build(b):
+        x = b.input('x', b.element, ['batch', 33, WIDTH])
+        rows = b.op('Add', product(b, x, WIDTH, width), b.scalar(mean))
+        normed = b.layer_norm(rows, width)
+        weights = b.weight((0.02 + b.rng.standard_normal((width, 48)) * width**-0.5).astype(b.element))
+        b.output('y', b.op('MatMul', normed, weights), ['batch', 33, 48])
+    return build
+
+
+def byte_maximum(b):
+    """Rows of bytes: a lane holds less than a register."""
+    x = b.input('x', np.uint8, ['batch', 513])
+    largest = b.op('Cast', b.op('ReduceMax', x, axes=[1], keepdims=1), to=1 if b.element == np.float32 else 10)
+    b.output('largest', largest, ['batch', 1])
+
+
+def tokens(*axes):
+    """Inputs named `x` of `axes`; a string stands for the next size of the shape."""
+    return inputs_of({'x': axes})
+
+
+def inputs_of(ports):
+    def make(rng, element, *sizes):
+        named = dict(zip(('batch', 'length'), sizes))
+        return {name: rng.standard_normal([named.get(axis, axis) for axis in axes]).astype(element)
+                for name, axes in ports.items()}
+    return make
+
+
+def bytes_of(rng, element, batch):
+    return {'x': rng.integers(1, 256, (batch, 513), dtype=np.uint8)}
+
+
+IMAGE = ('batch', 5, 8, 2, 32)
+BATCHES = ((1,), (5,))
+LENGTHS = ((1, 1), (3, 77), (2, 513))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A model, shapes to run it at, and how many attentions `smelt explain` must find."""
+    title: str
+    build: Callable
+    inputs: Callable
+    shapes: tuple
+    element: type
+    attention: int = 0
+
+    @property
+    def name(self):
+        return f'{self.title}_{"fp16" if self.element == np.float16 else "fp32"}'
+
+    @property
+    def tolerance(self):
+        """Of the CPU against ONNX Runtime, by relative norm."""
+        return 5e-3 if self.element == np.float16 else 1e-4
+
+    @property
+    def gpu_tolerance(self):
+        """Of a GPU against the interpreter."""
+        return 5e-3 if self.element == np.float16 else 2e-5
+
+    def make_inputs(self, shape, seed):
+        return self.inputs(np.random.default_rng([seed, *shape]), self.element, *shape)
+
+    def write(self, folder, seed):
+        builder = Builder(self.element, seed)
+        self.build(builder)
+        path = os.path.join(folder, self.name + '.onnx')
+        onnx.save(builder.model(self.name), path)
+        return path
+
+
+EDGES = [edge for element in (np.float16, np.float32) for edge in (
+    Edge('one_column', one_column, tokens('batch', 77, WIDTH), BATCHES, element),
+    Edge('uniform_weights', uniform_weights, tokens('batch', 77, WIDTH), BATCHES, element),
+    Edge('sliced_rows', sliced_rows, tokens('batch', 197, WIDTH), BATCHES, element),
+    Edge('heads_first', heads_first, tokens('batch', 12, 'length', WIDTH), LENGTHS, element),
+    Edge('swapped_keys', swapped_keys, inputs_of({'query': ('batch', 2, 'length', 32), 'key': IMAGE, 'value': IMAGE}),
+         LENGTHS, element, 1),
+    Edge('windows', windows, tokens('batch', 14, 14, WIDTH), BATCHES, element, 1),
+    Edge('stacked_projections', stacked_projections, tokens('batch', 'length', WIDTH), LENGTHS, element, 1),
+    Edge('head_of_5', any_head(3, 5), tokens('batch', 'length', 15), LENGTHS, element, 1),
+    Edge('single_head', any_head(1, 80), tokens('batch', 'length', 80), LENGTHS, element, 1),
+    Edge('head_of_320', any_head(2, 320), tokens('batch', 'length', 640), LENGTHS[:2], element),
+    Edge('shared_results', shared_results, tokens('batch', 77, WIDTH), BATCHES, element),
+    Edge('strided_convolution', strided_convolution, tokens('batch', 3, 'length', 37), ((1, 9), (3, 78)), element),
+    Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), BATCHES, element),
+    Edge('far_norm', norm_between(768, 10), tokens('batch', 33, WIDTH), BATCHES, element),
+    Edge('byte_maximum', byte_maximum, bytes_of, BATCHES, element),
+)]
+
+
+def selected(names):
+    """The models of a comma-separated list; all of them for None."""
+    return [edge for edge in EDGES if not names or edge.name in names.split(',')]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('folder')
+    parser.add_argument('--models', help='comma-separated names; all by default')
+    parser.add_argument('--seed', type=int, default=0)
+    args = parser.parse_args()
+    os.makedirs(args.folder, exist_ok=True)
+    for edge in selected(args.models):
+        print(edge.write(args.folder, args.seed))
+
+
+if __name__ == '__main__':
+    main()
