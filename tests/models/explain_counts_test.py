@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`smelt explain --json` on every model: attention in every layer, every norm in a kernel, few kernels a layer."""
+"""`smelt explain --json` on every model: attention in every layer, every norm in a kernel, few kernels a layer; and all of
+that again for one fixed shape, whose axes of size 1 the passes treat in their own way.
+"""
 import argparse
 import json
 import subprocess
@@ -11,25 +13,40 @@ KERNELS_PER_LAYER = 5
 KERNELS_OUTSIDE_LAYERS = 6  # positions, embedding or patches, mask, first product of layer one, final norm, head
 
 
+def counts_of(args, path, inputs=None):
+    """The counts of the model at `path`, for shapes of any size or for those of `inputs`."""
+    shapes = [f'--shape={name}=' + 'x'.join(map(str, value.shape)) for name, value in (inputs or {}).items()]
+    done = subprocess.run([args.smelt, 'explain', path, '--json', *shapes], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f'explain {" ".join(shapes)} exits with {done.returncode}\n{done.stderr}')
+    return json.loads(done.stdout)['counts']
+
+
+def check(args, model, path):
+    """(whether the counts are right, a line about them)"""
+    counts = counts_of(args, path)
+    fixed = counts_of(args, path, models.make_inputs(model, models.SHAPES[model.inputs][0], 0))
+    limit = KERNELS_PER_LAYER * model.layers + KERNELS_OUTSIDE_LAYERS
+    good = (counts['attention'] == model.attention and counts['norm'] == model.norms
+            and counts['kernels'] <= limit and counts['shape_kernels'] == 0
+            and all(fixed[name] == counts[name] for name in ('attention', 'norm', 'kernels', 'shape_kernels')))
+    return good, f'attention {counts["attention"]} of {model.attention}, norms {counts["norm"]} of {model.norms}, ' \
+        f'kernels {counts["kernels"]} (limit {limit}), for one shape {fixed["kernels"]}, ' \
+        f'shape arithmetic on the GPU {counts["shape_kernels"]}'
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
     args = parser.parse_args()
     passed = failed = 0
     for model, path in models.selected(args):
-        done = subprocess.run([args.smelt, 'explain', path, '--json'], capture_output=True, text=True)
-        if done.returncode:
-            print(f'FAIL {model.name}: exit {done.returncode}\n{done.stderr}')
-            failed += 1
-            continue
-        counts = json.loads(done.stdout)['counts']
-        limit = KERNELS_PER_LAYER * model.layers + KERNELS_OUTSIDE_LAYERS
-        good = (counts['attention'] == model.attention and counts['norm'] == model.norms
-                and counts['kernels'] <= limit and counts['shape_kernels'] == 0)
+        try:
+            good, text = check(args, model, path)
+        except RuntimeError as error:
+            good, text = False, str(error)
         passed, failed = passed + good, failed + (not good)
-        print(f'{"ok  " if good else "FAIL"} {model.name:22} attention {counts["attention"]} of {model.attention}, '
-              f'norms {counts["norm"]} of {model.norms}, kernels {counts["kernels"]} (limit {limit}), '
-              f'shape arithmetic on the GPU {counts["shape_kernels"]}', flush=True)
+        print(f'{"ok  " if good else "FAIL"} {model.name:22} {text}', flush=True)
     print(f'{passed} passed, {failed} failed')
     return 1 if failed or not passed else 0
 

@@ -69,6 +69,24 @@ func.func @causal(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4
   return %y : !smelt.tensor<[b, 4, s, 8], f32>
 }
 
+// One batch, whose axis is gone from the scores and from the mask of four axes.
+// CHECK-LABEL: func @causal_one_batch
+func.func @causal_one_batch(%q: !smelt.tensor<[4, 16, 8], f32>, %kt: !smelt.tensor<[4, 8, 16], f32>, %v: !smelt.tensor<[4, 16, 8], f32>) -> !smelt.tensor<[4, 16, 8], f32> {
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %fill = smelt.constant dense<-3.40282347E+38> : tensor<f32> : <[], f32>
+  %iota = smelt.iota : <[16], i64>
+  %i = smelt.reshape %iota : <[16], i64> -> <[1, 1, 16, 1], i64>
+  %visible = smelt.less_equal %iota, %i : <[16], i64>, <[1, 1, 16, 1], i64> -> <[1, 1, 16, 16], i1>
+  %mask = smelt.select %visible, %zero, %fill : <[1, 1, 16, 16], i1>, <[], f32>, <[], f32> -> <[1, 1, 16, 16], f32>
+  %bias = smelt.reshape %mask : <[1, 1, 16, 16], f32> -> <[1, 16, 16], f32>
+  %scores = smelt.matmul %q, %kt : <[4, 16, 8], f32>, <[4, 8, 16], f32> -> <[4, 16, 16], f32>
+  %masked = smelt.add %scores, %bias : <[4, 16, 16], f32>, <[1, 16, 16], f32> -> <[4, 16, 16], f32>
+  %p = smelt.softmax %masked axis 2 : <[4, 16, 16], f32>
+  %y = smelt.matmul %p, %v : <[4, 16, 16], f32>, <[4, 16, 8], f32> -> <[4, 16, 8], f32>
+  // CHECK: smelt.attention %{{.*}}, %{{.*}}, %{{[0-9]+}} {causal, scale = 1.000000e+00 : f32}
+  return %y : !smelt.tensor<[4, 16, 8], f32>
+}
+
 // Keys from a cache: query i stands at i + t - s. The padding mask is what is left of the mask.
 // CHECK-LABEL: func @causal_and_padding
 func.func @causal_and_padding(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, t], f32>, %v: !smelt.tensor<[b, 4, t, 8], f32>, %mask: !smelt.tensor<[b, 1, 1, t], i1>) -> !smelt.tensor<[b, 4, s, 8], f32> {
