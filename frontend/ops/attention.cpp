@@ -197,9 +197,11 @@ LogicalResult importAttention(NodeReader &node) {
       tensorType(operands->query).getDim(2), tensorType(operands->key).getDim(2)};
   SmallVector<Value> values{operands->query, operands->key, operands->value};
   if (operands->bias) {
-    SmallVector<Dim> bias = tensorType(operands->bias).getShape();
-    if (failed(build.getFacts().requireBroadcast(build.getLocation(), bias, scores)))
-      return failure();
+    for (auto [size, into] : llvm::zip_equal(tensorType(operands->bias).getShape(), scores))
+      if (!size.isConstant(1) &&
+          failed(build.getFacts().requireEqual(build.getLocation(), size, into,
+                                               "the mask broadcasts to the scores")))
+        return failure();
     values.push_back(operands->bias);
   }
   SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale),

@@ -10,6 +10,15 @@ namespace {
 /// Two constant sizes that differ; symbolic sizes are taken to agree.
 bool contradict(Dim a, Dim b) { return a.asConstant() && b.asConstant() && a != b; }
 
+/// Aligned at the end, each size is 1 or may be that of `full`.
+bool broadcastsTo(ArrayRef<Dim> shape, ArrayRef<Dim> full) {
+  auto fits = [](auto sizes) {
+    return std::get<0>(sizes).isConstant(1) || !contradict(std::get<0>(sizes), std::get<1>(sizes));
+  };
+  return shape.size() <= full.size() &&
+         llvm::all_of(llvm::zip(shape, full.take_back(shape.size())), fits);
+}
+
 } // namespace
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
@@ -86,6 +95,10 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   auto heads = query.getDim(1).asConstant(), groups = key.getDim(1).asConstant();
   if (!heads || !groups || *groups == 0 || *heads % *groups != 0)
     return inferError(location, "heads must be constant, and query heads a multiple of key heads");
+  Dim scores[] = {query.getDim(0), query.getDim(1), query.getDim(2), key.getDim(2)};
+  if (operands.size() > 3 && !broadcastsTo(tensorType(operands[3]).getShape(), scores))
+    return inferError(location, "the bias ", tensorType(operands[3]),
+                      " does not broadcast to the scores of query ", query, " and key ", key);
   results.push_back(
       query.withShape({query.getDim(0), query.getDim(1), query.getDim(2), value.getDim(3)}));
   return success();

@@ -77,6 +77,14 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   expectFails(attention("b 3 s 8", "b 2 t 8").import(), {"multiple of key heads"});
   expectFails(attention("b 2 s 8", "b 2 t 8", {"q", "k", "v", "", "k"}).import(),
               {"both past_key and past_value"});
+  for (const char *shape : {"3 8", "2 2 3 5", "b 2 2 5", "b 1 1 5 5"}) {
+    auto masked = attention("1 2 3 8", "1 2 5 8", {"q", "k", "v", "mask"});
+    masked.input("mask", DataType::FLOAT16, shape);
+    EXPECT_FALSE(masked.import().succeeded) << shape;
+  }
+  auto wide = attention("b 2 3 8", "b 2 5 8", {"q", "k", "v", "mask"});
+  wide.input("mask", DataType::FLOAT16, "3 8");
+  expectFails(wide.import(), {"needs 8 = 5", "the mask broadcasts to the scores"});
   auto scores = attention("b 2 s 8", "b 2 t 8");
   scores.lastNode().add_output("");
   scores.lastNode().add_output("");

@@ -204,6 +204,15 @@ func.func @matmul_wider(%x: !smelt.tensor<[n, 3], f16>, %y: !smelt.tensor<[3, m]
 
 // -----
 
+func.func @attention_bias(%q: !smelt.tensor<[b, 2, 3, 8], f32>, %kv: !smelt.tensor<[b, 2, 5, 8], f32>, %bias: !smelt.tensor<[1, 1, 3, 8], f32>) {
+  // expected-error@+2 {{'!smelt.tensor<[1, 1, 3, 8], f32>' does not broadcast to the scores}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.attention %q, %kv, %kv bias %bias : !smelt.tensor<[1, 1, 3, 8], f32> {scale = 1.0 : f32} : <[b, 2, 3, 8], f32>, <[b, 2, 5, 8], f32>, <[b, 2, 5, 8], f32> -> <[b, 2, 3, 8], f32>
+  return
+}
+
+// -----
+
 func.func @row_moments_columns(%x: !smelt.tensor<[n, 48], f16>) {
   // expected-error@+2 {{the last axis of '!smelt.tensor<[n, 48], f16>' is no constant multiple of 32}}
   // expected-error@+1 {{failed to infer returned types}}
