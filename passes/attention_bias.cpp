@@ -19,25 +19,17 @@ Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
                                     : CastOp::create(builder, location, value, type).getOutput();
 }
 
-/// Axes of a bias, at most.
-constexpr unsigned kMaxRank = 4;
-
 /// `reshape` only adds or drops leading axes of size 1, which broadcasting does not see.
-bool isLeadingUnits(ReshapeOp reshape) {
-  auto withoutUnits = [](Value value) {
-    SmallVector<Dim> shape = tensorType(value).getShape();
-    auto *first = llvm::find_if_not(shape, [](Dim size) { return size.isConstant(1); });
-    return SmallVector<Dim>(first, shape.end());
-  };
-  return tensorType(reshape.getInput()).getRank() <= kMaxRank &&
-         withoutUnits(reshape.getInput()) == withoutUnits(reshape.getOutput());
+bool isLeadingOnes(ReshapeOp reshape) {
+  return dropLeadingOnes(tensorType(reshape.getInput()).getShape()) ==
+         dropLeadingOnes(tensorType(reshape.getOutput()).getShape());
 }
 
 /// What `value` broadcasts from: without expands and reshapes of leading ones.
 Value withoutBroadcast(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     auto reshape = dyn_cast<ReshapeOp>(op);
-    if (!isa<ExpandOp>(op) && !(reshape && isLeadingUnits(reshape)))
+    if (!isa<ExpandOp>(op) && !(reshape && isLeadingOnes(reshape)))
       return value;
     value = op->getOperand(0);
   }

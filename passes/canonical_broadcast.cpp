@@ -93,11 +93,6 @@ struct PulledOperand {
   }
 };
 
-/// Leading ones are broadcasting's own.
-SmallVector<Dim> dropLeadingOnes(ArrayRef<Dim> shape) {
-  return SmallVector<Dim>(llvm::find_if_not(shape, isUnit), shape.end());
-}
-
 /// Replaces `op` by `view` of the same op on the pulled operands, if those broadcast to `source`.
 LogicalResult sinkView(Operation *op, PatternRewriter &rewriter, ArrayRef<PulledOperand> pulled,
                        ArrayRef<Dim> source, llvm::function_ref<Value(Value)> view) {

@@ -287,7 +287,7 @@ std::array<Dim, 2> batchAndHeads(ArrayRef<Dim> leading, MLIRContext *context) {
 Value withFourAxes(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> leading) {
   bool betweenBatchAndRows = leading.size() == 1 && !leading[0].asConstant();
   SmallVector<Dim> shape =
-      padShape(shapeOf(value), betweenBatchAndRows ? 3 : 4, builder.getContext());
+      padShape(dropLeadingOnes(shapeOf(value)), betweenBatchAndRows ? 3 : 4, builder.getContext());
   if (betweenBatchAndRows)
     shape.insert(shape.begin() + 1, Dim::constant(builder.getContext(), 1));
   return reshapeTo(builder, location, value, shape);

@@ -94,6 +94,11 @@ SmallVector<Dim> padShape(ArrayRef<Dim> shape, unsigned rank, MLIRContext *conte
   return padded;
 }
 
+SmallVector<Dim> dropLeadingOnes(ArrayRef<Dim> shape) {
+  auto isUnit = [](Dim size) { return size.isConstant(1); };
+  return SmallVector<Dim>(llvm::find_if_not(shape, isUnit), shape.end());
+}
+
 SmallVector<int64_t> invertPermutation(ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> inverse(permutation.size());
   for (auto [index, axis] : llvm::enumerate(permutation))

@@ -41,6 +41,9 @@ bool dropsUnitBatchAxes(llvm::ArrayRef<Dim> input, llvm::ArrayRef<Dim> output);
 llvm::SmallVector<Dim> padShape(llvm::ArrayRef<Dim> shape, unsigned rank,
                                 mlir::MLIRContext *context);
 
+/// `shape` without its leading ones, which broadcasting does not see.
+llvm::SmallVector<Dim> dropLeadingOnes(llvm::ArrayRef<Dim> shape);
+
 /// The permutation p' with p'[p[i]] = i.
 llvm::SmallVector<int64_t> invertPermutation(llvm::ArrayRef<int64_t> permutation);
 

@@ -87,6 +87,18 @@ func.func @causal_one_batch(%q: !smelt.tensor<[4, 16, 8], f32>, %kt: !smelt.tens
   return %y : !smelt.tensor<[4, 16, 8], f32>
 }
 
+// The same mask added to the scores of merged batches and heads, whose number is open.
+// CHECK-LABEL: func @masked_merged
+func.func @masked_merged(%q: !smelt.tensor<[n, 16, 8], f32>, %kt: !smelt.tensor<[n, 8, 16], f32>, %v: !smelt.tensor<[n, 16, 8], f32>, %mask: !smelt.tensor<[1, 1, 16, 16], f32>) -> !smelt.tensor<[n, 16, 8], f32> {
+  %bias = smelt.reshape %mask : <[1, 1, 16, 16], f32> -> <[1, 16, 16], f32>
+  %scores = smelt.matmul %q, %kt : <[n, 16, 8], f32>, <[n, 8, 16], f32> -> <[n, 16, 16], f32>
+  %masked = smelt.add %scores, %bias : <[n, 16, 16], f32>, <[1, 16, 16], f32> -> <[n, 16, 16], f32>
+  %p = smelt.softmax %masked axis 2 : <[n, 16, 16], f32>
+  %y = smelt.matmul %p, %v : <[n, 16, 16], f32>, <[n, 16, 8], f32> -> <[n, 16, 8], f32>
+  // CHECK: smelt.attention {{.*}} bias %arg3
+  return %y : !smelt.tensor<[n, 16, 8], f32>
+}
+
 // Keys from a cache: query i stands at i + t - s. The padding mask is what is left of the mask.
 // CHECK-LABEL: func @causal_and_padding
 func.func @causal_and_padding(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, t], f32>, %v: !smelt.tensor<[b, 4, t, 8], f32>, %mask: !smelt.tensor<[b, 1, 1, t], i1>) -> !smelt.tensor<[b, 4, s, 8], f32> {
