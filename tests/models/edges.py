@@ -4,15 +4,13 @@ that is returned twice, heads that no template holds, rows with a mean far from 
 
 usage: tests/models/edges.py FOLDER [--models a,b] [--seed N]     writes FOLDER/NAME.onnx
 """
-import argparse
-import os
 from dataclasses import dataclass
 from typing import Callable
 
 import numpy as np
-import onnx
 
-from one_layer import Builder, scores
+from generated_model import GeneratedModel, write_models
+from one_layer import scores
 
 WIDTH = 64
 
@@ -152,7 +150,7 @@ LENGTHS = ((1, 1), (3, 77), (2, 513))
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(GeneratedModel):
     """A model, shapes to run it at, and how many attentions `smelt explain` must find."""
     title: str
     build: Callable
@@ -161,29 +159,8 @@ class Edge:
     element: type
     attention: int = 0
 
-    @property
-    def name(self):
-        return f'{self.title}_{"fp16" if self.element == np.float16 else "fp32"}'
-
-    @property
-    def tolerance(self):
-        """Of the CPU against ONNX Runtime, by relative norm."""
-        return 5e-3 if self.element == np.float16 else 1e-4
-
-    @property
-    def gpu_tolerance(self):
-        """Of a GPU against the interpreter."""
-        return 5e-3 if self.element == np.float16 else 2e-5
-
-    def make_inputs(self, shape, seed):
-        return self.inputs(np.random.default_rng([seed, *shape]), self.element, *shape)
-
-    def write(self, folder, seed):
-        builder = Builder(self.element, seed)
+    def fill(self, builder):
         self.build(builder)
-        path = os.path.join(folder, self.name + '.onnx')
-        onnx.save(builder.model(self.name), path)
-        return path
 
 
 EDGES = [edge for element in (np.float16, np.float32) for edge in (
@@ -206,21 +183,5 @@ EDGES = [edge for element in (np.float16, np.float32) for edge in (
 )]
 
 
-def selected(names):
-    """The models of a comma-separated list; all of them for None."""
-    return [edge for edge in EDGES if not names or edge.name in names.split(',')]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('folder')
-    parser.add_argument('--models', help='comma-separated names; all by default')
-    parser.add_argument('--seed', type=int, default=0)
-    args = parser.parse_args()
-    os.makedirs(args.folder, exist_ok=True)
-    for edge in selected(args.models):
-        print(edge.write(args.folder, args.seed))
-
-
 if __name__ == '__main__':
-    main()
+    write_models(__doc__.splitlines()[0], EDGES)

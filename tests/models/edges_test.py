@@ -10,6 +10,7 @@ import sys
 
 import edges
 import subject_checks
+from generated_model import selected
 
 
 def check_compile(args, edge, path):
@@ -37,7 +38,7 @@ def check_fused(args, edge, path):
 
 def main():
     args = subject_checks.arguments(__doc__)
-    return subject_checks.run(args, edges.selected(args.models), [check_compile, check_counts, check_fused])
+    return subject_checks.run(args, selected(edges.EDGES, args.models), [check_compile, check_counts, check_fused])
 
 
 if __name__ == '__main__':

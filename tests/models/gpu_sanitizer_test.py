@@ -19,6 +19,7 @@ from typing import Callable
 import edges
 import models
 import one_layer
+from generated_model import selected
 
 FINDING = 86  # the exit code that stands for "the tool found something"; none of smelt's
 SUMMARY = re.compile(r'^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$', re.MULTILINE)
@@ -38,7 +39,7 @@ def subjects(args, folder):
     for model in (models.by_name(name) for name in args.whole.split(',') if name):
         yield Subject(model.name, models.find(model, args.model_dir, args.cache), tuple(models.SHAPES[model.inputs]),
                       lambda shape, seed, model=model: models.make_inputs(model, shape, seed), model.gpu_tolerance)
-    for each in one_layer.selected(args.models) + edges.selected(args.models):
+    for each in selected(one_layer.LAYERS + edges.EDGES, args.models):
         yield Subject(each.name, each.write(folder, args.seed), each.shapes, each.make_inputs, each.gpu_tolerance)
 
 

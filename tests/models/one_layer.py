@@ -7,73 +7,16 @@ The layers stand between an embedding and a head like those of the whole models,
 these need is in some layer. Weights, biases and norms are random and never zero. Each model comes with shapes that
 together reach every kernel of its plan (tests/models/one_layer_test.py proves it), with odd lengths among them.
 """
-import argparse
-import os
 from dataclasses import dataclass
 from typing import Callable
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
-OPSET = 17
+from generated_model import GeneratedModel, write_models
+
 VOCABULARY = 1009  # odd, as GPT-2's is: so are the columns of its head
 LONGEST = 512
-
-
-class Builder:
-    """Collects the nodes and weights of one model; each method returns the name of what it computes."""
-
-    def __init__(self, element, seed):
-        self.element, self.rng = element, np.random.default_rng(seed)
-        self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
-
-    def input(self, name, element, shape):
-        self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(element)), shape))
-        return name
-
-    def output(self, name, value, shape):
-        self.nodes.append(helper.make_node('Identity', [value], [name], name=f'/{name}/Identity'))
-        element = helper.np_dtype_to_tensor_dtype(np.dtype(self.element))
-        self.outputs.append(helper.make_tensor_value_info(name, element, shape))
-
-    def weight(self, values):
-        name = f'weight_{len(self.weights)}'
-        self.weights.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-    def ints(self, *values):
-        return self.weight(np.array(values, np.int64))
-
-    def scalar(self, value):
-        return self.weight(np.array(value, self.element))
-
-    def normal(self, *shape, scale, mean=0.0):
-        return self.weight((mean + scale * self.rng.standard_normal(shape)).astype(self.element))
-
-    def op(self, kind, *inputs, outputs=1, **attributes):
-        name = f'/{kind}_{len(self.nodes)}'
-        results = [f'{name}_out_{i}' for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, inputs, results, name=name, **attributes))
-        return results[0] if outputs == 1 else results
-
-    def linear(self, value, inputs, outputs):
-        product = self.op('MatMul', value, self.normal(inputs, outputs, scale=inputs**-0.5))
-        return self.op('Add', product, self.normal(outputs, scale=0.1))
-
-    def layer_norm(self, value, width):
-        scale, shift = self.normal(width, scale=0.1, mean=1.0), self.normal(width, scale=0.1)
-        return self.op('LayerNormalization', value, scale, shift, axis=-1, epsilon=1e-5)
-
-    def length(self, ids):
-        """The number of columns of `ids`, as a list of one."""
-        return self.op('Shape', ids, start=1, end=2)
-
-    def model(self, name):
-        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', OPSET)], ir_version=8)
-        onnx.checker.check_model(model)
-        return model
 
 
 def split_heads(b, value, heads, head_dim):
@@ -204,7 +147,7 @@ TOKEN_SHAPES = ((1, 17), (3, 37), (2, 77), (3, 197), (4, 389))
 
 
 @dataclass(frozen=True)
-class OneLayer:
+class OneLayer(GeneratedModel):
     """A layer, the shapes that reach all of its kernels, and what `smelt explain` must count."""
     family: str
     build: Callable
@@ -216,28 +159,11 @@ class OneLayer:
     element: type
 
     @property
-    def name(self):
-        return f'{self.family}_{self.width}_{"fp16" if self.element == np.float16 else "fp32"}'
+    def title(self):
+        return f'{self.family}_{self.width}'
 
-    @property
-    def tolerance(self):
-        """Of the CPU against ONNX Runtime, by relative norm."""
-        return 5e-3 if self.element == np.float16 else 1e-4
-
-    @property
-    def gpu_tolerance(self):
-        """Of a GPU against the interpreter."""
-        return 5e-3 if self.element == np.float16 else 2e-5
-
-    def make_inputs(self, shape, seed):
-        return self.inputs(np.random.default_rng([seed, *shape]), self.element, *shape)
-
-    def write(self, folder, seed):
-        builder = Builder(self.element, seed)
+    def fill(self, builder):
         self.build(builder, self.width, self.heads)
-        path = os.path.join(folder, self.name + '.onnx')
-        onnx.save(builder.model(self.name), path)
-        return path
 
 
 LAYERS = [layer for element in (np.float16, np.float32) for layer in (
@@ -249,21 +175,5 @@ LAYERS = [layer for element in (np.float16, np.float32) for layer in (
 )]
 
 
-def selected(names):
-    """The layers of a comma-separated list; all of them for None."""
-    return [layer for layer in LAYERS if not names or layer.name in names.split(',')]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('folder')
-    parser.add_argument('--models', help='comma-separated names; all by default')
-    parser.add_argument('--seed', type=int, default=0)
-    args = parser.parse_args()
-    os.makedirs(args.folder, exist_ok=True)
-    for layer in selected(args.models):
-        print(layer.write(args.folder, args.seed))
-
-
 if __name__ == '__main__':
-    main()
+    write_models(__doc__.splitlines()[0], LAYERS)
