@@ -101,4 +101,16 @@ IterationSpace::definitions(llvm::function_ref<bool(StringRef)> isUsed) const {
   return result;
 }
 
+FailureOr<InputElement> IterationSpace::throughViews(Value value, Index index) const {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!op->hasTrait<View>())
+      return op->emitError("is no view, but stands between a kernel and what it reads through "
+                           "views; this is a bug in Smelt"),
+             failure();
+    index = operandIndex(op, index, bounds);
+    value = op->getOperand(0);
+  }
+  return InputElement{cast<BlockArgument>(value), std::move(index)};
+}
+
 } // namespace smelt::codegen

@@ -12,6 +12,12 @@
 
 namespace smelt::codegen {
 
+/// An element of an input of the fusion.
+struct InputElement {
+  mlir::BlockArgument input;
+  Index index;
+};
+
 class IterationSpace {
 public:
   /// Adds a flat coordinate over `axes`, called `name` in the text; returns a position of each
@@ -37,6 +43,10 @@ public:
   /// `width` lanes along the flat coordinate `name`. Where its innermost part holds whole groups of
   /// lanes, that part moves with them and the others stand still; else all parts are irregular.
   Lanes lanesAlong(llvm::StringRef name, int64_t width) const;
+
+  /// Follows views back from `value` at `index` to what they read. An op that is no view is an
+  /// error at it.
+  mlir::FailureOr<InputElement> throughViews(mlir::Value value, Index index) const;
 
 private:
   struct Part {

@@ -138,16 +138,11 @@ private:
 /// row must be neighbours and the rows a constant distance apart.
 FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
   Dim row = index[2], element = index[3];
-  while (Operation *op = operand.getDefiningOp()) {
-    if (!op->hasTrait<View>())
-      return op->emitError("query, key and value reach an attention kernel through views only; "
-                           "this is a bug in Smelt"),
-             failure();
-    index = operandIndex(op, index, space.getBounds());
-    operand = op->getOperand(0);
-  }
-  auto input = cast<BlockArgument>(operand);
-  Dim offset = linearize(index, tensorType(input).getShape(), fusion.getContext());
+  FailureOr<InputElement> source = space.throughViews(operand, std::move(index));
+  if (failed(source))
+    return failure();
+  auto [input, position] = *source;
+  Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
   bool areNeighbours = element.asConstant() || linearFactor(offset, *element.asSymbol()) ==
                                                    Dim::constant(fusion.getContext(), 1);
   bool isRegular = row.asConstant() || linearFactor(offset, *row.asSymbol());

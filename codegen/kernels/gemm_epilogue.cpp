@@ -98,8 +98,7 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
            failure();
   Index first(index); // of the row's groups
   first.push_back(Dim::constant(product.fusion.getContext(), 0));
-  FailureOr<std::pair<BlockArgument, Index>> source =
-      product.throughViews(op->getOperand(0), first);
+  FailureOr<InputElement> source = product.space.throughViews(op->getOperand(0), first);
   if (failed(source))
     return failure();
   auto [input, position] = *source;

@@ -65,19 +65,6 @@ int GemmProduct::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
   return 1;
 }
 
-FailureOr<std::pair<BlockArgument, Index>> GemmProduct::throughViews(Value value,
-                                                                     Index index) const {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!op->hasTrait<View>())
-      return op->emitError("is no view, but stands between a matrix product and its operand; this "
-                           "is a bug in Smelt"),
-             failure();
-    index = operandIndex(op, index, space.getBounds());
-    value = op->getOperand(0);
-  }
-  return std::pair(cast<BlockArgument>(value), index);
-}
-
 /// `offset` moves by constant distances with `row` and with `column`; batches do not matter.
 bool GemmProduct::isLinear(Dim offset, StringRef row, StringRef column) const {
   offset = space.collapse(offset);
@@ -93,7 +80,7 @@ bool GemmProduct::isLinear(Dim offset, StringRef row, StringRef column) const {
 }
 
 FailureOr<OperandAddress> GemmProduct::address(Value operand, Index index) {
-  FailureOr<std::pair<BlockArgument, Index>> source = throughViews(operand, index);
+  FailureOr<InputElement> source = space.throughViews(operand, index);
   if (failed(source))
     return failure();
   auto [input, position] = *source;

@@ -22,9 +22,6 @@ struct GemmProduct {
 
   mlir::FailureOr<OperandAddress> left();
   mlir::FailureOr<OperandAddress> right();
-  /// The input that `value` at `index` is read from, and its position there.
-  mlir::FailureOr<std::pair<mlir::BlockArgument, Index>> throughViews(mlir::Value value,
-                                                                      Index index) const;
 
   FusionOp fusion;
   MatmulOp matmul;

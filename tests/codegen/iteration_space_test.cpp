@@ -134,12 +134,9 @@ private:
   }
 
   Dim inputOffset(Index index, const IterationSpace &space) {
-    Value at = value;
-    while (Operation *view = at.getDefiningOp()) {
-      index = operandIndex(view, index, space.getBounds());
-      at = view->getOperand(0);
-    }
-    return linearize(index, tensorType(at).getShape(), &context);
+    FailureOr<InputElement> element = space.throughViews(value, std::move(index));
+    EXPECT_TRUE(succeeded(element));
+    return linearize(element->index, tensorType(element->input).getShape(), &context);
   }
 
   /// Makes `value` a view of itself; `from` is the position in the old value of a new position.
