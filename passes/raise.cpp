@@ -67,6 +67,10 @@ Value throughFloatCast(Value value) {
   return isFloat ? cast.getInput() : value;
 }
 
+bool isFloatCast(Operation *op) {
+  return isa_and_nonnull<CastOp>(op) && throughFloatCast(op->getResult(0)) == op->getOperand(0);
+}
+
 std::optional<Scaled> matchScaled(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto negative = dyn_cast_or_null<NegOp>(op))

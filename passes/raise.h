@@ -31,6 +31,8 @@ mlir::Location fusedLocation(llvm::ArrayRef<mlir::Value> roots, llvm::ArrayRef<m
 
 /// `value` or, where it is a cast between float types, what was cast.
 mlir::Value throughFloatCast(mlir::Value value);
+/// `op` is a cast between float types; null is none.
+bool isFloatCast(mlir::Operation *op);
 
 /// The factor of a product with, or quotient by, a float constant, and what is scaled.
 struct Scaled {

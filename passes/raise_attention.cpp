@@ -5,10 +5,11 @@
 // repeated copies of K and V; scores are capped by c * tanh(s / c). simplify has brought views and
 // scalars to one order, so that the chain from the softmax down to Q K^T is short. Method: from
 // each softmax, up to the product with V and down to the product of Q and K, gathering scale, cap
-// and bias on the way; then attention_bias.h normalises the bias and finds the causal part.
-// Anything unknown on the way refuses the raise with the reason. The interpreter compares both
-// forms.
+// and bias on the way (attention_scores.h); then attention_bias.h normalises the bias and finds the
+// causal part. Anything unknown on the way refuses the raise with the reason. The interpreter
+// compares both forms.
 #include "passes/attention_bias.h"
+#include "passes/attention_scores.h"
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
 #include "passes/expand_attention.h"
@@ -29,7 +30,6 @@ namespace smelt::passes {
 
 namespace {
 
-constexpr int kMaxDepth = 12;
 constexpr double kExact = 1e-6; // the scale is kept in fp32
 
 SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
@@ -40,171 +40,11 @@ Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
                                     : CastOp::create(builder, location, value, type).getOutput();
 }
 
-/// How the softmax's input comes from Q K^T.
-struct Scores {
-  MatmulOp product;
-  double scale = 1, softcap = 0;
-  bool capIsOpen = false; // a tanh without the factor that makes it a cap
-  Value bias;
-  bool narrowed = false; // a cast on the way rounds
-};
-
-/// What softmax's result goes through before the product with V.
-struct Probabilities {
-  MatmulOp weighted;
-  bool zeroMaskedRows = false, narrowed = false;
-};
-
 /// The predicate that failed and what was found instead.
 struct Refusal {
   StringRef predicate;
   std::string found;
 };
-
-bool isFloatCast(Operation *op) {
-  return isa_and_nonnull<CastOp>(op) && throughFloatCast(op->getResult(0)) == op->getOperand(0);
-}
-
-class ScoreMatcher {
-public:
-  ScoreMatcher(OpBuilder &builder, Location location) : builder(builder), location(location) {}
-
-  std::optional<Scores> match(Value value, int depth = 0) {
-    Operation *op = value.getDefiningOp();
-    if (!op || depth > kMaxDepth)
-      return std::nullopt;
-    if (auto product = dyn_cast<MatmulOp>(op)) {
-      Scores scores;
-      scores.product = product;
-      return scores;
-    }
-    if (isFloatCast(op))
-      return matchCast(op, depth);
-    if (std::optional<Scaled> scaled = matchScaled(value))
-      return matchFactor(*scaled, depth);
-    if (isa<TanhOp>(op))
-      return matchTanh(op, depth);
-    if (isa<AddOp, SubOp>(op))
-      return matchSum(op, depth);
-    if (auto select = dyn_cast<SelectOp>(op))
-      return matchSelect(select, depth);
-    return std::nullopt;
-  }
-
-  /// A fill that was met in place of scores and that scores may reach, so that it masks nothing.
-  std::optional<double> getReachableFill() const { return reachableFill; }
-
-private:
-  std::optional<Scores> matchCast(Operation *op, int depth) {
-    std::optional<Scores> scores = match(op->getOperand(0), depth + 1);
-    if (scores && elementType(op->getResult(0)).getIntOrFloatBitWidth() < 32)
-      scores->narrowed = true;
-    return scores;
-  }
-
-  std::optional<Scores> matchFactor(const Scaled &scaled, int depth) {
-    std::optional<Scores> scores = match(scaled.value, depth + 1);
-    if (!scores)
-      return std::nullopt;
-    if (scores->capIsOpen && !scores->bias) {
-      // c * tanh(scale * s): the cap is c, and c * scale stands before it.
-      scores->softcap = scaled.factor;
-      scores->scale *= scaled.factor;
-      scores->capIsOpen = false;
-      return scores->softcap > 0 ? scores : std::nullopt;
-    }
-    if (scores->softcap > 0)
-      return std::nullopt;
-    scores->scale *= scaled.factor;
-    scores->bias = scaleBias(builder, location, scores->bias, scaled.factor);
-    return scores;
-  }
-
-  std::optional<Scores> matchTanh(Operation *op, int depth) {
-    std::optional<Scores> scores = match(op->getOperand(0), depth + 1);
-    if (!scores || scores->bias || scores->capIsOpen || scores->softcap > 0)
-      return std::nullopt;
-    scores->capIsOpen = true;
-    return scores;
-  }
-
-  std::optional<Scores> matchSum(Operation *op, int depth) {
-    bool minus = isa<SubOp>(op);
-    for (unsigned side : {0u, 1u}) {
-      Value score = op->getOperand(side), term = op->getOperand(1 - side);
-      if ((minus && side == 1) || score.getType() != op->getResult(0).getType())
-        continue;
-      std::optional<Scores> scores = match(score, depth + 1);
-      if (!scores || scores->capIsOpen)
-        continue;
-      scores->bias = addBias(builder, location, scores->bias, term, minus);
-      return scores;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Scores> matchSelect(SelectOp op, int depth) {
-    for (bool fillWhenTrue : {false, true}) {
-      Value score = fillWhenTrue ? op.getRhs() : op.getLhs(),
-            fill = fillWhenTrue ? op.getLhs() : op.getRhs();
-      std::optional<double> value = splatFloat(fill);
-      if (!value || score.getType() != op.getOutput().getType())
-        continue;
-      if (*value > kLargestMaskFill) {
-        reachableFill = value;
-        continue;
-      }
-      std::optional<Scores> scores = match(score, depth + 1);
-      if (!scores || scores->capIsOpen)
-        return std::nullopt;
-      scores->bias = maskBias(builder, location, scores->bias, op.getCondition(), *value,
-                              fillWhenTrue, elementType(score));
-      return scores;
-    }
-    return std::nullopt;
-  }
-
-  OpBuilder &builder;
-  Location location;
-  std::optional<double> reachableFill;
-};
-
-/// select(is_nan(p), 0, p)
-bool isNanGuard(SelectOp op, Value probabilities) {
-  auto test = op.getCondition().getDefiningOp<IsNanOp>();
-  return test && test.getInput() == probabilities && op.getRhs() == probabilities &&
-         isSplat(op.getLhs(), 0);
-}
-
-/// Follows the only reader of the softmax: a NaN guard, casts, then the product with V. Where that
-/// fails, `found` says what reads it.
-std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax, std::string &found) {
-  Probabilities result;
-  Value value = softmax.getOutput();
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
-    llvm::SetVector<Operation *> readers;
-    for (Operation *user : value.getUsers())
-      if (!isa<IsNanOp>(user) || !user->hasOneUse())
-        readers.insert(user);
-    found = readers.size() == 1 ? readers.front()->getName().getStringRef().str() + " reads it"
-                                : std::to_string(readers.size()) + " ops read it";
-    if (readers.size() != 1)
-      return std::nullopt;
-    Operation *reader = readers.front();
-    if (auto select = dyn_cast<SelectOp>(reader); select && isNanGuard(select, value))
-      result.zeroMaskedRows = true;
-    else if (isFloatCast(reader))
-      result.narrowed |= elementType(reader->getResult(0)).getIntOrFloatBitWidth() < 32;
-    else if ((result.weighted = dyn_cast<MatmulOp>(reader)))
-      return result.weighted.getLhs() == value && result.weighted.getRhs() != value
-                 ? std::optional(result)
-                 : std::nullopt;
-    else
-      return std::nullopt;
-    value = reader->getResult(0);
-  }
-  return std::nullopt;
-}
 
 /// A cast to a wider float type, which loses nothing.
 bool isWideningCast(Operation *op) {
