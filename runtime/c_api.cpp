@@ -119,7 +119,8 @@ Result<EngineOptions> engineOptions(const smelt_engine_options *given) {
   options.allocator.release = [allocator](CUdeviceptr address, uint64_t bytes) {
     try {
       allocator.release(allocator.user, reinterpret_cast<void *>(address), bytes);
-    } catch (...) { // releases run in destructors and have nobody to report to
+    } catch (...) {
+      return; // releases run in destructors and have nobody to report to
     }
   };
   return options;

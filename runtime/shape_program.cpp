@@ -10,7 +10,7 @@ namespace smelt::runtime {
 
 /// Whether the quotient and the remainder exist in 64 bits.
 static bool canDivide(int64_t left, int64_t right) {
-  return right != 0 && !(left == INT64_MIN && right == -1);
+  return right != 0 && (left != INT64_MIN || right != -1);
 }
 
 static std::optional<int64_t> floorDivide(int64_t left, int64_t right) {

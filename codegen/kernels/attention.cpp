@@ -80,7 +80,8 @@ struct Configuration {
 };
 
 template <class Tiling>
-Configuration describe(const char *name, Tiling tiling, std::string numbers, int head, int value) {
+Configuration describe(const char *name, Tiling tiling, const std::string &numbers, int head,
+                       int value) {
   return {std::string(name) + "<" + numbers + ">", tiling.blockQ, tiling.threads(),
           tiling.sharedBytes(head, value), 0};
 }

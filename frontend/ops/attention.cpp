@@ -167,6 +167,21 @@ LogicalResult addVisibility(NodeReader &node, Operands &operands) {
   return success(operands.bias != nullptr);
 }
 
+/// The bias may not widen the scores.
+LogicalResult requireFit(NodeReader &node, const Operands &operands) {
+  if (!operands.bias)
+    return success();
+  TensorType query = tensorType(operands.query);
+  Dim scores[] = {query.getDim(0), query.getDim(1), query.getDim(2),
+                  tensorType(operands.key).getDim(2)};
+  for (auto [size, into] : llvm::zip_equal(tensorType(operands.bias).getShape(), scores))
+    if (!size.isConstant(1) &&
+        failed(node.build.getFacts().requireEqual(node.build.getLocation(), size, into,
+                                                  "the mask broadcasts to the scores")))
+      return failure();
+  return success();
+}
+
 FailureOr<float> readScale(NodeReader &node, Value query) {
   if (node.hasAttribute("scale"))
     return node.real("scale", 1);
@@ -188,22 +203,16 @@ LogicalResult importAttention(NodeReader &node) {
   FailureOr<float> scale = readScale(node, operands->query);
   if (failed(scale))
     return failure();
-  if (node.input(kMask) && !(operands->bias = readMask(node, *operands)))
-    return failure();
-  if (failed(addVisibility(node, *operands)))
-    return failure();
-  SmallVector<Dim> scores{
-      tensorType(operands->query).getDim(0), tensorType(operands->query).getDim(1),
-      tensorType(operands->query).getDim(2), tensorType(operands->key).getDim(2)};
-  SmallVector<Value> values{operands->query, operands->key, operands->value};
-  if (operands->bias) {
-    for (auto [size, into] : llvm::zip_equal(tensorType(operands->bias).getShape(), scores))
-      if (!size.isConstant(1) &&
-          failed(build.getFacts().requireEqual(build.getLocation(), size, into,
-                                               "the mask broadcasts to the scores")))
-        return failure();
-    values.push_back(operands->bias);
+  if (node.input(kMask)) {
+    operands->bias = readMask(node, *operands);
+    if (!operands->bias)
+      return failure();
   }
+  if (failed(addVisibility(node, *operands)) || failed(requireFit(node, *operands)))
+    return failure();
+  SmallVector<Value> values{operands->query, operands->key, operands->value};
+  if (operands->bias)
+    values.push_back(operands->bias);
   SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale),
                                          build.attribute("softcap", node.real("softcap", 0))};
   if (operands->causal)

@@ -44,7 +44,8 @@ template <typename T> T reduceRow(ReductionKind kind, const T *row, int64_t coun
   switch (kind) {
   case ReductionKind::sum:
   case ReductionKind::mean:
-    return finishSum<T>(kind, std::accumulate(row, row + count, Accumulator<T>(0)), count);
+    return finishSum<T>(kind, std::accumulate(row, row + count, Accumulator<T>(0), std::plus<>()),
+                        count);
   case ReductionKind::prod:
     return static_cast<T>(
         std::accumulate(row, row + count, Accumulator<T>(1), std::multiplies<>()));

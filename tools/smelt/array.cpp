@@ -27,15 +27,18 @@ Result<Array> Array::zeros(ElementType type, std::vector<int64_t> shape) {
       return Status(StatusCode::kUsage, "negative extent in shape " + shapeText(shape));
   std::optional<uint64_t> total = byteCount(type, shape);
   Array tensor{type, std::move(shape), {}};
+  auto tooLarge = [&] {
+    return Status(StatusCode::kResources, joinText("a tensor of shape ", shapeText(tensor.shape),
+                                                   " does not fit into memory"));
+  };
+  if (!total || *total > tensor.bytes.max_size())
+    return tooLarge();
   try {
-    if (total && *total <= tensor.bytes.max_size()) {
-      tensor.bytes.resize(*total);
-      return tensor;
-    }
+    tensor.bytes.resize(*total);
   } catch (const std::bad_alloc &) {
+    return tooLarge();
   }
-  return Status(StatusCode::kResources, joinText("a tensor of shape ", shapeText(tensor.shape),
-                                                 " does not fit into memory"));
+  return tensor;
 }
 
 static float bfloat16ToFloat(uint16_t bits) {

@@ -43,7 +43,7 @@ Result<TemporaryFile> TemporaryFile::create(const std::string &ending) {
 TemporaryFile::~TemporaryFile() {
   if (file.empty())
     return;
-  llvm::sys::fs::remove(file);
+  (void)llvm::sys::fs::remove(file);
   codegen::keepOnSignal(file);
 }
 

@@ -44,6 +44,7 @@ public:
                                                                        : StatusCode::kRunFailed,
                                           "the run failed");
     std::vector<Array> outputs;
+    outputs.reserve(results->size());
     for (size_t i = 0; i < results->size(); ++i)
       outputs.push_back(toArray((*results)[i], model.signature().outputs[i].type));
     return outputs;
@@ -53,6 +54,7 @@ private:
   /// What the caller did wrong is told from what went wrong in the run.
   Status checkShapes(func::FuncOp main, const std::vector<Array> &inputs) const {
     std::vector<Shape> shapes;
+    shapes.reserve(inputs.size());
     for (const Array &input : inputs)
       shapes.emplace_back(input.shape.begin(), input.shape.end());
     FailureOr<Symbols> symbols = solveSymbols(main, shapes);

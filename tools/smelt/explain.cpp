@@ -95,11 +95,11 @@ static void addRemarks(ModuleOp module, Fates &fates) {
     auto taken = remark.getAs<BoolAttr>("taken");
     if (fate == fates.end() || !taken)
       continue;
-    std::string why = taken.getValue() ? "became " + text(remark, "fusion")
-                                       : "no " + text(remark, "fusion") + ", since it fails '" +
-                                             text(remark, "predicate") + "'";
-    std::string message = text(remark, "message");
-    fate->second.remarks.push_back(message.empty() ? why : why + ": " + message);
+    std::string fusion = text(remark, "fusion"), message = text(remark, "message");
+    std::string why = taken.getValue() ? joinText("became ", fusion)
+                                       : joinText("no ", fusion, ", since it fails '",
+                                                  text(remark, "predicate"), "'");
+    fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
   }
 }
 

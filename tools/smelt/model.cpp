@@ -73,7 +73,7 @@ static Result<ImportOptions> importOptions(const ModelFlags &flags) {
 
 static Status checkReadable(const std::string &path) {
   llvm::sys::fs::file_status status;
-  llvm::sys::fs::status(path, status); // before it is opened: a pipe would wait for a writer
+  (void)llvm::sys::fs::status(path, status); // before it is opened: a pipe would wait for a writer
   if (llvm::sys::fs::is_directory(status))
     return Status(StatusCode::kUsage, path + ": is a folder, not a model");
   if (llvm::sys::fs::is_other(status))
