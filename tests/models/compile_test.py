@@ -70,16 +70,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
     args = parser.parse_args()
-    passed = failed = 0
+    tally = models.Tally()
     with tempfile.TemporaryDirectory() as folder:
         for model, (path, flags) in models.selected(args, models.find_structure):
             started = time.monotonic()
             summary, problems = check(args, folder, model, path, flags)
-            passed, failed = passed + (not problems), failed + bool(problems)
-            print(f'{"FAIL" if problems else "ok  "} {model.name:22} {time.monotonic() - started:5.1f} s  '
-                  f'{"; ".join(problems) or summary}', flush=True)
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
+            tally.add(not problems, model.name, f'{time.monotonic() - started:5.1f} s  {"; ".join(problems) or summary}')
+    return tally.finish()
 
 
 sys.exit(main())

@@ -15,7 +15,7 @@ def main():
     except ImportError:
         print('SKIPPED all: the onnxruntime package is not installed')
         return 77
-    passed = failed = 0
+    tally = models.Tally()
     for model, path in models.selected(args):
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
@@ -27,12 +27,10 @@ def main():
             actual = models.run(args.smelt, path, inputs, 'cpu')
             for name, reference in expected.items():
                 norm, worst = models.relative_error(actual[name.replace('/', '_')], reference)
-                good = norm <= model.tolerance
-                passed, failed = passed + good, failed + (not good)
-                print(f'{"ok  " if good else "FAIL"} {model.name:22} {str(shape):11} {name:24} '
-                      f'relative {norm:.2e} (limit {model.tolerance:.0e}), worst element {worst:.2e}', flush=True)
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
+                tally.add(norm <= model.tolerance, model.name,
+                          f'{str(shape):11} {name:24} relative {norm:.2e} (limit {model.tolerance:.0e}), '
+                          f'worst element {worst:.2e}')
+    return tally.finish()
 
 
 sys.exit(main())

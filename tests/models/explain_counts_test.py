@@ -39,16 +39,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
     args = parser.parse_args()
-    passed = failed = 0
+    tally = models.Tally()
     for model, path in models.selected(args):
         try:
             good, text = check(args, model, path)
         except RuntimeError as error:
             good, text = False, str(error)
-        passed, failed = passed + good, failed + (not good)
-        print(f'{"ok  " if good else "FAIL"} {model.name:22} {text}', flush=True)
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
+        tally.add(good, model.name, text)
+    return tally.finish()
 
 
 sys.exit(main())

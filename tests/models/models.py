@@ -142,6 +142,22 @@ def write_figures(path, schema, rows):
                    'rows': rows}, file, indent=1)
 
 
+class Tally:
+    """Counts checks, with a line for each."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def add(self, good, name, text):
+        self.passed, self.failed = self.passed + bool(good), self.failed + (not good)
+        print(f'{"ok  " if good else "FAIL"} {name:24} {text}', flush=True)
+
+    def finish(self):
+        """An exit code; that nothing was checked is a failure too."""
+        print(f'{self.passed} passed, {self.failed} failed')
+        return 1 if self.failed or not self.passed else 0
+
+
 def relative_error(actual, expected):
     """(||actual - expected|| / ||expected||, worst element's difference over the largest element)."""
     actual, expected = actual.astype(np.float64), expected.astype(np.float64)

@@ -51,7 +51,7 @@ def have_onnxruntime():
 def run(args, subjects, checks):
     """Applies `checks`, and agreement with ONNX Runtime where that is installed, to each subject; an exit code."""
     checks = checks + ([check_agreement] if have_onnxruntime() else [])
-    passed = failed = 0
+    tally = models.Tally()
     for subject in subjects:
         with tempfile.TemporaryDirectory() as folder:
             path = subject.write(folder, args.seed)
@@ -60,7 +60,5 @@ def run(args, subjects, checks):
                     good, text = check(args, subject, path)
                 except RuntimeError as error:
                     good, text = False, str(error)
-                passed, failed = passed + good, failed + (not good)
-                print(f'{"ok  " if good else "FAIL"} {subject.name:24} {text}', flush=True)
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed or not passed else 0
+                tally.add(good, subject.name, text)
+    return tally.finish()
