@@ -185,9 +185,9 @@ Value GraphBuilder::scalar(double value, Type elementType) {
   if (auto floatType = dyn_cast<FloatType>(elementType))
     return constant(
         DenseElementsAttr::get(type, builder.getFloatAttr(floatType, value).getValue()));
-  llvm::APInt bits(elementType.getIntOrFloatBitWidth(), static_cast<int64_t>(value),
-                   /*isSigned=*/true,
-                   /*implicitTrunc=*/true);
+  bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1), isExact;
+  llvm::APSInt bits(elementType.getIntOrFloatBitWidth(), isUnsigned);
+  llvm::APFloat(value).convertToInteger(bits, llvm::APFloat::rmTowardZero, &isExact);
   return constant(DenseElementsAttr::get(type, bits));
 }
 

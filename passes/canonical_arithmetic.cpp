@@ -61,9 +61,13 @@ struct SubtractConstant : OpRewritePattern<SubOp> {
     Type type = elementType(op.getLhs());
     if (!number || type.isUnsignedInteger() || tensorType(op.getRhs()).getRank() != 0)
       return failure();
-    Value negative = isFloat(op.getRhs()) ? makeScalar(rewriter, op.getLoc(), -*number, type)
-                                          : makeScalarInteger(rewriter, op.getLoc(),
-                                                              -*splatInteger(op.getRhs()), type);
+    // Integers wrap: the smallest is its own negative.
+    auto wrapped = [&] {
+      return static_cast<int64_t>(-static_cast<uint64_t>(*splatInteger(op.getRhs())));
+    };
+    Value negative = isFloat(op.getRhs())
+                         ? makeScalar(rewriter, op.getLoc(), -*number, type)
+                         : makeScalarInteger(rewriter, op.getLoc(), wrapped(), type);
     rewriter.replaceOpWithNewOp<AddOp>(op, op.getLhs(), negative);
     return success();
   }

@@ -4,6 +4,7 @@
 #include "passes/constants.h"
 #include "passes/view_shape.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace mlir;
@@ -36,7 +37,11 @@ std::optional<std::pair<int64_t, int64_t>> tableShape(TensorType type) {
 
 std::optional<Diagonal> matchDiagonal(const HostTensor &table, int64_t rows, int64_t columns) {
   double below = table.getDouble(0), above = table.getDouble(columns - 1);
-  if (!(below != above))
+  // Larger integers are not all doubles.
+  auto isKept = [&](double value) {
+    return isa<FloatType>(table.getElementType()) || std::abs(value) <= 0x1p53;
+  };
+  if (!(below != above) || !isKept(below) || !isKept(above))
     return std::nullopt;
   int64_t diagonal = 0;
   while (table.getDouble(diagonal + 1) == below)

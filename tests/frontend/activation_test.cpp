@@ -30,6 +30,10 @@ TEST(Activation, SwishWithAndWithoutSlope) {
   expectImports(unary("Swish", 24).import(), {"smelt.silu %arg0"});
   expectImports(unary("Swish", 24).attribute("alpha", 1.5f).import(),
                 {"dense<1.500000e+00>", "smelt.mul %arg0", "smelt.sigmoid", "smelt.mul %arg0"});
+  // A slope that the element type does not hold.
+  ModelBuilder integers(24);
+  integers.input("x", DataType::INT8, "3").node("Swish", {"x"}).attribute("alpha", 9.3e18f);
+  EXPECT_FALSE(integers.output("y").import().succeeded);
 }
 
 TEST(Activation, SoftmaxCountsItsAxisFromTheEnd) {

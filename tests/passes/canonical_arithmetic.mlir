@@ -94,6 +94,16 @@ func.func @roots(%x: !smelt.tensor<[4], f32>, %a: !smelt.tensor<[4], f32>) -> (!
   return %0, %1, %2 : !smelt.tensor<[4], f32>, !smelt.tensor<[4], f32>, !smelt.tensor<[4], f32>
 }
 
+// The smallest integer is its own negative.
+// CHECK-LABEL: func @wrapped
+func.func @wrapped(%x: !smelt.tensor<[4], i64>) -> !smelt.tensor<[4], i64> {
+  %smallest = smelt.constant dense<-9223372036854775808> : tensor<i64> : <[], i64>
+  // CHECK: %[[C:.*]] = smelt.constant dense<-9223372036854775808>
+  // CHECK-NEXT: smelt.add %arg0, %[[C]]
+  %0 = smelt.sub %x, %smallest : <[4], i64>, <[], i64> -> <[4], i64>
+  return %0 : !smelt.tensor<[4], i64>
+}
+
 // CHECK-LABEL: func @signs
 func.func @signs(%x: !smelt.tensor<[4], f32>, %y: !smelt.tensor<[4], f32>) -> (!smelt.tensor<[4], f32>, !smelt.tensor<[4], f32>) {
   %0 = smelt.neg %y : <[4], f32>

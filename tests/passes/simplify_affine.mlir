@@ -157,3 +157,14 @@ func.func @stored_masks(%x: !smelt.tensor<[b, s, s], f32>) -> (!smelt.tensor<[b,
   %2 = smelt.add %x, %data : <[b, s, s], f32>, <[s, s], f32> -> <[b, s, s], f32>
   return %0, %1, %2 : !smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>, !smelt.tensor<[b, s, s], f32>
 }
+
+// Integers that no double holds stay as they are.
+// CHECK-LABEL: func @stored_integers
+func.func @stored_integers(%x: !smelt.tensor<[s, s], i64>) -> !smelt.tensor<[s, s], i64> {
+  // CHECK: smelt.constant dense<{{.*}}9223372036854775807
+  // CHECK-NOT: smelt.less_equal
+  %large = smelt.constant dense<[[0, 9223372036854775807], [0, 0]]> : tensor<2x2xi64> : <[2, 2], i64>
+  %part = smelt.slice %large starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[2, 2], i64> -> <[s, s], i64>
+  %0 = smelt.max %x, %part : <[s, s], i64>, <[s, s], i64> -> <[s, s], i64>
+  return %0 : !smelt.tensor<[s, s], i64>
+}
