@@ -42,6 +42,9 @@ struct MatmulOfFlattened : OpRewritePattern<MatmulOp> {
         tensorType(op.getLhs()).getRank() != 2)
       return failure();
     SmallVector<Dim> source = shapeOf(reshape.getInput());
+    // Axes of size 1 beyond those of tokens stay away (MatmulOfUnitBatch).
+    if (dropsUnitAxes(source, shapeOf(op.getLhs())))
+      return failure();
     Dim inner = shapeOf(op.getLhs()).back();
     // The trailing axes of the source that make up k.
     size_t leading = source.size();
@@ -100,8 +103,7 @@ struct MatmulOfUnitBatch : OpRewritePattern<MatmulOp> {
   LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
     SmallVector<Dim> result = shapeOf(op.getOutput());
     auto batch = ArrayRef<Dim>(result).drop_back(2);
-    if (result.size() <= kMostTokenAxes || tensorType(op.getRhs()).getRank() == 2 ||
-        tensorType(op.getLhs()).getRank() == 2 ||
+    if (result.size() <= kMostTokenAxes ||
         llvm::none_of(batch, [](Dim size) { return size.isConstant(1); }))
       return failure();
     Value product = MatmulOp::create(rewriter, op.getLoc(), drop(rewriter, op.getLhs(), batch),

@@ -39,6 +39,17 @@ func.func @unit_batch(%q: !smelt.tensor<[1, b, 4, s, 8], f32>, %kt: !smelt.tenso
   return %1 : !smelt.tensor<[1, b, 4, s, s], f32>
 }
 
+// So it is where the other side has no batch.
+// CHECK-LABEL: func @unit_batch_of_one_side
+func.func @unit_batch_of_one_side(%x: !smelt.tensor<[1, 1, 7, 16], f32>, %w: !smelt.tensor<[16, 10], f32>) -> !smelt.tensor<[1, 1, 7, 10], f32> {
+  %0 = smelt.matmul %x, %w : <[1, 1, 7, 16], f32>, <[16, 10], f32> -> <[1, 1, 7, 10], f32>
+  // CHECK-NEXT: %[[X:.*]] = smelt.reshape %arg0 : <[1, 1, 7, 16], f32> -> <[7, 16], f32>
+  // CHECK-NEXT: %[[Y:.*]] = smelt.matmul %[[X]], %arg1
+  // CHECK-NEXT: smelt.reshape %[[Y]] : <[7, 10], f32> -> <[1, 1, 7, 10], f32>
+  // CHECK-NEXT: return
+  return %0 : !smelt.tensor<[1, 1, 7, 10], f32>
+}
+
 // A reduction of the last axis stands above a reshape of the others.
 // CHECK-LABEL: func @reduction
 func.func @reduction(%x: !smelt.tensor<[b, s, 8], f32>) -> !smelt.tensor<[b*s, 8], f32> {
