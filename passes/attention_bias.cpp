@@ -155,10 +155,9 @@ Value scaleBias(OpBuilder &builder, Location location, Value bias, double factor
 
 Value maskBias(OpBuilder &builder, Location location, Value bias, Value condition, double fill,
                bool fillWhenTrue, Type elementType) {
-  // A finite fill replaces the score exactly only where adding the score to it is lost in rounding:
-  // fp32 can say that.
+  // Only fp32 holds finite fills that adding a score to is lost in.
   Type type = std::isinf(fill) ? elementType : builder.getF32Type();
-  Value masked = makeScalar(builder, location, std::isinf(fill) ? fill : kMaskedScore, type);
+  Value masked = makeScalar(builder, location, fill, type);
   Value kept =
       bias ? castTo(builder, location, bias, type) : makeScalar(builder, location, 0, type);
   return fillWhenTrue ? SelectOp::create(builder, location, condition, masked, kept).getOutput()

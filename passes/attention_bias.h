@@ -7,8 +7,9 @@
 
 namespace smelt::passes {
 
-/// Scores that a mask replaces get this: far below every score, so that adding one changes nothing
-/// in fp32, and far enough from the lowest fp32 that kernels may still multiply it by log2(e).
+/// Scores that a mask replaces get this or less: far below every score, so that adding one changes
+/// nothing in fp32, and far enough from the lowest fp32 that kernels may still multiply it by
+/// log2(e).
 constexpr double kMaskedScore = -1e38;
 
 /// A constant at or below this, added to or put in place of a score, masks it. Scores in half reach
@@ -24,7 +25,7 @@ mlir::Value addBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Val
 mlir::Value scaleBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
                       double factor);
 /// The bias of select(condition, score + bias, fill), or of select(condition, fill, score + bias)
-/// where `fillWhenTrue`.
+/// where `fillWhenTrue`; `fill` is -inf, or at most kMaskedScore.
 mlir::Value maskBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
                      mlir::Value condition, double fill, bool fillWhenTrue, mlir::Type elementType);
 

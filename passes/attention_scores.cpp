@@ -5,6 +5,10 @@
 #include "passes/raise.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -18,6 +22,26 @@ constexpr int kMaxDepth = 12;
 Type elementType(Value value) { return tensorType(value).getElementType(); }
 
 bool isNarrow(Value value) { return elementType(value).getIntOrFloatBitWidth() < 32; }
+
+/// Far below every score, and finite in fp32.
+bool isPlaceable(double fill) {
+  return fill <= kMaskedScore / 1024 && fill >= std::numeric_limits<float>::lowest();
+}
+
+/// `bias` may hold a mask: something as large as a fill goes into it, or an input of the model.
+bool mayMask(Value bias) {
+  SmallVector<Value> stack{bias};
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    std::optional<double> number = splatFloat(value);
+    if (number ? std::abs(*number) >= -kLargestMaskFill : !op && isa<FloatType>(elementType(value)))
+      return true;
+    if (op && (op->hasTrait<Elementwise>() || op->hasTrait<View>()))
+      llvm::append_range(stack, op->getOperands());
+  }
+  return false;
+}
 
 /// select(is_nan(p), 0, p)
 bool isNanGuard(SelectOp op, Value probabilities) {
@@ -82,6 +106,14 @@ std::optional<Scores> ScoreMatcher::matchFactor(Value value, double factor, int 
   }
   if (scores->softcap > 0)
     return std::nullopt;
+  if (scores->fill) {
+    scores->fill->own *= factor;
+    scores->fill->placed *= factor;
+    if (!isPlaceable(scores->fill->placed))
+      return refuse("a scaled mask still masks",
+                    llvm::formatv("a factor of {0:F} after masks of {1:E2}", factor,
+                                  scores->fill->own / factor));
+  }
   scores->scale *= factor;
   scores->bias = scaleBias(builder, location, scores->bias, factor);
   return scores;
@@ -104,6 +136,9 @@ std::optional<Scores> ScoreMatcher::matchSum(Operation *op, int depth) {
     std::optional<Scores> scores = match(score, depth + 1);
     if (!scores || scores->capIsOpen)
       continue;
+    if (scores->fill && !scores->fill->absorbs())
+      return refuse("nothing is added to masked scores",
+                    llvm::formatv("a sum after masks of {0:E2}", scores->fill->own));
     scores->bias = addBias(builder, location, scores->bias, term, minus);
     return scores;
   }
@@ -117,17 +152,38 @@ std::optional<Scores> ScoreMatcher::matchSelect(SelectOp op, int depth) {
     std::optional<double> value = splatFloat(fill);
     if (!value || score.getType() != op.getOutput().getType())
       continue;
-    if (*value > kLargestMaskFill) {
-      reachableFill = value;
-      continue;
-    }
     std::optional<Scores> scores = match(score, depth + 1);
-    if (!scores || scores->capIsOpen)
-      return std::nullopt;
-    scores->bias = maskBias(builder, location, scores->bias, op.getCondition(), *value,
-                            fillWhenTrue, elementType(score));
-    return scores;
+    if (scores && !scores->capIsOpen)
+      return masked(std::move(*scores), op, *value, fillWhenTrue);
   }
+  return std::nullopt;
+}
+
+/// A finite fill becomes kMaskedScore or less, which scores and other biases are lost in. That is
+/// exact where rows that see no key still tie the same keys: hence the refusals.
+std::optional<Scores> ScoreMatcher::masked(Scores scores, SelectOp op, double fill,
+                                           bool fillWhenTrue) {
+  if (!(fill <= kLargestMaskFill))
+    return refuse("a mask's fill lies below every score",
+                  llvm::formatv("{0:F0} in place of scores, where at most {1:F0} is sure", fill,
+                                kLargestMaskFill));
+  double placed = std::isinf(fill) ? fill : std::min(fill, kMaskedScore);
+  if (std::isfinite(fill)) {
+    if (scores.fill && scores.fill->own != fill)
+      return refuse("masks of one attention have one fill",
+                    llvm::formatv("{0:E2} and {1:E2}", scores.fill->own, fill));
+    if (!scores.fill && scores.bias && fill != placed && mayMask(scores.bias))
+      return refuse("scores are masked once", "a sum that masks, then a select");
+    placed = scores.fill ? scores.fill->placed : placed;
+    scores.fill = MaskFill{fill, placed};
+  }
+  scores.bias = maskBias(builder, location, scores.bias, op.getCondition(), placed, fillWhenTrue,
+                         elementType(op.getOutput()));
+  return scores;
+}
+
+std::nullopt_t ScoreMatcher::refuse(StringRef predicate, std::string found) {
+  refusal = {predicate, std::move(found)};
   return std::nullopt;
 }
 

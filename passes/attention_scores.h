@@ -11,13 +11,29 @@
 
 namespace smelt::passes {
 
+/// The finite number that masked scores have, in the model and in the bias. It tells rows apart in
+/// which every key is masked: there the softmax averages over the keys that have it.
+struct MaskFill {
+  double own, placed;
+
+  /// Adding anything to it is lost in rounding, in the model as in the bias.
+  bool absorbs() const { return own == placed; }
+};
+
 /// How a softmax's input comes from Q K^T: softcap * tanh(scale * product / softcap) + bias.
 struct Scores {
   MatmulOp product;
   double scale = 1, softcap = 0; ///< a soft cap of 0 is none
   bool capIsOpen = false;        ///< a tanh without the factor that makes it a cap
   mlir::Value bias;              ///< null: none
+  std::optional<MaskFill> fill;  ///< of the masks with a finite fill
   bool narrowed = false;         ///< a cast on the way rounds
+};
+
+/// The predicate that failed and what was found instead.
+struct Refusal {
+  llvm::StringRef predicate;
+  std::string found;
 };
 
 /// Walks up from a softmax's input. What it takes off the chain as a bias is built where `builder`
@@ -29,8 +45,8 @@ public:
 
   std::optional<Scores> match(mlir::Value value, int depth = 0);
 
-  /// A fill that was met in place of scores and that scores may reach, so that it masks nothing.
-  std::optional<double> getReachableFill() const { return reachableFill; }
+  /// Why a mask on the way to a product cannot be a bias.
+  const std::optional<Refusal> &getRefusal() const { return refusal; }
 
 private:
   std::optional<Scores> matchCast(mlir::Operation *op, int depth);
@@ -38,10 +54,12 @@ private:
   std::optional<Scores> matchTanh(mlir::Operation *op, int depth);
   std::optional<Scores> matchSum(mlir::Operation *op, int depth);
   std::optional<Scores> matchSelect(SelectOp op, int depth);
+  std::optional<Scores> masked(Scores scores, SelectOp op, double fill, bool fillWhenTrue);
+  std::nullopt_t refuse(llvm::StringRef predicate, std::string found);
 
   mlir::OpBuilder &builder;
   mlir::Location location;
-  std::optional<double> reachableFill;
+  std::optional<Refusal> refusal;
 };
 
 /// What a softmax's result goes through before the product with V.

@@ -40,12 +40,6 @@ Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
                                     : CastOp::create(builder, location, value, type).getOutput();
 }
 
-/// The predicate that failed and what was found instead.
-struct Refusal {
-  StringRef predicate;
-  std::string found;
-};
-
 /// A cast to a wider float type, which loses nothing.
 bool isWideningCast(Operation *op) {
   return isFloatCast(op) && elementType(op->getOperand(0)).getIntOrFloatBitWidth() <
@@ -179,12 +173,8 @@ public:
     OpBuilder builder(probabilities->weighted);
     ScoreMatcher matcher(builder, softmax.getLoc());
     std::optional<Scores> scores = matcher.match(softmax.getInput());
-    if (!scores && matcher.getReachableFill())
-      return refuse(softmax,
-                    {"a mask's fill lies below every score",
-                     llvm::formatv("{0:F0} in place of scores, where at most {1:F0} is sure",
-                                   *matcher.getReachableFill(), kLargestMaskFill)
-                         .str()});
+    if (!scores && matcher.getRefusal())
+      return refuse(softmax, *matcher.getRefusal());
     if (!scores || scores->capIsOpen)
       return refuse(softmax,
                     {"its input is a product with scale, cap and mask", sourceText(softmax)});

@@ -6,6 +6,11 @@
 // CHECK-SAME: {fusion = "attention", message = "sizes 320 and 320 of f16, where at most 256 of f16, bf16 or f32 is taken", node = "Large", predicate = "a kernel template takes its heads", taken = false}
 // CHECK-SAME: {fusion = "attention", message = "3 ops read it", node = "Read", predicate = "its result is read once, by a product with values", taken = false}
 // CHECK-SAME: {fusion = "attention", message = "-10000 in place of scores, where at most -30000 is sure", node = "Filled", predicate = "a mask's fill lies below every score", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "a sum after masks of -6.55E+04", node = "Added", predicate = "nothing is added to masked scores", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "a sum that masks, then a select", node = "Summed", predicate = "scores are masked once", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "-3.00E+04 and -1.00E+09", node = "Fills", predicate = "masks of one attention have one fill", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "a factor of 4.00 after masks of -1.00E+09", node = "Scaled", predicate = "a scaled mask still masks", taken = false}
+// CHECK-SAME: {fusion = "attention", message = "it comes from smelt.add", node = "Gated", predicate = "its input is a product with scale, cap and mask", taken = false}
 
 // torch: the root of the scale on both sides, an additive mask, a guard for rows without a visible key.
 // CHECK-LABEL: func @torch
@@ -85,6 +90,18 @@ func.func @causal_one_batch(%q: !smelt.tensor<[4, 16, 8], f32>, %kt: !smelt.tens
   %y = smelt.matmul %p, %v : <[4, 16, 16], f32>, <[4, 16, 8], f32> -> <[4, 16, 8], f32>
   // CHECK: smelt.attention %{{.*}}, %{{.*}}, %{{[0-9]+}} {causal, scale = 1.000000e+00 : f32}
   return %y : !smelt.tensor<[4, 16, 8], f32>
+}
+
+// One head of one batch.
+// CHECK-LABEL: func @one_head_one_batch
+func.func @one_head_one_batch(%q: !smelt.tensor<[1, 1, 7, 16], f32>, %k: !smelt.tensor<[1, 1, 10, 16], f32>, %v: !smelt.tensor<[1, 1, 10, 16], f32>) -> !smelt.tensor<[1, 1, 7, 16], f32> {
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[1, 1, 10, 16], f32> -> <[1, 1, 16, 10], f32>
+  %scores = smelt.matmul %q, %kt : <[1, 1, 7, 16], f32>, <[1, 1, 16, 10], f32> -> <[1, 1, 7, 10], f32>
+  %p = smelt.softmax %scores axis 3 : <[1, 1, 7, 10], f32>
+  %y = smelt.matmul %p, %v : <[1, 1, 7, 10], f32>, <[1, 1, 10, 16], f32> -> <[1, 1, 7, 16], f32>
+  // CHECK-NEXT: smelt.attention %arg0, %arg1, %arg2
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[1, 1, 7, 16], f32>
 }
 
 // The same mask added to the scores of merged batches and heads, whose number is open.
@@ -297,4 +314,93 @@ func.func @no_attention(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor
   %p2 = smelt.softmax %ratio axis 3 : <[b, 4, s, s], f32>
   %2 = smelt.matmul %p2, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
   return %0, %p, %1, %2 : !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, s], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// GPT-2 with padding on the left: a query whose keys are all padding averages over these and over the keys after it,
+// for both masks have one fill, which neither scores nor each other change.
+// CHECK-LABEL: func @causal_then_padding
+func.func @causal_then_padding(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>, %v: !smelt.tensor<[b, 4, s, 8], f32>, %padding: !smelt.tensor<[b, 1, 1, s], i1>) -> !smelt.tensor<[b, 4, s, 8], f32> {
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %lowest = smelt.constant dense<0xFF7FFFFF> : tensor<f32> : <[], f32>
+  %iota = smelt.iota : <[s], i64>
+  %i = smelt.reshape %iota : <[s], i64> -> <[s, 1], i64>
+  %visible = smelt.less_equal %iota, %i : <[s], i64>, <[s, 1], i64> -> <[s, s], i1>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %causal = smelt.select %visible, %scores, %lowest : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %bias = smelt.select %padding, %lowest, %zero : <[b, 1, 1, s], i1>, <[], f32>, <[], f32> -> <[b, 1, 1, s], f32>
+  %masked = smelt.add %causal, %bias : <[b, 4, s, s], f32>, <[b, 1, 1, s], f32> -> <[b, 4, s, s], f32>
+  %p = smelt.softmax %masked axis 3 : <[b, 4, s, s], f32>
+  %y = smelt.matmul %p, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  // CHECK: smelt.attention {{.*}} bias %{{[0-9]+}} : !smelt.tensor<[b, 1, s, s], f32> {scale = 1.000000e+00 : f32}
+  return %y : !smelt.tensor<[b, 4, s, 8], f32>
+}
+
+// BLOOM: a bias of distances stands before the mask, and a scale behind it.
+// CHECK-LABEL: func @bias_then_mask
+func.func @bias_then_mask(%q: !smelt.tensor<[b, 4, s, 8], f16>, %kt: !smelt.tensor<[b, 4, 8, s], f16>, %v: !smelt.tensor<[b, 4, s, 8], f16>, %slopes: !smelt.tensor<[4, 1, 1], f32>, %hidden: !smelt.tensor<[b, 1, s, s], i1>) -> !smelt.tensor<[b, 4, s, 8], f16> {
+  %fill = smelt.constant dense<-65504.0> : tensor<f16> : <[], f16>
+  %half = smelt.constant dense<0.5> : tensor<f16> : <[], f16>
+  %distances = smelt.iota : <[s], i64>
+  %lengths = smelt.cast %distances : <[s], i64> -> <[s], f32>
+  %damped = smelt.tanh %slopes : <[4, 1, 1], f32>
+  %norm = smelt.softmax %damped axis 0 : <[4, 1, 1], f32>
+  %alibi = smelt.mul %norm, %lengths : <[4, 1, 1], f32>, <[s], f32> -> <[4, 1, s], f32>
+  %bias = smelt.cast %alibi : <[4, 1, s], f32> -> <[4, 1, s], f16>
+  %scores = smelt.matmul %q, %kt : <[b, 4, s, 8], f16>, <[b, 4, 8, s], f16> -> <[b, 4, s, s], f16>
+  %biased = smelt.add %scores, %bias : <[b, 4, s, s], f16>, <[4, 1, s], f16> -> <[b, 4, s, s], f16>
+  %masked = smelt.select %hidden, %fill, %biased : <[b, 1, s, s], i1>, <[], f16>, <[b, 4, s, s], f16> -> <[b, 4, s, s], f16>
+  %scaled = smelt.mul %masked, %half : <[b, 4, s, s], f16>, <[], f16> -> <[b, 4, s, s], f16>
+  %p = smelt.softmax %scaled axis 3 : <[b, 4, s, s], f16>
+  %y = smelt.matmul %p, %v : <[b, 4, s, s], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
+  // CHECK: smelt.attention {{.*}} bias {{.*}} {scale = 5.000000e-01 : f32}
+  return %y : !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// A query that sees no key averages over the keys that share its highest score. No bias says which those are where a
+// sum follows a mask whose fill it changes, where a sum masked before, where fills differ, where a factor makes the
+// fill infinite. Of sums that are no scores the reason is the sum.
+// CHECK-LABEL: func @unequal_masks
+func.func @unequal_masks(%q: !smelt.tensor<[b, 4, s, 8], f16>, %kt: !smelt.tensor<[b, 4, 8, s], f16>, %v: !smelt.tensor<[b, 4, s, 8], f16>, %mask: !smelt.tensor<[s, s], i1>, %padding: !smelt.tensor<[b, 1, 1, s], i1>) -> (!smelt.tensor<[b, 4, s, 8], f16>, !smelt.tensor<[b, 4, s, 8], f16>) {
+  // CHECK-NOT: smelt.attention
+  // CHECK: return
+  %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %fill = smelt.constant dense<-65504.0> : tensor<f16> : <[], f16>
+  %bias = smelt.select %padding, %fill, %zero : <[b, 1, 1, s], i1>, <[], f16>, <[], f16> -> <[b, 1, 1, s], f16>
+  %s0 = smelt.matmul %q, %kt : <[b, 4, s, 8], f16>, <[b, 4, 8, s], f16> -> <[b, 4, s, s], f16>
+  %m0 = smelt.select %mask, %s0, %fill : <[s, s], i1>, <[b, 4, s, s], f16>, <[], f16> -> <[b, 4, s, s], f16>
+  %a0 = smelt.add %m0, %bias : <[b, 4, s, s], f16>, <[b, 1, 1, s], f16> -> <[b, 4, s, s], f16>
+  %p0 = smelt.softmax %a0 axis 3 : <[b, 4, s, s], f16> loc("Added")
+  %0 = smelt.matmul %p0, %v : <[b, 4, s, s], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
+  %a1 = smelt.add %s0, %bias : <[b, 4, s, s], f16>, <[b, 1, 1, s], f16> -> <[b, 4, s, s], f16>
+  %m1 = smelt.select %mask, %a1, %fill : <[s, s], i1>, <[b, 4, s, s], f16>, <[], f16> -> <[b, 4, s, s], f16>
+  %p1 = smelt.softmax %m1 axis 3 : <[b, 4, s, s], f16> loc("Summed")
+  %1 = smelt.matmul %p1, %v : <[b, 4, s, s], f16>, <[b, 4, s, 8], f16> -> <[b, 4, s, 8], f16>
+  return %0, %1 : !smelt.tensor<[b, 4, s, 8], f16>, !smelt.tensor<[b, 4, s, 8], f16>
+}
+
+// CHECK-LABEL: func @no_bias
+func.func @no_bias(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 4, 8, s], f32>, %v: !smelt.tensor<[b, 4, s, 8], f32>, %mask: !smelt.tensor<[s, s], i1>, %padding: !smelt.tensor<[b, 1, 1, s], i1>) -> (!smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>) {
+  // CHECK-NOT: smelt.attention
+  // CHECK: return
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %high = smelt.constant dense<-3.0e4> : tensor<f32> : <[], f32>
+  %low = smelt.constant dense<-1.0e9> : tensor<f32> : <[], f32>
+  %four = smelt.constant dense<4.0> : tensor<f32> : <[], f32>
+  %s0 = smelt.matmul %q, %kt : <[b, 4, s, 8], f32>, <[b, 4, 8, s], f32> -> <[b, 4, s, s], f32>
+  %m0 = smelt.select %mask, %s0, %high : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %n0 = smelt.select %padding, %low, %m0 : <[b, 1, 1, s], i1>, <[], f32>, <[b, 4, s, s], f32> -> <[b, 4, s, s], f32>
+  %p0 = smelt.softmax %n0 axis 3 : <[b, 4, s, s], f32> loc("Fills")
+  %0 = smelt.matmul %p0, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %m1 = smelt.select %mask, %s0, %low : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %n1 = smelt.mul %m1, %four : <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %p1 = smelt.softmax %n1 axis 3 : <[b, 4, s, s], f32> loc("Scaled")
+  %1 = smelt.matmul %p1, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  %e2 = smelt.exp %s0 : <[b, 4, s, s], f32>
+  %t2 = smelt.select %mask, %s0, %zero : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %u2 = smelt.exp %t2 : <[b, 4, s, s], f32>
+  %m2 = smelt.select %mask, %u2, %zero : <[s, s], i1>, <[b, 4, s, s], f32>, <[], f32> -> <[b, 4, s, s], f32>
+  %n2 = smelt.add %m2, %e2 : <[b, 4, s, s], f32>, <[b, 4, s, s], f32> -> <[b, 4, s, s], f32>
+  %p2 = smelt.softmax %n2 axis 3 : <[b, 4, s, s], f32> loc("Gated")
+  %2 = smelt.matmul %p2, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
+  return %0, %1, %2 : !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>
 }
