@@ -2,6 +2,7 @@
 
 #include "passes/constants.h"
 #include "passes/coordinates.h"
+#include "passes/raise.h"
 #include "passes/view_shape.h"
 
 #include <cmath>
@@ -13,11 +14,6 @@ namespace smelt::passes {
 namespace {
 
 Type elementType(Value value) { return tensorType(value).getElementType(); }
-
-Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
-  return elementType(value) == type ? value
-                                    : CastOp::create(builder, location, value, type).getOutput();
-}
 
 /// `reshape` only adds or drops leading axes of size 1, which broadcasting does not see.
 bool isLeadingOnes(ReshapeOp reshape) {

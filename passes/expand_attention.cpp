@@ -1,6 +1,7 @@
 #include "passes/expand_attention.h"
 
 #include "passes/constants.h"
+#include "passes/raise.h"
 #include "passes/view_shape.h"
 
 #include <limits>
@@ -24,8 +25,7 @@ public:
   Value build() {
     Value keys = forAllHeads(op.getKey()), values = forAllHeads(op.getValue());
     Value transposed = TransposeOp::create(builder, location, keys, ArrayRef<int64_t>{0, 1, 3, 2});
-    Value query = scaled(op.getQuery(), op.getScale().convertToFloat());
-    Value scores = cast(MatmulOp::create(builder, location, query, transposed), wide);
+    Value scores = scaled(product(op.getQuery(), transposed, wide), op.getScale().convertToFloat());
     if (float cap = op.getSoftcap().convertToFloat(); cap > 0) {
       Value inner = scaled(scores, 1 / static_cast<double>(cap));
       scores = scaled(TanhOp::create(builder, location, inner.getType(), inner), cap);
@@ -42,22 +42,24 @@ public:
           IsNanOp::create(builder, location,
                           tensorType(weights).withElementType(builder.getI1Type()), weights),
           number(0, wide), weights);
-    return MatmulOp::create(builder, location, cast(weights, own), values);
+    return product(cast(weights, own), values, own);
   }
 
 private:
   Value number(double value, Type type) { return makeScalar(builder, location, value, type); }
+
+  Value product(Value lhs, Value rhs, Type type) {
+    SmallVector<Dim> shape = shapeOf(lhs);
+    shape.back() = shapeOf(rhs).back();
+    return MatmulOp::create(builder, location, TensorType::get(shape, type), lhs, rhs);
+  }
 
   Value scaled(Value value, double factor) {
     return MulOp::create(builder, location, value,
                          number(factor, tensorType(value).getElementType()));
   }
 
-  Value cast(Value value, Type type) {
-    return tensorType(value).getElementType() == type
-               ? value
-               : CastOp::create(builder, location, value, type).getOutput();
-  }
+  Value cast(Value value, Type type) { return castTo(builder, location, value, type); }
 
   /// [B, G, J, D] with each group repeated for its heads.
   Value forAllHeads(Value value) {

@@ -71,6 +71,12 @@ bool isFloatCast(Operation *op) {
   return isa_and_nonnull<CastOp>(op) && throughFloatCast(op->getResult(0)) == op->getOperand(0);
 }
 
+Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
+  return tensorType(value).getElementType() == type
+             ? value
+             : CastOp::create(builder, location, value, type).getOutput();
+}
+
 std::optional<Scaled> matchScaled(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto negative = dyn_cast_or_null<NegOp>(op))

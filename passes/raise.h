@@ -34,6 +34,10 @@ mlir::Value throughFloatCast(mlir::Value value);
 /// `op` is a cast between float types; null is none.
 bool isFloatCast(mlir::Operation *op);
 
+/// `value` in the element type `type`.
+mlir::Value castTo(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,
+                   mlir::Type type);
+
 /// The factor of a product with, or quotient by, a float constant, and what is scaled.
 struct Scaled {
   mlir::Value value;

@@ -35,11 +35,6 @@ constexpr double kExact = 1e-6; // the scale is kept in fp32
 SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
 Type elementType(Value value) { return tensorType(value).getElementType(); }
 
-Value castTo(OpBuilder &builder, Location location, Value value, Type type) {
-  return elementType(value) == type ? value
-                                    : CastOp::create(builder, location, value, type).getOutput();
-}
-
 /// A cast to a wider float type, which loses nothing.
 bool isWideningCast(Operation *op) {
   return isFloatCast(op) && elementType(op->getOperand(0)).getIntOrFloatBitWidth() <
@@ -240,16 +235,15 @@ private:
                   : "it is an input of the model";
   }
 
-  void form(SoftmaxOp softmax, const Probabilities &probabilities, const Scores &scores,
-            OpBuilder &builder) {
-    MatmulOp weighted = probabilities.weighted, product = scores.product;
-    Location location = softmax.getLoc();
-    SmallVector<Dim> shape = shapeOf(softmax.getInput());
-    auto batch = ArrayRef<Dim>(shape).drop_back(2);
-    if (ArrayRef<Dim>(shapeOf(weighted.getOutput())).drop_back(2) != batch)
-      return refuse(softmax, {"V has the batch and heads of the scores",
-                              toString(shapeOf(weighted.getRhs()))});
+  /// Q, K and V as the op takes them, and what the model multiplies before the product.
+  struct Operands {
+    Value query, key, value;
+    Value queryLeaf, keyLeaf;
+    double factor;
+  };
 
+  static Operands makeOperands(OpBuilder &builder, Location location, MatmulOp product,
+                               MatmulOp weighted, ArrayRef<Dim> batch) {
     Scaled query = peel(builder, product.getLhs(), true);
     Scaled keyTransposed = peel(builder, product.getRhs(), true);
     Value values = peel(builder, weighted.getRhs(), false).value;
@@ -257,41 +251,62 @@ private:
     SmallVector<int64_t> swap(llvm::to_vector(llvm::seq<int64_t>(tensorType(keyRows).getRank())));
     std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
     Value key = TransposeOp::create(builder, location, keyRows, swap);
-    Value q = asOperand(builder, location, query.value, batch, false);
-    Value k = asOperand(builder, location, key, batch, true);
-    Value v = asOperand(builder, location, withoutRepeat(builder, values), batch, true);
-    Type type = attentionType(weighted, q, k, v);
-    for (Value *operand : {&q, &k, &v})
+    Operands made{asOperand(builder, location, query.value, batch, false),
+                  asOperand(builder, location, key, batch, true),
+                  asOperand(builder, location, withoutRepeat(builder, values), batch, true),
+                  query.value,
+                  keyTransposed.value,
+                  query.factor * keyTransposed.factor};
+    Type type = attentionType(weighted, made.query, made.key, made.value);
+    for (Value *operand : {&made.query, &made.key, &made.value})
       *operand = castTo(builder, location, *operand, type);
-    if (!hasAttentionTemplate(q, v))
-      return refuse(softmax, noTemplate(q, v));
-    if (!shapeOf(q)[1].asConstant() || shapeOf(k)[1] != shapeOf(v)[1] ||
-        shapeOf(k)[0] != shapeOf(q)[0])
-      return refuse(softmax, {"heads are constant and K fits V",
-                              toString(shapeOf(k)) + " and " + toString(shapeOf(v))});
+    return made;
+  }
 
-    NormalBias normal = normaliseBias(builder, location, scores.bias, shapeOf(q)[2], shapeOf(k)[2]);
+  static std::optional<Refusal> misfit(Value query, Value key, Value value) {
+    if (!hasAttentionTemplate(query, value))
+      return noTemplate(query, value);
+    bool fits = shapeOf(query)[1].asConstant() && shapeOf(key)[1] == shapeOf(value)[1] &&
+                shapeOf(key)[0] == shapeOf(query)[0];
+    if (fits)
+      return std::nullopt;
+    return Refusal{"heads are constant and K fits V",
+                   toString(shapeOf(key)) + " and " + toString(shapeOf(value))};
+  }
+
+  void form(SoftmaxOp softmax, const Probabilities &probabilities, const Scores &scores,
+            OpBuilder &builder) {
+    MatmulOp weighted = probabilities.weighted;
+    Location location = softmax.getLoc();
+    SmallVector<Dim> shape = shapeOf(softmax.getInput());
+    auto batch = ArrayRef<Dim>(shape).drop_back(2);
+    if (ArrayRef<Dim>(shapeOf(weighted.getOutput())).drop_back(2) != batch)
+      return refuse(softmax, {"V has the batch and heads of the scores",
+                              toString(shapeOf(weighted.getRhs()))});
+    Operands made = makeOperands(builder, location, scores.product, weighted, batch);
+    if (std::optional<Refusal> refusal = misfit(made.query, made.key, made.value))
+      return refuse(softmax, *refusal);
+
+    Dim queries = shapeOf(made.query)[2], keys = shapeOf(made.key)[2];
+    NormalBias normal = normaliseBias(builder, location, scores.bias, queries, keys);
     if (normal.bias)
       normal.bias = withFourAxes(builder, location, normal.bias, batch);
     llvm::SetVector<Value> leaves =
-        leavesOf(query.value, keyTransposed.value, weighted.getRhs(), scores, softmax);
-    double scale = scores.scale * query.factor * keyTransposed.factor;
+        leavesOf(made.queryLeaf, made.keyLeaf, weighted.getRhs(), scores.bias);
     // Without a bias each query sees a key, unless a causal mask starts before the first.
-    bool seesKeys =
-        !normal.bias && (!normal.causal || shapeOf(q)[2].isKnownLessEqual(shapeOf(k)[2]));
+    bool seesKeys = !normal.bias && (!normal.causal || queries.isKnownLessEqual(keys));
     bool zeroMaskedRows = probabilities.zeroMaskedRows && !seesKeys;
     Value attention = AttentionOp::create(
-        builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), q, k, v, normal.bias,
-        APFloat(static_cast<float>(scale)), APFloat(static_cast<float>(scores.softcap)),
-        normal.causal, zeroMaskedRows);
+        builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), made.query, made.key,
+        made.value, normal.bias, APFloat(static_cast<float>(scores.scale * made.factor)),
+        APFloat(static_cast<float>(scores.softcap)), normal.causal, zeroMaskedRows);
     Value result =
         castTo(builder, attention.getLoc(), attention, elementType(weighted.getOutput()));
     result = reshapeTo(builder, attention.getLoc(), result, shapeOf(weighted.getOutput()));
-    double tolerance = scores.narrowed || probabilities.narrowed
-                           ? roundingTolerance(builder.getF16Type())
-                           : kExact;
-    raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(), tolerance, "attention",
-                   describe(scores, normal, zeroMaskedRows, k, q));
+    bool narrowed = scores.narrowed || probabilities.narrowed;
+    raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(),
+                   narrowed ? roundingTolerance(builder.getF16Type()) : kExact, "attention",
+                   describe(scores, normal, zeroMaskedRows, made.key, made.query));
   }
 
   /// The narrow type that Q, K and V all have where the result is only read in it, else the
@@ -304,13 +319,12 @@ private:
     return elementType(k) == narrow && elementType(v) == narrow && readNarrow ? narrow : own;
   }
 
-  static llvm::SetVector<Value> leavesOf(Value query, Value key, Value value, const Scores &scores,
-                                         SoftmaxOp softmax) {
+  static llvm::SetVector<Value> leavesOf(Value query, Value key, Value value, Value bias) {
     llvm::SetVector<Value> leaves;
     for (Value operand : {query, key, value})
       collectLeaves(operand, false, leaves);
-    if (scores.bias)
-      collectLeaves(scores.bias, true, leaves);
+    if (bias)
+      collectLeaves(bias, true, leaves);
     return leaves;
   }
 
