@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import edges
+import models
 import subject_checks
-from generated_model import selected
 
 
 def check_compile(args, edge, path):
@@ -38,7 +38,7 @@ def check_fused(args, edge, path):
 
 def main():
     args = subject_checks.arguments(__doc__)
-    return subject_checks.run(args, selected(edges.EDGES, args.models), [check_compile, check_counts, check_fused])
+    return subject_checks.run(args, models.named(edges.EDGES, args.models), [check_compile, check_counts, check_fused])
 
 
 if __name__ == '__main__':

@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+import models
+
 OPSET = 17
 
 
@@ -94,11 +96,6 @@ class GeneratedModel:
         return path
 
 
-def selected(subjects, names):
-    """The models of a comma-separated list; all of them for None."""
-    return [subject for subject in subjects if not names or subject.name in names.split(',')]
-
-
 def write_models(description, subjects):
     """The command line of a file of models: writes them to a folder."""
     parser = argparse.ArgumentParser(description=description)
@@ -107,5 +104,5 @@ def write_models(description, subjects):
     parser.add_argument('--seed', type=int, default=0)
     args = parser.parse_args()
     os.makedirs(args.folder, exist_ok=True)
-    for subject in selected(subjects, args.models):
+    for subject in models.named(subjects, args.models):
         print(subject.write(args.folder, args.seed))

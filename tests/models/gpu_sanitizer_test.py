@@ -19,7 +19,6 @@ from typing import Callable
 import edges
 import models
 import one_layer
-from generated_model import selected
 
 FINDING = 86  # the exit code that stands for "the tool found something"; none of smelt's
 SUMMARY = re.compile(r'^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$', re.MULTILINE)
@@ -36,10 +35,12 @@ class Subject:
 
 
 def subjects(args, folder):
-    for model in (models.by_name(name) for name in args.whole.split(',') if name):
+    whole = models.named(models.MODELS, args.whole) if args.whole else []
+    generated = models.named(one_layer.LAYERS + edges.EDGES, args.models)
+    for model in whole:
         yield Subject(model.name, models.find(model, args.model_dir, args.cache), tuple(models.SHAPES[model.inputs]),
                       lambda shape, seed, model=model: models.make_inputs(model, shape, seed), model.gpu_tolerance)
-    for each in selected(one_layer.LAYERS + edges.EDGES, args.models):
+    for each in generated:
         yield Subject(each.name, each.write(folder, args.seed), each.shapes, each.make_inputs, each.gpu_tolerance)
 
 
@@ -111,7 +112,7 @@ def line(row):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
-    parser.add_argument('--whole', default='digits_vit', help='comma-separated whole models to check as well')
+    parser.add_argument('--whole', default='digits_vit', help='comma-separated whole models to check as well; may be empty')
     parser.add_argument('--tools', default='memcheck,racecheck')
     parser.add_argument('--arch', default='sm_90a')
     parser.add_argument('--sanitizer', default='compute-sanitizer', help='the program')

@@ -57,8 +57,15 @@ SHAPES = {
 }
 
 
-def by_name(name):
-    return next(model for model in MODELS if model.name == name)
+def named(known, names):
+    """Those of `known` that a comma-separated list names, all of them for None; ends the program at an unknown name."""
+    by_name = {each.name: each for each in known}
+    wanted = names.split(',') if names else list(by_name)
+    unknown = [name for name in wanted if name not in by_name]
+    if unknown:
+        print(f'there is no {", ".join(map(repr, unknown))}; there are: {", ".join(by_name)}', file=sys.stderr)
+        sys.exit(2)
+    return [by_name[name] for name in wanted]
 
 
 def make_inputs(model, shape, seed):
@@ -176,7 +183,7 @@ def arguments(parser):
 
 def selected(args, find=find):
     """(model, what `find` says of it) for each model that is there; prints what is skipped."""
-    for model in [by_name(name) for name in args.models.split(',')] if args.models else MODELS:
+    for model in named(MODELS, args.models):
         try:
             yield model, find(model, args.model_dir, args.cache)
         except Missing as reason:

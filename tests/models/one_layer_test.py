@@ -8,9 +8,9 @@ import os
 import re
 import sys
 
+import models
 import one_layer
 import subject_checks
-from generated_model import selected
 
 ARCHITECTURE = 'sm_90a'
 
@@ -58,7 +58,7 @@ def check_reach(args, layer, path):
 
 def main():
     args = subject_checks.arguments(__doc__)
-    return subject_checks.run(args, selected(one_layer.LAYERS, args.models), [check_counts, check_reach])
+    return subject_checks.run(args, models.named(one_layer.LAYERS, args.models), [check_counts, check_reach])
 
 
 if __name__ == '__main__':
