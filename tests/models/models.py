@@ -166,12 +166,20 @@ class Tally:
 
 
 def relative_error(actual, expected):
-    """(||actual - expected|| / ||expected||, worst element's difference over the largest element)."""
+    """(||actual - expected|| / ||expected||, worst element's difference over the largest element).
+
+    Infinite where shapes differ or either holds a NaN or an infinity: a NaN as the error would vanish in a maximum.
+    """
     actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-    if actual.shape != expected.shape or not np.isfinite(actual).all():
+    if actual.shape != expected.shape or not (np.isfinite(actual).all() and np.isfinite(expected).all()):
         return float('inf'), float('inf')
     difference = np.abs(actual - expected)
-    return float(np.linalg.norm(difference) / np.linalg.norm(expected)), float(difference.max() / np.abs(expected).max())
+    if not difference.any():
+        return 0.0, 0.0
+    if not expected.any():
+        return float('inf'), float('inf')
+    return float(np.linalg.norm(difference) / np.linalg.norm(expected)), \
+        float(difference.max() / np.abs(expected).max())
 
 
 def arguments(parser):
