@@ -5,9 +5,7 @@ Each plan must be one that `smelt inspect` reads, with a program of launches for
 and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
 """
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,17 +13,6 @@ import time
 import models
 
 ARCHITECTURES = ['sm_90a', 'sm_80']
-
-
-def smelt(args, folder, *command):
-    """(what the command reports, its complaint)."""
-    done = subprocess.run([args.smelt, *command, '--json'], capture_output=True, text=True,
-                          env={**os.environ, 'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
-    if done.returncode:
-        return None, f'smelt {command[0]} exits with {done.returncode}\n{done.stderr[-2000:]}'
-    if 'spills' in done.stderr:
-        return None, done.stderr[-2000:]
-    return json.loads(done.stdout), None
 
 
 def generic_ops(program):
@@ -54,13 +41,13 @@ def complaints(model, plan):
 def check(args, folder, model, path, flags):
     """(launches and kernels per architecture as text, what is wrong)."""
     plan = os.path.join(folder, 'model.plan')
-    _, problem = smelt(args, folder, 'compile', path, '-o', plan, '--arch', ','.join(ARCHITECTURES), *flags)
-    if problem:
-        return '', [problem]
-    inspected, problem = smelt(args, folder, 'inspect', plan)
+    try:
+        models.compile_unspilled(args.smelt, path, plan, ','.join(ARCHITECTURES), *flags,
+                                 environment={'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
+        inspected = models.smelt_json(args.smelt, 'inspect', plan)
+    except RuntimeError as error:
+        return '', [str(error)]
     os.remove(plan)
-    if problem:
-        return '', [problem]
     summary = ', '.join(f'{program["arch"]} {len(program["launches"])} launches of {program["kernels"]} kernels'
                         for program in inspected['programs'])
     return summary, list(complaints(model, inspected))

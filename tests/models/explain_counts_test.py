@@ -3,8 +3,6 @@
 that again for one fixed shape, whose axes of size 1 the passes treat in their own way.
 """
 import argparse
-import json
-import subprocess
 import sys
 
 import models
@@ -16,10 +14,7 @@ KERNELS_OUTSIDE_LAYERS = 6  # positions, embedding or patches, mask, first produ
 def counts_of(args, path, inputs=None):
     """The counts of the model at `path`, for shapes of any size or for those of `inputs`."""
     shapes = [f'--shape={name}=' + 'x'.join(map(str, value.shape)) for name, value in (inputs or {}).items()]
-    done = subprocess.run([args.smelt, 'explain', path, '--json', *shapes], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f'explain {" ".join(shapes)} exits with {done.returncode}\n{done.stderr}')
-    return json.loads(done.stdout)['counts']
+    return models.smelt_json(args.smelt, 'explain', path, *shapes)['counts']
 
 
 def check(args, model, path):

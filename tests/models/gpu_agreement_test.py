@@ -5,7 +5,6 @@ Needs a GPU. Writes its figures as JSON where --json says.
 """
 import argparse
 import os
-import subprocess
 import sys
 
 import models
@@ -17,14 +16,16 @@ def main():
     parser.add_argument('--json', help='file for the figures')
     parser.add_argument('--arch', default='sm_90a')
     args = parser.parse_args()
+    machine = models.gpu() if args.json else {}
     rows, failed = [], 0
     for model, path in models.selected(args):
         plan = os.path.join(args.cache, model.name + '.plan')
-        done = subprocess.run([args.smelt, 'compile', path, '-o', plan, '--arch', args.arch], capture_output=True, text=True)
-        if done.returncode:
-            print(f'FAIL {model.name}: compile exits with {done.returncode}\n{done.stderr[-2000:]}', flush=True)
-            rows.append({'model': model.name, 'error': done.stderr[-500:]})
-            models.write_figures(args.json, 'smelt.gpu_agreement/2', rows)
+        try:
+            models.call(args.smelt, 'compile', path, '-o', plan, '--arch', args.arch)
+        except RuntimeError as error:
+            print(f'FAIL {model.name}: {error}', flush=True)
+            rows.append({'model': model.name, 'error': str(error)[-500:]})
+            models.write_figures(args.json, 'smelt.gpu_agreement/2', machine, rows)
             failed += 1
             continue
         for seed, shape in enumerate(models.SHAPES[model.inputs]):
@@ -46,7 +47,7 @@ def main():
                 print(f'{"ok  " if good else "FAIL"} {model.name:22} {str(shape):11} {name:24} relative {norm:.2e} '
                       f'(limit {model.gpu_tolerance:.0e}), worst element {worst:.2e}', flush=True)
         os.remove(plan)
-        models.write_figures(args.json, 'smelt.gpu_agreement/2', rows)
+        models.write_figures(args.json, 'smelt.gpu_agreement/2', machine, rows)
     print(f'{len(rows) - failed} passed, {failed} failed')
     return 1 if failed or not rows else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""compute-sanitizer's memcheck and racecheck over the demo model, one layer of each family and the models at the templates' edges.
-Needs a GPU.
+"""compute-sanitizer's memcheck and racecheck over the demo model, one layer of each family and the models at the
+templates' edges. Needs a GPU.
 
 Each model is compiled once, outside the sanitizer; each run of its plan under a tool must end without a finding, and
 with the interpreter's outputs. The shapes reach every kernel of the plan (one_layer_test.py proves it for the layers).
@@ -15,6 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Callable
+
+import numpy as np
 
 import edges
 import models
@@ -65,13 +67,11 @@ def check(args, subject, plan, shape, tool, inputs, expected):
     row = {'model': subject.name, 'shape': shape, 'tool': tool}
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        command = [args.smelt, 'run', plan, '--device', 'cuda', '--output-dir', os.path.join(folder, 'out')]
-        for name, value in inputs.items():
-            models.np.save(os.path.join(folder, name + '.npy'), value)
-            command += ['--input', f'{name}=@{folder}/{name}.npy']
+        command = [args.smelt, 'run', plan, '--device', 'cuda', '--output-dir', os.path.join(folder, 'out'),
+                   *models.input_flags(inputs, folder)]
         row['summary'], row['clean'], output = sanitized(args, tool, command)
         if row['clean']:
-            row['relative'] = max(models.relative_error(models.np.load(os.path.join(folder, 'out', f'{name}.npy')), value)[0]
+            row['relative'] = max(models.relative_error(np.load(os.path.join(folder, 'out', f'{name}.npy')), value)[0]
                                   for name, value in expected.items())
     row['good'] = row['clean'] and row['relative'] <= subject.tolerance
     row['seconds'] = round(time.monotonic() - started, 1)
@@ -82,10 +82,7 @@ def check(args, subject, plan, shape, tool, inputs, expected):
 
 def compile_plan(args, subject, folder):
     plan = os.path.join(folder, subject.name + '.plan')
-    done = subprocess.run([args.smelt, 'compile', subject.path, '-o', plan, '--arch', args.arch],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f'{subject.name}: smelt compile exits with {done.returncode}\n{done.stderr[-2000:]}')
+    models.call(args.smelt, 'compile', subject.path, '-o', plan, '--arch', args.arch)
     return plan
 
 
@@ -125,6 +122,7 @@ def arguments():
 
 def main():
     args = arguments()
+    machine = models.gpu() if args.json else {}
     rows = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
         for subject in subjects(args, folder):
@@ -135,8 +133,8 @@ def main():
                     print(line(row), flush=True)
             except RuntimeError as error:
                 rows.append({'model': subject.name, 'good': False, 'summary': str(error)[-2000:]})
-                print(f'FAIL {error}', flush=True)
-            models.write_figures(args.json, 'smelt.gpu_sanitizer/2', rows)
+                print(f'FAIL {subject.name}: {error}', flush=True)
+            models.write_figures(args.json, 'smelt.gpu_sanitizer/2', machine, rows)
     failed = sum(not row['good'] for row in rows)
     print(f'{len(rows) - failed} passed, {failed} failed')
     return 1 if failed or not rows else 0

@@ -137,16 +137,21 @@ def default_model_dir():
     return os.path.join(os.path.dirname(REPOSITORY), 'shared', 'models')
 
 
-def write_figures(path, schema, rows):
-    """Keeps `rows` of a run on a GPU with the GPU, the date and the commit, where a path is given."""
+def gpu():
+    """The machine as figures of a GPU state it."""
+    query = ['nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader']
+    name, driver = subprocess.check_output(query, text=True).splitlines()[0].split(', ')
+    return {'gpu': name, 'driver': driver}
+
+
+def write_figures(path, schema, machine, rows):
+    """Keeps `rows` with what is needed to read them later, where a path is given."""
     if not path:
         return
-    gpu, driver = subprocess.check_output(['nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader'],
-                                          text=True).splitlines()[0].split(', ')
-    commit = subprocess.run(['git', '-C', REPOSITORY, 'rev-parse', 'HEAD'], capture_output=True, text=True).stdout.strip()
+    git = subprocess.run(['git', '-C', REPOSITORY, 'rev-parse', 'HEAD'], capture_output=True, text=True)
+    state = {'commit': git.stdout.strip(), 'date': date.today().isoformat()}
     with open(path, 'w') as file:
-        json.dump({'schema': schema, 'commit': commit, 'date': date.today().isoformat(), 'gpu': gpu, 'driver': driver,
-                   'rows': rows}, file, indent=1)
+        file.write(json.dumps({'schema': schema, **state, **machine, 'rows': rows}, indent=1) + '\n')
 
 
 class Tally:
@@ -198,15 +203,40 @@ def selected(args, find=find):
             print(f'SKIPPED {model.name}: {reason}', flush=True)
 
 
+def call(smelt, *arguments, environment=None):
+    """The finished process of a `smelt` command; RuntimeError with the command and its complaint where it fails."""
+    command = [smelt, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    if done.returncode:
+        raise RuntimeError(f'{" ".join(command)}\nexit {done.returncode}\n{done.stderr[-2000:]}')
+    return done
+
+
+def smelt_json(smelt, *arguments, environment=None):
+    """The JSON object that a command prints."""
+    return json.loads(call(smelt, *arguments, '--json', environment=environment).stdout)
+
+
+def compile_unspilled(smelt, path, plan, architectures, *flags, environment=None):
+    """Compiles to a plan; RuntimeError where a kernel spills registers, of which `smelt compile` warns."""
+    done = call(smelt, 'compile', path, '-o', plan, '--arch', architectures, *flags, environment=environment)
+    if 'spills' in done.stderr:
+        raise RuntimeError(done.stderr[-2000:])
+
+
+def input_flags(inputs, folder):
+    """The flags that give `inputs` to a command, from files in `folder`."""
+    flags = []
+    for name, value in inputs.items():
+        path = os.path.join(folder, f'{name}.npy')
+        np.save(path, value)
+        flags += ['--input', f'{name}=@{path}']
+    return flags
+
+
 def run(smelt, path, inputs, device):
-    """Outputs of `smelt run` in the model's order, as a list of arrays."""
+    """Outputs of `smelt run` by the names of their files: an output's own, with `_` for `/`."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [smelt, 'run', path, '--device', device, '--output-dir', folder]
-        for name, value in inputs.items():
-            np.save(os.path.join(folder, f'in_{name}.npy'), value)
-            command += ['--input', f'{name}=@{folder}/in_{name}.npy']
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f'{" ".join(command)}\nexit {done.returncode}\n{done.stderr}')
-        outputs = sorted(f for f in os.listdir(folder) if not f.startswith('in_'))
-        return {f[:-len('.npy')]: np.load(os.path.join(folder, f)) for f in outputs}
+        out = os.path.join(folder, 'out')
+        call(smelt, 'run', path, '--device', device, '--output-dir', out, *input_flags(inputs, folder))
+        return {file[:-len('.npy')]: np.load(os.path.join(out, file)) for file in sorted(os.listdir(out))}

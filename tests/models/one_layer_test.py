@@ -39,15 +39,15 @@ def named_sizes(ports, inputs):
 
 
 def check_counts(args, layer, path):
-    counts = subject_checks.smelt_json(args, 'explain', path)['counts']
+    counts = models.smelt_json(args.smelt, 'explain', path)['counts']
     good = counts['attention'] == 1 and counts['norm'] == layer.norms and counts['gelu'] == 1
     return good, f'attention {counts["attention"]} of 1, norms {counts["norm"]} of {layer.norms}, GELU {counts["gelu"]} of 1'
 
 
 def check_reach(args, layer, path):
     plan = path.replace('.onnx', '.plan')
-    subject_checks.smelt_json(args, 'compile', path, '-o', plan, '--arch', ARCHITECTURE)
-    inspected = subject_checks.smelt_json(args, 'inspect', plan)
+    models.smelt_json(args.smelt, 'compile', path, '-o', plan, '--arch', ARCHITECTURE)
+    inspected = models.smelt_json(args.smelt, 'inspect', plan)
     os.remove(plan)
     sizes = [named_sizes(inspected['inputs'], layer.make_inputs(shape, 0)) for shape in layer.shapes]
     launches = inspected['programs'][0]['launches']

@@ -2,8 +2,6 @@
 (one_layer.py, edges.py); a check looks at one and says whether it holds, and a line of text.
 """
 import argparse
-import json
-import subprocess
 import tempfile
 
 import models
@@ -15,13 +13,6 @@ def arguments(description):
     parser.add_argument('--models', help='comma-separated names; all by default')
     parser.add_argument('--seed', type=int, default=0, help='of the weights')
     return parser.parse_args()
-
-
-def smelt_json(args, *command):
-    done = subprocess.run([args.smelt, *command, '--json'], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f'smelt {" ".join(command)} exits with {done.returncode}\n{done.stderr[-2000:]}')
-    return json.loads(done.stdout)
 
 
 def check_agreement(args, layer, path):

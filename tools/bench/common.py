@@ -1,11 +1,8 @@
-"""What the benchmark scripts share: running `smelt`, describing the machine, keeping results."""
+"""What the benchmark scripts share: their options, running `smelt`, describing the machine, keeping results."""
 
-import json
 import os
 import platform
-import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -25,20 +22,10 @@ def add_arguments(parser):
 
 def smelt_json(smelt, *arguments, environment=None):
     """The JSON object that a command prints; stops with the command's own message where it fails."""
-    command = [smelt, *map(str, arguments), "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **(environment or {})}
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\nexit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)
-
-
-def git(*arguments):
-    done = subprocess.run(
-        ["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True
-    )
-    return done.stdout.strip()
+    try:
+        return models.smelt_json(smelt, *arguments, environment=environment)
+    except RuntimeError as error:
+        sys.exit(str(error))
 
 
 def cpu_name():
@@ -53,17 +40,8 @@ def cpu():
     return {"cpu": cpu_name(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
 
 
-def gpu_name():
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    name, driver = subprocess.check_output(query, text=True).splitlines()[0].split(", ")
-    return {"gpu": name, "driver": driver}
-
-
 def write(path, schema, machine, rows):
-    """Keeps `rows` with what is needed to read them later; prints where."""
-    if not path:
-        return
-    state = {"commit": git("rev-parse", "HEAD"), "date": date.today().isoformat()}
-    content = {"schema": schema, **state, **machine, "rows": rows}
-    path.write_text(json.dumps(content, indent=1) + "\n")
-    print(f"wrote {path}")
+    """Keeps `rows` in a file, where one is named, and prints where."""
+    models.write_figures(path, schema, machine, rows)
+    if path:
+        print(f"wrote {path}")

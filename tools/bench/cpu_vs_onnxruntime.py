@@ -14,10 +14,8 @@ import statistics
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import common
-import numpy as np
 import onnxruntime
 from common import models
 
@@ -42,11 +40,7 @@ def time_onnxruntime(path, inputs):
 
 def time_smelt(smelt, path, inputs):
     with tempfile.TemporaryDirectory() as folder:
-        flags = []
-        for name, value in inputs.items():
-            file = Path(folder) / f"{name}.npy"
-            np.save(file, value)
-            flags += ["--input", f"{name}=@{file}"]
+        flags = models.input_flags(inputs, folder)
         report = common.smelt_json(smelt, "bench", path, "--device", "cpu", *flags)
     return report["latency_ms"]["median"]
 

@@ -185,7 +185,7 @@ def main():
         print(
             f"{name}: Smelt {smelt:.4f} ms, PyTorch {best:.4f} ms, {best / smelt:.2f}x", flush=True
         )
-    machine = {**common.gpu_name(), "torch": torch.__version__}
+    machine = {**common.models.gpu(), "torch": torch.__version__}
     common.write(arguments.json, "smelt.peers/1", machine, rows)
     return 0
 
