@@ -145,13 +145,17 @@ def bytes_of(rng, element, batch):
 
 
 IMAGE = ('batch', 5, 8, 2, 32)
+# An attention takes larger tiles from 132 blocks of 64 rows on, and again from 264.
 BATCHES = ((1,), (5,))
 LENGTHS = ((1, 1), (3, 77), (2, 513))
+ONE_HEAD = ((1, 1), (3, 77), (1, 513), (67, 77), (89, 150))
+TWO_HEADS = (*LENGTHS, (34, 77), (45, 150))
+THREE_HEADS = (*LENGTHS, (23, 77), (30, 150))
 
 
 @dataclass(frozen=True)
 class Edge(GeneratedModel):
-    """A model, shapes to run it at, and how many attentions `smelt explain` must find."""
+    """A model, the shapes that reach all of its kernels, and how many attentions `smelt explain` must find."""
     title: str
     build: Callable
     inputs: Callable
@@ -165,20 +169,21 @@ class Edge(GeneratedModel):
 
 EDGES = [edge for element in (np.float16, np.float32) for edge in (
     Edge('one_column', one_column, tokens('batch', 77, WIDTH), BATCHES, element),
-    Edge('uniform_weights', uniform_weights, tokens('batch', 77, WIDTH), BATCHES, element),
-    Edge('sliced_rows', sliced_rows, tokens('batch', 197, WIDTH), BATCHES, element),
+    Edge('uniform_weights', uniform_weights, tokens('batch', 77, WIDTH), (*BATCHES, (14,)), element),
+    Edge('sliced_rows', sliced_rows, tokens('batch', 197, WIDTH), (*BATCHES, (6,)), element),
     Edge('heads_first', heads_first, tokens('batch', 12, 'length', WIDTH), LENGTHS, element),
     Edge('swapped_keys', swapped_keys, inputs_of({'query': ('batch', 2, 'length', 32), 'key': IMAGE, 'value': IMAGE}),
-         LENGTHS, element, 1),
-    Edge('windows', windows, tokens('batch', 14, 14, WIDTH), BATCHES, element, 1),
-    Edge('stacked_projections', stacked_projections, tokens('batch', 'length', WIDTH), LENGTHS, element, 1),
-    Edge('head_of_5', any_head(3, 5), tokens('batch', 'length', 15), LENGTHS, element, 1),
-    Edge('single_head', any_head(1, 80), tokens('batch', 'length', 80), LENGTHS, element, 1),
-    Edge('head_of_320', any_head(2, 320), tokens('batch', 'length', 640), LENGTHS[:2], element),
-    Edge('shared_results', shared_results, tokens('batch', 77, WIDTH), BATCHES, element),
+         TWO_HEADS, element, 1),
+    Edge('windows', windows, tokens('batch', 14, 14, WIDTH), (*BATCHES, (17,), (33,)), element, 1),
+    Edge('stacked_projections', stacked_projections, tokens('batch', 'length', WIDTH), TWO_HEADS, element, 1),
+    Edge('head_of_5', any_head(3, 5), tokens('batch', 'length', 15), THREE_HEADS, element, 1),
+    Edge('single_head', any_head(1, 80), tokens('batch', 'length', 80), ONE_HEAD, element, 1),
+    Edge('head_of_320', any_head(2, 320), tokens('batch', 'length', 640),
+         ((1, 1), (1, 34), (3, 77), (1, 130), (1, 257), (1, 1025)), element),
+    Edge('shared_results', shared_results, tokens('batch', 77, WIDTH), (*BATCHES, (14,)), element),
     Edge('strided_convolution', strided_convolution, tokens('batch', 3, 'length', 37), ((1, 9), (3, 78)), element),
-    Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), BATCHES, element),
-    Edge('far_norm', norm_between(768, 10), tokens('batch', 33, WIDTH), BATCHES, element),
+    Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
+    Edge('far_norm', norm_between(768, 10), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
     Edge('byte_maximum', byte_maximum, bytes_of, BATCHES, element),
 )]
 

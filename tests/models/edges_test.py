@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Models at the edges of the kernel templates: they compile for every architecture without spills, attention is found
-where a template can take it, the fused module and the CPU give what ONNX Runtime does.
+where a template can take it, the fused module and the CPU give what ONNX Runtime does, their shapes reach every kernel.
 
 Their kernels run on a GPU in gpu_sanitizer_test.py.
 """
@@ -9,6 +9,7 @@ import sys
 
 import edges
 import models
+import reach
 import subject_checks
 
 
@@ -34,7 +35,8 @@ def check_fused(args, edge, path):
 
 def main():
     args = subject_checks.arguments(__doc__)
-    return subject_checks.run(args, models.named(edges.EDGES, args.models), [check_compile, check_counts, check_fused])
+    checks = [check_compile, check_counts, check_fused, reach.check_reach]
+    return subject_checks.run(args, models.named(edges.EDGES, args.models), checks)
 
 
 if __name__ == '__main__':

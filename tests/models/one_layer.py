@@ -5,7 +5,7 @@ usage: tests/models/one_layer.py FOLDER [--models a,b] [--seed N]     writes FOL
 
 The layers stand between an embedding and a head like those of the whole models, so that every kind of kernel that
 these need is in some layer. Weights, biases and norms are random and never zero. Each model comes with shapes that
-together reach every kernel of its plan (tests/models/one_layer_test.py proves it), with odd lengths among them.
+together reach every kernel of its plan (tests/models/reach.py proves it), with odd lengths among them.
 """
 from dataclasses import dataclass
 from typing import Callable
