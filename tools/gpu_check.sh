@@ -7,7 +7,7 @@ usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
   --steps A,B        of: demo kernels runtime agreement sanitizer peers (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
-  --layers A,B       models under the sanitizer (default: all; tests/models/one_layer.py and edges.py)
+  --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
   --model-dir DIR    the structure-only exports (default: ../shared/models)
   --cache DIR        where models with weights are kept (default: build/models)

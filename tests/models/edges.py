@@ -128,11 +128,12 @@ def byte_maximum(b):
 
 
 def tokens(*axes):
-    """Inputs named `x` of `axes`; a string stands for the next size of the shape."""
+    """One input, named `x`, of `axes`, as for inputs_of."""
     return inputs_of({'x': axes})
 
 
 def inputs_of(ports):
+    """Inputs of these axes by name: a number is a size, 'batch' and 'length' are the sizes of the shape."""
     def make(rng, element, *sizes):
         named = dict(zip(('batch', 'length'), sizes))
         return {name: rng.standard_normal([named.get(axis, axis) for axis in axes]).astype(element)

@@ -15,19 +15,19 @@ def arguments(description):
     return parser.parse_args()
 
 
-def check_agreement(args, layer, path):
+def check_agreement(args, subject, path):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
     worst = 0.0
-    for seed, shape in enumerate(layer.shapes):
-        inputs = layer.make_inputs(shape, seed)
+    for seed, shape in enumerate(subject.shapes):
+        inputs = subject.make_inputs(shape, seed)
         actual = models.run(args.smelt, path, inputs, 'cpu')
         for output, reference in zip(session.get_outputs(), session.run(None, inputs)):
             worst = max(worst, models.relative_error(actual[output.name], reference)[0])
-    return worst <= layer.tolerance, \
-        f'relative error at most {worst:.1e} (limit {layer.tolerance:.0e}) at {len(layer.shapes)} shapes'
+    return worst <= subject.tolerance, \
+        f'relative error at most {worst:.1e} (limit {subject.tolerance:.0e}) at {len(subject.shapes)} shapes'
 
 
 def have_onnxruntime():

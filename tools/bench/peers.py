@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency of Smelt and of PyTorch on one GPU, in one run: the ratio that the README reports.
 
-usage: tools/bench/peers.py [--models a,b] [--seconds S] [--json tools/bench/results/h200_peers.json]
+usage: tools/bench/peers.py [--models a,b] [--seconds S] [--json tools/bench/results/peers.json]
 
 Each row is a public architecture at its published sizes with random fp16 weights, at one batch and sequence. PyTorch
 runs it as `transformers` builds it, in each of its modes: captured in a CUDA graph, torch.compile's
