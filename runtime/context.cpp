@@ -441,9 +441,13 @@ Status Context::enqueue(CUstream stream) {
 Status Context::run(CUstream stream) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(stream));
+  if (isCaptured) // nothing runs yet, and waiting would invalidate the caller's capture
+    return Status(StatusCode::kUsage, "a run on a capturing stream cannot be waited for; prepare "
+                                      "before the capture, and enqueue during it");
   SMELT_RETURN_IF_ERROR(prepareTurn());
   SMELT_RETURN_IF_ERROR(enqueueTurn(stream));
-  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   RelaxedCapture relaxed(engine().api());
   SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the run", cuStreamSynchronize, stream);
   hasEnqueued = false;

@@ -71,7 +71,7 @@ public:
   /// workspace, so the context must outlive it and not prepare larger shapes meanwhile.
   Status enqueue(CUstream stream);
 
-  /// prepare(), enqueue(), and waits until the outputs are there.
+  /// prepare(), enqueue(), and waits until the outputs are there. A capturing stream is refused.
   Status run(CUstream stream);
 
   /// The graph that the next enqueue launches, and the addresses it uses; for measurements, after

@@ -222,8 +222,13 @@ void FakeDriver::fillStreams(DriverApi &api) {
   });
   api.cuStreamDestroy =
       releasing("cuStreamDestroy", [this](CUstream stream) { return drop(streams, stream); });
-  api.cuStreamSynchronize =
-      traced("cuStreamSynchronize", [this](CUstream) { return joinHostFunctions(), CUDA_SUCCESS; });
+  api.cuStreamSynchronize = traced("cuStreamSynchronize", [this](CUstream handle) {
+    Stream *stream = streamOf(handle);
+    if (stream == nullptr || !stream->capture)
+      return joinHostFunctions(), CUDA_SUCCESS;
+    stream->isBroken = true; // its capture, whatever the mode
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  });
   api.cuLaunchHostFunc =
       traced("cuLaunchHostFunc", [this](CUstream, CUhostFn function, void *data) {
         return hostFunctions.emplace_back(function, data), CUDA_SUCCESS;

@@ -205,7 +205,7 @@ SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *
 SMELT_API smelt_code smelt_context_enqueue(smelt_context *context, void *stream,
                                            smelt_error *error);
 
-/* Prepares, enqueues and waits for the results. */
+/* Prepares, enqueues and waits for the results; SMELT_USAGE while `stream` is capturing. */
 SMELT_API smelt_code smelt_context_run(smelt_context *context, void *stream, smelt_error *error);
 
 #ifdef __cplusplus

@@ -316,6 +316,19 @@ TEST_F(ContextTest, JoinsTheCallersCapture) {
   EXPECT_EQ(moved.out, moved.expected);
 }
 
+/// Waiting for what a capture has only recorded would invalidate it.
+TEST_F(ContextTest, RefusesToWaitForACapturedRun) {
+  AddScaleData data({3, 77});
+  bindDevice(data);
+  CUstream stream = model.fake.stream();
+  model.fake.beginCapture(stream);
+  EXPECT_TRUE(isRefused(context->run(stream), StatusCode::kUsage, "capturing stream"));
+  std::shared_ptr<const FakeGraph> captured = model.fake.endCapture(stream);
+  ASSERT_NE(captured, nullptr);
+  EXPECT_TRUE(captured->nodes.empty());
+  EXPECT_TRUE(isOk(context->run(stream)));
+}
+
 TEST_F(ContextTest, CapturesCopiesOfHostMemory) {
   AddScaleData data({3, 77});
   ASSERT_TRUE(isOk(FakeModel::bindHost(*context, data)));
