@@ -88,9 +88,15 @@ Status Engine::loadModules(const Plan &plan) {
 Status Engine::loadKernels() {
   for (const auto &kernel : program().kernels) {
     CUfunction function = nullptr;
-    SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("looking for the kernel ", kernel->entry),
-                               cuModuleGetFunction, &function, modules[kernel->module_index],
-                               kernel->entry.c_str());
+    CUresult found =
+        api().cuModuleGetFunction(&function, modules[kernel->module_index], kernel->entry.c_str());
+    if (found == CUDA_ERROR_NOT_FOUND)
+      return Status(StatusCode::kPlan,
+                    joinText("the code of '", program().modules[kernel->module_index]->name,
+                             "' holds no kernel ", kernel->entry));
+    if (found != CUDA_SUCCESS)
+      return cudaFailure(api(), found, "cuModuleGetFunction",
+                         joinText("looking for the kernel ", kernel->entry));
     functions.push_back(function);
   }
   return {};

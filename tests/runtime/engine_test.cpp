@@ -74,6 +74,15 @@ TEST(Engine, RefusesKernelsThatTakeOtherParameters) {
                         "the kernel add takes more than the 4 arguments"));
 }
 
+TEST(Engine, RefusesCodeWithoutAKernelOfThePlan) {
+  FakeModel model;
+  test::TestPlan plan;
+  plan.program(0).kernels[0]->entry = "missing";
+  model.file = test::planBytes(plan.contents);
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
+                        "the code of 'add_scale' holds no kernel missing"));
+}
+
 /// An engine of the test plan changed by `change`, and the fake it runs on.
 Status statusAfter(void (*change)(plan::LaunchT &), FakeModel &model) {
   test::TestPlan plan;
