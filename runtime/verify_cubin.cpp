@@ -22,6 +22,12 @@ template <typename T> T entryOf(Bytes cubin, uint64_t offset, size_t index) {
   return entry;
 }
 
+/// Whether the count of a table stands elsewhere than in the header (ELF's extended numbering),
+/// which no cubin of ours has.
+bool hasExtendedCounts(const Elf64_Ehdr &header) {
+  return (header.e_shnum == 0 && header.e_shoff != 0) || header.e_phnum == PN_XNUM;
+}
+
 /// Whether a table of `count` entries of T lies within the cubin.
 template <typename T> bool holdsTable(Bytes cubin, uint64_t offset, size_t count, size_t size) {
   return count == 0 || (size == sizeof(T) && liesWithin(offset, count * size, cubin.size()));
@@ -36,6 +42,8 @@ Status verifyCubin(Bytes cubin) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB)
     return invalid("is no ELF file");
+  if (hasExtendedCounts(header))
+    return invalid("has more sections or segments than its header counts");
   if (!holdsTable<Elf64_Shdr>(cubin, header.e_shoff, header.e_shnum, header.e_shentsize) ||
       !holdsTable<Elf64_Phdr>(cubin, header.e_phoff, header.e_phnum, header.e_phentsize))
     return invalid("has tables beyond its end");

@@ -54,6 +54,7 @@ TEST(VerifyCubin, RefusesWhatPointsOutside) {
       [](Cubin &cubin) { cubin.header.e_ident[EI_DATA] = ELFDATA2MSB; },
       [](Cubin &cubin) { cubin.header.e_shoff = UINT64_MAX - 8; },
       [](Cubin &cubin) { cubin.header.e_shnum = 100; },
+      [](Cubin &cubin) { cubin.header.e_shnum = 0; },
       [](Cubin &cubin) { cubin.header.e_shentsize = 8; },
       [](Cubin &cubin) { cubin.header.e_phoff = sizeof(Cubin); },
       [](Cubin &cubin) { cubin.header.e_phnum = 2; },
@@ -67,6 +68,19 @@ TEST(VerifyCubin, RefusesWhatPointsOutside) {
     change(cubin);
     EXPECT_EQ(verifyCubin(cubin.bytes()).code(), StatusCode::kPlan);
   }
+}
+
+/// Of that many segments or more, the count stands in the first section.
+TEST(VerifyCubin, RefusesMoreSegmentsThanTheHeaderCounts) {
+  Cubin cubin;
+  std::vector<std::byte> file(sizeof(Cubin) + PN_XNUM * sizeof(Elf64_Phdr));
+  cubin.header.e_phoff = sizeof(Cubin);
+  cubin.header.e_phnum = PN_XNUM - 1;
+  std::memcpy(file.data(), &cubin, sizeof(Cubin));
+  EXPECT_TRUE(verifyCubin(file).isOk());
+  cubin.header.e_phnum = PN_XNUM;
+  std::memcpy(file.data(), &cubin, sizeof(Cubin));
+  EXPECT_EQ(verifyCubin(file).code(), StatusCode::kPlan);
 }
 
 } // namespace
