@@ -208,6 +208,18 @@ void runJob(Job &job, const Nvrtc &nvrtc, const CubinCache &cache, llvm::StringR
   cache.store(job.key, job.result);
 }
 
+/// Threads at `work` beside the caller's, `count` with it; fewer where no more can start.
+std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> work) {
+  std::vector<std::thread> workers;
+  workers.reserve(count);
+  try {
+    for (size_t i = 1; i < count; ++i)
+      workers.emplace_back(work);
+  } catch (const std::exception &) { // the caller does alone what is left
+  }
+  return workers;
+}
+
 } // namespace
 
 llvm::Expected<std::vector<CompiledKernel>>
@@ -240,9 +252,7 @@ compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<Kerne
         progress(done, jobs.size());
     }
   };
-  std::vector<std::thread> workers;
-  for (unsigned i = 1; i < std::min<size_t>(std::max(1u, threads), jobs.size()); ++i)
-    workers.emplace_back(work);
+  std::vector<std::thread> workers = startWorkers(std::min<size_t>(threads, jobs.size()), work);
   work();
   for (std::thread &worker : workers)
     worker.join();

@@ -5,6 +5,9 @@
 #include "llvm/Support/FileSystem.h"
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+#include <thread>
+
 namespace smelt::codegen {
 namespace {
 
@@ -118,6 +121,32 @@ TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
   auto failed = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
   ASSERT_FALSE(failed);
   EXPECT_NE(llvm::toString(failed.takeError()).find("a test kernel"), std::string::npos);
+}
+
+/// As long as it lives, no thread can start: none gets a stack as large as it should have.
+class NoThreads {
+public:
+  NoThreads() {
+    pthread_getattr_default_np(&before);
+    pthread_attr_t huge = before;
+    pthread_attr_setstacksize(&huge, size_t(1) << 60);
+    pthread_setattr_default_np(&huge);
+  }
+  ~NoThreads() { pthread_setattr_default_np(&before); }
+
+private:
+  pthread_attr_t before;
+};
+
+TEST_F(NvrtcTest, ABatchNeedsNoThreadOfItsOwn) {
+  CacheFolder folder;
+  CubinCache cache(folder.directory.str().str());
+  std::vector<KernelText> kernels{kernel("x[0] = 1.0f;"), kernel("x[0] = 2.0f;")};
+  NoThreads none;
+  ASSERT_THROW(std::thread([] {}), std::system_error);
+  auto compiled = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  EXPECT_NE((*compiled)[0].cubin, (*compiled)[1].cubin);
 }
 
 } // namespace
