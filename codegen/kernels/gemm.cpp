@@ -190,8 +190,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   return kernel;
 }
 
-/// The best tiling for each range of product.rows; neighbouring ranges with the same tiling are
-/// one.
+/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
 std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
   auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
   GemmShape shape{0, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),

@@ -67,7 +67,7 @@ void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
   }
 }
 
-/// Emits the results of the product.fusion from the accumulators.
+/// Emits the results of the fusion from the accumulators.
 LogicalResult EpilogueEmitter::emitResults() {
   Index index(product.rowIndex);
   index.push_back(product.n);
@@ -77,8 +77,8 @@ LogicalResult EpilogueEmitter::emitResults() {
     auto moments = value.getDefiningOp<RowMomentsOp>();
     auto position = positions.find(moments ? moments.getInput() : value);
     if (position == positions.end())
-      return product.fusion.emitError("a result of a gemm product.fusion does not follow from the "
-                                      "product; this is a bug in Smelt");
+      return product.fusion.emitError("a result of a gemm fusion does not follow from the product; "
+                                      "this is a bug in Smelt");
     FailureOr<Operand> operand = emitter.emit(position->first, position->second);
     if (failed(operand))
       return failure();
@@ -91,7 +91,7 @@ LogicalResult EpilogueEmitter::emitResults() {
   return success();
 }
 
-/// A statistic of the row: the same for all product.columns.
+/// A statistic of the row: the same for all columns.
 FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index) {
   if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
     return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
