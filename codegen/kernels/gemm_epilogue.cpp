@@ -18,13 +18,13 @@ constexpr int64_t kMaxFetchedBytes = 96;
 class EpilogueEmitter {
 public:
   EpilogueEmitter(GemmProduct &product, Lanes lanes);
+  /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
 
 private:
   void anchorResults(ArrayRef<Dim> index);
-  LogicalResult emitResults();
   FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index);
 
   GemmProduct &product;
@@ -67,8 +67,7 @@ void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
   }
 }
 
-/// Emits the results of the fusion from the accumulators.
-LogicalResult EpilogueEmitter::emitResults() {
+LogicalResult EpilogueEmitter::run() {
   Index index(product.rowIndex);
   index.push_back(product.n);
   anchorResults(index);
@@ -124,8 +123,6 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
           });
   return emitter.variable("float", value, /*perLane=*/false);
 }
-
-LogicalResult EpilogueEmitter::run() { return emitResults(); }
 
 GemmEpilogue EpilogueEmitter::take() {
   auto complete = [&](const std::string &text) {
