@@ -2,6 +2,7 @@
 
 #include "codegen/cuda_text.h"
 #include "codegen/element_type.h"
+#include "codegen/kernel_text.h"
 #include "codegen/program_builder.h"
 #include "runtime/version.h"
 
@@ -195,7 +196,7 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
       return Status(StatusCode::kInvalidModel,
                     "no kernel for some fusions; see the messages before this one");
     for (GeneratedKernel &kernel : *generated)
-      if (seen.insert(kernel.text.text).second)
+      if (seen.insert(withoutComments(kernel.text.text)).second)
         kernels.push_back(std::move(kernel.text));
   }
   return kernels;
