@@ -127,6 +127,8 @@ Status OutputFile::appendZeros(uint64_t count) {
   return append(std::span(kZeros).first(count));
 }
 
+bool OutputFile::isSeekable() const { return lseek(descriptor, 0, SEEK_CUR) >= 0; }
+
 Status OutputFile::overwrite(uint64_t offset, std::span<const std::byte> bytes) {
   SMELT_RETURN_IF_ERROR(flush());
   return writeAt(offset, bytes);

@@ -25,7 +25,9 @@ public:
   /// Appends; small pieces are gathered into large writes.
   Status append(std::span<const std::byte> bytes);
   Status appendZeros(uint64_t count);
-  /// Replaces bytes that were appended before.
+  /// False for a pipe or a terminal, which takes bytes in their order only.
+  bool isSeekable() const;
+  /// Replaces bytes that were appended before; needs a file that isSeekable().
   Status overwrite(uint64_t offset, std::span<const std::byte> bytes);
   /// Bytes appended so far.
   uint64_t size() const { return flushedBytes + pending.size(); }

@@ -96,6 +96,8 @@ public:
     SMELT_RETURN_IF_ERROR(placeWeights());
     SMELT_RETURN_IF_ERROR(checkMetadata());
     SMELT_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+    if (!file.isSeekable()) // the header is written last
+      return Status(StatusCode::kUsage, path + ": a plan needs a file that can be sought");
     SMELT_RETURN_IF_ERROR(writeSections(file));
     return file.publish();
   }

@@ -174,6 +174,11 @@ class Compile(CliTest):
         self.assertTrue(Path("/dev/null").is_char_device())
         self.expect(RESOURCES, "compile", self.model, "-o", "/dev/full", says="/dev/full")
 
+    def test_a_plan_does_not_go_down_a_pipe(self):
+        flags = ("compile", self.model, "-o", "/dev/stdout")
+        done = self.expect(USAGE, *flags, says=("/dev/stdout", "can be sought"))
+        self.assertEqual(done.stdout, "")
+
     def start_long_compile(self):
         """A compile of many kernels, at work on them: its passes are over when it dumps CUDA."""
         nodes = [
