@@ -113,11 +113,13 @@ Buffer Checker::randomBuffer(Element element, size_t count, float scale) {
 std::vector<double> Checker::download(const Buffer &buffer, Element element) const {
   std::vector<char> bytes(buffer.bytes());
   buffer.download(bytes.data());
-  std::vector<double> values(bytes.size() / elementBytes(element));
+  size_t width = elementBytes(element);
+  uint32_t poison = 0xffffffff >> (32 - 8 * width);
+  std::vector<double> values(bytes.size() / width);
   for (size_t i = 0; i < values.size(); ++i) {
     uint32_t bits = 0;
-    std::memcpy(&bits, bytes.data() + i * elementBytes(element), elementBytes(element));
-    values[i] = decode(element, bits);
+    std::memcpy(&bits, bytes.data() + i * width, width);
+    values[i] = bits == poison ? INFINITY : decode(element, bits);
   }
   return values;
 }

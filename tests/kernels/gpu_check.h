@@ -67,6 +67,9 @@ private:
 
   /// A buffer of `count` random elements, uniform in [-scale, scale].
   Buffer randomBuffer(Element element, size_t count, float scale);
+  /// The values of a poisoned buffer that a kernel has written. What is still poison becomes
+  /// infinity, which no reference is, so that it fails even where NaN is expected: the NaN that the
+  /// hardware makes has other bits.
   std::vector<double> download(const Buffer &buffer, Element element) const;
 };
 
