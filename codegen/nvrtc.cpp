@@ -215,7 +215,8 @@ std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> w
   try {
     for (size_t i = 1; i < count; ++i)
       workers.emplace_back(work);
-  } catch (const std::exception &) { // the caller does alone what is left
+  } catch (const std::exception &) {
+    return workers; // the caller does alone what is left
   }
   return workers;
 }
