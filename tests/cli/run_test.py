@@ -39,6 +39,26 @@ class Run(CliTest):
         self.expect(USAGE, "run", path, "--output-dir", "out", says="a_b.npy")
         self.assertFalse((self.folder / "out").exists())
 
+    def test_the_model_is_not_replaced(self):
+        weight = TensorProto(data_type=TensorProto.FLOAT, name="w", dims=[64])
+        weight.data_location = TensorProto.EXTERNAL
+        weight.external_data.add(key="location", value="weights.npy")
+        node = helper.make_node("Add", ["x", "w"], ["weights"])
+        info = [support.tensor_info(name, [64]) for name in ("x", "weights")]
+        model = self.save(support.model([node], info[:1], info[1:], [weight]))
+        weights = self.write("weights.npy", bytes(256))
+        before = model.read_bytes()
+        (self.folder / "link.npy").symlink_to(model)
+        for flags in (
+            ("--output", "weights=@model.onnx"),
+            ("--output", "weights=@link.npy"),
+            ("--output-dir", "."),
+        ):
+            run = ("run", model, "--device", "cpu", *flags)
+            self.expect(USAGE, *run, says=("the model's own file", "another output"))
+        self.assertEqual((model.read_bytes(), weights.read_bytes()), (before, bytes(256)))
+        self.expect(OK, "run", model, "--device", "cpu", "--output-dir", "out")
+
     def test_random_inputs_depend_on_the_seed_alone(self):
         path = self.save(support.scale_model())
         results = []

@@ -122,17 +122,6 @@ static Status reportPlan(const Flags &flags, double passSeconds, double codegenS
   return {};
 }
 
-/// The model's files are mapped while the output is written, and nobody means to lose them.
-static Status refuseToReplaceModel(const Model &model, const std::string &output) {
-  std::vector<std::string> files = model.weights().filePaths();
-  files.push_back(model.path());
-  for (const std::string &file : files)
-    if (bool isSame = false; !llvm::sys::fs::equivalent(file, output, isSame) && isSame)
-      return Status(StatusCode::kUsage,
-                    joinText(output, ": is the model's own file ", file, "; name another output"));
-  return {};
-}
-
 static Status emit(Model &model, const Flags &flags) {
   SMELT_RETURN_IF_ERROR(flags.emit == Emit::kMlir ? emitMlir(model, flags)
                                                   : emitCuda(model, flags));
@@ -150,7 +139,7 @@ static Status compile(Flags flags) {
   if (flags.emit == Emit::kPlan && flags.output.empty())
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
-  SMELT_RETURN_IF_ERROR(refuseToReplaceModel(*model, flags.output));
+  SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
   SMELT_RETURN_IF_ERROR(model->fuse(flags.dumpDir));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));

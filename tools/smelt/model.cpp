@@ -179,6 +179,20 @@ Status Model::fuse(const std::string &dumpFolder) {
   return dumped;
 }
 
+std::vector<std::string> Model::filePaths() const {
+  std::vector<std::string> paths = weightStore->filePaths();
+  paths.push_back(modelPath);
+  return paths;
+}
+
+Status refuseToReplace(const std::vector<std::string> &ownFiles, const std::string &output) {
+  for (const std::string &file : ownFiles)
+    if (bool isSame = false; !llvm::sys::fs::equivalent(file, output, isSame) && isSame)
+      return Status(StatusCode::kUsage,
+                    joinText(output, ": is the model's own file ", file, "; name another output"));
+  return {};
+}
+
 bool isPlan(const std::string &path) {
   std::array<char, sizeof(plan::kMagic)> start = {};
   if (llvm::sys::fs::is_regular_file(path))

@@ -39,6 +39,8 @@ public:
   /// Of the model as imported; also after fuse().
   const Signature &signature() const { return importedSignature; }
   const std::string &path() const { return modelPath; }
+  /// The files that the model is read from: its own, and those of its weights.
+  std::vector<std::string> filePaths() const;
   DiagnosticCollector &diagnostics() { return collector; }
 
   /// Runs the pass pipeline. `dumpFolder` (or "") receives the IR after each phase. Failing passes
@@ -64,6 +66,10 @@ Signature signatureOf(mlir::ModuleOp module);
 
 /// Problems of the model at `path`; empty where Smelt supports it.
 Result<std::vector<Problem>> checkModel(const ModelFlags &flags);
+
+/// Fails with kUsage where `output` is one of `ownFiles`, under whatever name: they may be mapped
+/// while it is written, and nobody means to lose them.
+Status refuseToReplace(const std::vector<std::string> &ownFiles, const std::string &output);
 
 /// Whether `path` names a plan rather than an ONNX model: by its first bytes, else by its ending.
 bool isPlan(const std::string &path);

@@ -85,6 +85,16 @@ static Status writeOutputs(const Flags &flags, const std::map<std::string, std::
   return {};
 }
 
+static Status checkFiles(const std::map<std::string, std::string> &files, const Flags &flags,
+                         const OpenModel &model) {
+  std::vector<std::string> own = {flags.open.model.path};
+  if (model.model)
+    own = model.model->filePaths();
+  for (const auto &[output, file] : files)
+    SMELT_RETURN_IF_ERROR(refuseToReplace(own, file));
+  return {};
+}
+
 /// Compares with the outputs of a test data folder.
 static Status checkExpected(const Signature &signature, const std::vector<Array> &outputs,
                             const std::vector<Array> &expected, llvm::json::Array &report) {
@@ -158,6 +168,7 @@ static Status run(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
   Session &session = *model.session;
   SMELT_ASSIGN_OR_RETURN(auto files, outputFiles(flags, session.signature()));
+  SMELT_RETURN_IF_ERROR(checkFiles(files, flags, model));
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(session.signature(), flags.inputs));
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, session.run(inputs.inputs));
   SMELT_RETURN_IF_ERROR(writeOutputs(flags, files, session.signature(), outputs));
