@@ -151,6 +151,40 @@ class Run(CliTest):
         done = self.expect(USAGE, "run", path, "--device", "cpu", "--shape", "x=513")
         self.assertIn("seq = 513 must be at most 512 (", done.stderr)
 
+    def refuse_shape(self, path, says, *shapes):
+        """Every command that takes --shape says the same of it: nothing about the model is wrong."""
+        flags = [word for shape in shapes for word in ("--shape", shape)]
+        for command in ("run", "compare", "bench"):
+            self.expect(USAGE, command, path, "--device", "cpu", *flags, says=says)
+        for command in ("compile", "check", "explain"):
+            self.expect(USAGE, command, path, *flags, says=says)
+        self.expect_json("smelt.error/1", "check", path, *flags, code=USAGE)
+
+    def test_a_wrong_shape_is_one_error_everywhere(self):
+        nodes = [helper.make_node("Relu", ["x"], ["y"])]
+        infos = [support.tensor_info(name, ["n", 3, "n"]) for name in "xy"]
+        path = self.save(support.model(nodes, infos[:1], infos[1:]))
+        self.refuse_shape(path, "no input 'nosuch'; it has 'x'", "nosuch=1")
+        self.refuse_shape(path, "it has 3 dimensions", "x=2x3")
+        self.refuse_shape(path, "dimension 1 must be 3", "x=2x4x2")
+        self.refuse_shape(path, "size 'n' must be at least 1", "x=0x3x0")
+        self.refuse_shape(path, "'n' is 2 by another dimension", "x=2x3x5")
+        self.expect(OK, "check", path, "--shape", "x=2x3x?")
+
+    def test_a_shape_that_no_node_takes_is_one_error_everywhere(self):
+        node = helper.make_node("Add", ["a", "b"], ["y"], name="/sum")
+        infos = [support.tensor_info(name, [name * 2]) for name in "ab"]
+        path = self.save(support.model([node], infos, [support.tensor_info("y", ["aa"])]))
+        self.refuse_shape(path, "node '/sum'", "a=2", "b=3")
+
+    def test_a_wrong_model_is_no_wrong_shape(self):
+        node = helper.make_node("Frobnicate", ["x"], ["y"])
+        infos = [support.tensor_info(name, ["n"]) for name in "xy"]
+        path = self.save(support.model([node], infos[:1], infos[1:]))
+        for command in ("check", "compile"):
+            self.expect(INVALID_MODEL, command, path, "--shape", "x=2")
+            self.expect(USAGE, command, path, "--shape", "x=2x2")
+
     def test_a_run_without_memory_says_so(self):
         node = helper.make_node("Expand", ["x", "shape"], ["y"])
         shape = support.constant("shape", np.array([2**20, 2**18], np.int64))

@@ -2,7 +2,9 @@
 
 #include "codegen/element_type.h"
 #include "codegen/output_file.h"
+#include "frontend/graph_inputs.h"
 #include "frontend/import.h"
+#include "frontend/model_file.h"
 #include "passes/pipeline.h"
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
@@ -29,14 +31,16 @@ namespace smelt::tools {
 
 static constexpr int64_t kMaxPrintedElements = 16;
 
-static Port portOf(DictionaryAttr attributes, Type type, const std::string &fallback) {
-  auto name = attributes ? attributes.getAs<StringAttr>("smelt.name") : StringAttr();
-  auto tensor = cast<TensorType>(type);
-  Port port{
-      name ? name.str() : fallback, codegen::planElementType(tensor.getElementType()), {}, {}};
+static Port portOf(const std::string &name, TensorType tensor) {
+  Port port{name, codegen::planElementType(tensor.getElementType()), {}, {}};
   for (Dim dim : tensor.getShape())
     port.shape.push_back({dim.toString(), dim.asConstant()});
   return port;
+}
+
+static Port portOf(DictionaryAttr attributes, Type type, const std::string &fallback) {
+  auto name = attributes ? attributes.getAs<StringAttr>("smelt.name") : StringAttr();
+  return portOf(name ? name.str() : fallback, cast<TensorType>(type));
 }
 
 Signature signatureOf(ModuleOp module) {
@@ -87,6 +91,44 @@ static Status checkReadable(const std::string &path) {
   return {};
 }
 
+/// What the file declares, before any shape is given: no outputs. None where it is at fault itself.
+static std::optional<Signature> declaredInputs(Location location, const std::string &path,
+                                               const ImportOptions &options) {
+  auto file = frontend::readModelFile(location, path);
+  if (failed(file))
+    return std::nullopt;
+  const onnx_wire::Graph &graph = (*file)->graph();
+  auto inputs = frontend::readInputs(location, graph, {}, options.inputShapes);
+  if (failed(inputs))
+    return std::nullopt;
+  Signature declared;
+  for (const frontend::GraphInput &input : *inputs)
+    declared.inputs.push_back(portOf(input.name, input.type));
+  for (const onnx_wire::Tensor &tensor : graph.initializer())
+    declared.constants.push_back(tensor.name());
+  return declared;
+}
+
+/// After an import that failed: kUsage where that is no problem of the model, but of the shapes
+/// given for it, since they are not what it declares, or it is supported without them.
+static Status checkShapes(const std::string &path, const ImportOptions &options,
+                          const DiagnosticCollector &problems) {
+  if (options.inputShapes.empty())
+    return {};
+  MLIRContext context;
+  context.loadDialect<SmeltDialect>();
+  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+  if (auto declared = declaredInputs(UnknownLoc::get(&context), path, options)) {
+    NamedShapes given(options.inputShapes.begin(), options.inputShapes.end());
+    SMELT_RETURN_IF_ERROR(resolveShapes(*declared, given).status());
+  }
+  ImportOptions open = options;
+  open.undeclaredShapes = std::move(open.inputShapes);
+  open.inputShapes.clear();
+  bool isSupported = succeeded(importModel(context, path, open));
+  return isSupported ? problems.asStatus(StatusCode::kUsage, path + ": import failed") : Status();
+}
+
 static std::map<std::string, std::string> equalitiesOf(const std::vector<EquatedSymbol> &equated) {
   std::map<std::string, std::string> equalities;
   for (const EquatedSymbol &symbol : equated) {
@@ -102,8 +144,10 @@ Result<std::unique_ptr<Model>> Model::import(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(ImportOptions options, importOptions(flags));
   std::unique_ptr<Model> model(new Model(flags.path));
   FailureOr<ImportedModel> result = importModel(*model->context, flags.path, options);
-  if (failed(result))
+  if (failed(result)) {
+    SMELT_RETURN_IF_ERROR(checkShapes(flags.path, options, model->collector));
     return model->collector.asStatus(StatusCode::kInvalidModel, flags.path + ": import failed");
+  }
   model->imported = std::move(result->module);
   model->weightStore = std::move(result->weights);
   markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
@@ -124,6 +168,7 @@ Result<std::vector<Problem>> checkModel(const ModelFlags &flags) {
   context.printOpOnDiagnostic(false);
   DiagnosticCollector collector(context, flags.path);
   if (failed(importModel(context, flags.path, options))) {
+    SMELT_RETURN_IF_ERROR(checkShapes(flags.path, options, collector));
     std::vector<Problem> problems = collector.problems();
     if (problems.empty())
       problems.push_back({flags.path, "import failed"});
