@@ -124,6 +124,20 @@ class BadModel(CliTest):
             self.assertIn("Frob\\x1b[2Jnicate", done.stdout + done.stderr)
             self.assertIn("'a\\x0ab\\x9b'", done.stdout + done.stderr)
 
+    def test_json_has_names_as_they_are(self):
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["y"], name="a\nb", perm=[0, 0]),
+            helper.make_node("Transpose", ["x"], ["z"], name="plain", perm=[0, 0]),
+        ]
+        info = [support.tensor_info(name, [4, 4]) for name in "xyz"]
+        path = self.save(support.model(nodes, info[:1], info[1:]))
+        report = self.expect_json("smelt.check/1", "check", path, code=INVALID_MODEL)
+        self.assertEqual([problem["place"] for problem in report["problems"]], ["a\nb", "plain"])
+        nodes = {node["name"]: node["supported"] for node in report["nodes"]}
+        self.assertEqual(nodes, {"a\nb": False, "plain": False})
+        done = self.expect(INVALID_MODEL, "check", path)
+        self.assertIn("node 'a\\x0ab': ", done.stdout)
+
     @unittest.skipUnless((SHARED / "onnx/torchscript_mixed_types.onnx").exists(), "developer data")
     def test_the_half_precision_export_that_mixes_types(self):
         path = SHARED / "onnx/torchscript_mixed_types.onnx"

@@ -30,10 +30,17 @@ static llvm::json::Array nodesJson(const Flags &flags, const std::vector<Problem
   return nodes;
 }
 
+static llvm::json::Object problemJson(const Problem &problem) {
+  std::string message = problem.message;
+  for (const std::string &note : problem.notes)
+    message += "\n  note: " + note;
+  return llvm::json::Object{{"place", problem.place}, {"message", message}};
+}
+
 static void printProblems(const Flags &flags, const std::vector<Problem> &problems) {
   llvm::json::Array list;
   for (const Problem &problem : problems)
-    list.push_back(llvm::json::Object{{"place", problem.place}, {"message", problem.message}});
+    list.push_back(problemJson(problem));
   if (flags.json)
     return printJson(llvm::json::Object{{"schema", "smelt.check/1"},
                                         {"model", flags.model.path},

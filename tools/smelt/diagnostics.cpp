@@ -25,15 +25,16 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string model
       handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 
 LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
-  std::string place = oneLine(locationText(diagnostic.getLocation()));
-  std::string message = oneLine(diagnostic.str());
+  Problem problem{locationText(diagnostic.getLocation()), diagnostic.str(), {}};
+  if (problem.place.empty())
+    problem.place = modelPath;
   for (Diagnostic &detail : diagnostic.getNotes())
-    message += "\n  note: " + oneLine(detail.str());
+    problem.notes.push_back(detail.str());
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
     std::scoped_lock lock(mutex);
-    collected.push_back({place.empty() ? modelPath : place, message});
+    collected.push_back(std::move(problem));
   } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning) {
-    note("warning: " + place + ": " + message);
+    note("warning: " + problemText(problem, modelPath));
   }
   return success();
 }
@@ -47,7 +48,11 @@ std::string problemText(const Problem &problem, const std::string &modelPath) {
   StringRef place = problem.place;
   bool isNode =
       place != modelPath && !place.starts_with("input '") && !place.starts_with("tensor '");
-  return (isNode ? "node '" + problem.place + "'" : problem.place) + ": " + problem.message;
+  std::string text = oneLine(isNode ? "node '" + problem.place + "'" : problem.place) + ": " +
+                     oneLine(problem.message);
+  for (const std::string &note : problem.notes)
+    text += "\n  note: " + oneLine(note);
+  return text;
 }
 
 Status DiagnosticCollector::asStatus(StatusCode code, const std::string &fallback) const {

@@ -12,13 +12,15 @@
 namespace smelt::tools {
 
 /// One error, and where it is: the ONNX nodes, "input 'x'", "tensor 'w'", or the model's file for
-/// what concerns it as a whole.
+/// what concerns it as a whole. Names are as the file has them, control characters included.
 struct Problem {
   std::string place;
   std::string message;
+  std::vector<std::string> notes;
 };
 
-/// "node '/layer.0/Add': message", "input 'x': message", or "model.onnx: message".
+/// "node '/layer.0/Add': message", "input 'x': message", or "model.onnx: message", and a line for
+/// each note; to be printed: what could move a terminal's cursor is escaped.
 std::string problemText(const Problem &problem, const std::string &modelPath);
 
 /// Collects the errors that a context reports while this object lives; writes warnings to stderr.

@@ -171,7 +171,7 @@ Result<std::vector<Problem>> checkModel(const ModelFlags &flags) {
     SMELT_RETURN_IF_ERROR(checkShapes(flags.path, options, collector));
     std::vector<Problem> problems = collector.problems();
     if (problems.empty())
-      problems.push_back({flags.path, "import failed"});
+      problems.push_back({flags.path, "import failed", {}});
     return problems;
   }
   return std::vector<Problem>();
