@@ -237,6 +237,9 @@ class Run(CliTest):
             self.assertIn("example", done.stdout)
             self.assertIn("--json", done.stdout)
             self.assertLess(len(done.stdout.splitlines()), 60)
+        for command, model in (("run", ".onnx or .plan file"), ("compare", "The .onnx file")):
+            self.assertIn(model, self.expect(OK, command, "--help").stdout)
+        self.assertIn("(default: sm_90a)", self.expect(OK, "compile", "--help").stdout)
         self.assertRegex(self.expect(OK, "--version").stdout, r"^\d+\.\d+\.\d+\n$")
 
     def test_out_of_range_indices_are_reported(self):

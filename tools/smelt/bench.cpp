@@ -168,7 +168,7 @@ void addBench(CLI::App &app, Status &status) {
   auto flags = std::make_shared<Flags>();
   CLI::App *command = app.add_subcommand("bench", "Measure a model for 3 s after a warm-up: graph "
                                                   "launches, inputs on the device, no transfers");
-  addModel(*command, flags->open);
+  addModel(*command, "The .onnx or .plan file", flags->open);
   addInputs(*command, flags->inputs);
   addJson(*command, flags->json);
   command->footer("An .onnx is compiled for exactly the shapes that --shape gives; a .plan runs as "

@@ -42,12 +42,12 @@ void addTf32(CLI::App &command, bool &tf32) {
                    "Let float32 products use tensor cores, at ten bits of mantissa");
 }
 
-void addModel(CLI::App &command, OpenFlags &flags) {
+void addModel(CLI::App &command, const char *takes, OpenFlags &flags) {
   static const std::map<std::string, int> kDevices = {
       {"auto", static_cast<int>(DeviceChoice::kAuto)},
       {"cpu", static_cast<int>(DeviceChoice::kCpu)},
       {"cuda", static_cast<int>(DeviceChoice::kCuda)}};
-  command.add_option("model", flags.model.path, "The .onnx or .plan file")->required();
+  command.add_option("model", flags.model.path, takes)->required();
   command
       .add_option("--device", flags.device,
                   "auto (cuda where there is a GPU), cpu (the interpreter) or cuda")

@@ -25,8 +25,8 @@ CLI::Validator oneOf(const std::map<std::string, int> &values);
 void addJson(CLI::App &command, bool &json);
 void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed);
 void addTf32(CLI::App &command, bool &tf32);
-/// The model and the device that it runs on.
-void addModel(CLI::App &command, OpenFlags &flags);
+/// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.
+void addModel(CLI::App &command, const char *takes, OpenFlags &flags);
 void addInputs(CLI::App &command, InputFlags &flags);
 
 } // namespace smelt::tools

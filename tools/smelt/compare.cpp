@@ -204,7 +204,7 @@ void addCompare(CLI::App &app, Status &status) {
   auto flags = std::make_shared<Flags>();
   CLI::App *command = app.add_subcommand(
       "compare", "Compare every output with the interpreter; where one differs, every fusion");
-  addModel(*command, flags->open);
+  addModel(*command, "The .onnx file", flags->open);
   addInputs(*command, flags->inputs);
   command->add_option("--plan", flags->plan,
                       "Judge this plan of the model instead of compiling one");

@@ -172,9 +172,9 @@ void addCompile(CLI::App &app, Status &status) {
       "The plan's file (default: MODEL.plan here); with --emit, of the text (default: stdout)");
   command
       ->add_option("--arch", flags->build.architectures,
-                   "Architectures: sm_90a, sm_80 (comma-separated)")
+                   "Architectures, sm_90a, sm_80 or both, comma-separated (default: " +
+                       flags->build.architectures[0] + ")")
       ->delimiter(',')
-      ->capture_default_str()
       ->option_text("sm_90a[,sm_80]");
   addShapeFlags(*command, flags->model);
   command

@@ -181,7 +181,7 @@ static Status run(Flags flags) {
 void addRun(CLI::App &app, Status &status) {
   auto flags = std::make_shared<Flags>();
   CLI::App *command = app.add_subcommand("run", "Run a model once, on given or random inputs");
-  addModel(*command, flags->open);
+  addModel(*command, "The .onnx or .plan file", flags->open);
   addInputs(*command, flags->inputs);
   command->add_option("--output", flags->outputs, "File for an output, NAME=@FILE.npy (repeatable)")
       ->option_text("NAME=@FILE.npy")
