@@ -84,7 +84,10 @@ class Compile(CliTest):
         refuse("dimension 0 cannot be 9: --max-shape x limits it to 8", ("--min", "9x4"), ("--max", "8x4"))
         refuse("dimension 1 cannot be 3: the model fixes it as 4", ("--max", "8x3"))
         refuse("dimension 1 cannot be 5: the model fixes it as 4", ("--min", "1x5"))
+        refuse("'x', float32 [batch, 4], has more elements than a kernel", ("--min", "536805377x4"))
+        refuse("has more elements", ("--min", "9223372036854775807x4"))
         self.compile("--min-shape", "x=8x1", "--max-shape", "x=8x9")
+        self.compile("--min-shape", "x=536805376x4")
 
     def test_a_fixed_shape(self):
         self.compile("--shape", "x=3x4")

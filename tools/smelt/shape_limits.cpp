@@ -1,5 +1,6 @@
 #include "tools/smelt/shape_limits.h"
 
+#include "codegen/cuda_text.h"
 #include "ir/dialect.h"
 #include "runtime/text.h"
 
@@ -68,6 +69,36 @@ Status checkOrder(ArrayRef<Limit> smallest, ArrayRef<Limit> largest) {
   return {};
 }
 
+/// Whether an input of the smallest sizes (1 where none is set) has more elements than a kernel can
+/// address. What has no open size is no flag's fault; expressions are left to the plan's guards:
+/// they may become smaller as symbols grow.
+bool isTooLarge(TensorType input, const llvm::StringMap<int64_t> &smallest) {
+  auto isPlain = [](Dim dim) { return dim.asConstant() || dim.asSymbol(); };
+  if (input.isStatic() || !llvm::all_of(input.getShape(), isPlain))
+    return false;
+  auto lookup = [&](StringRef symbol) {
+    auto set = smallest.find(symbol);
+    return std::optional<int64_t>(set == smallest.end() ? 1 : set->second);
+  };
+  std::optional<int64_t> count = input.getNumElements().evaluate(lookup); // none: it overflows
+  return !count || *count > codegen::DimPrinter::kMaxElements;
+}
+
+Status checkElementCounts(ModuleOp module, const Signature &signature, ArrayRef<Limit> lower) {
+  llvm::StringMap<int64_t> smallest;
+  for (const Limit &limit : lower)
+    if (auto symbol = limit.dim.asSymbol())
+      smallest[*symbol] = std::max(smallest.lookup(*symbol), limit.extent);
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  for (auto [port, type] : llvm::zip(signature.inputs, main.getArgumentTypes()))
+    if (!smallest.empty() && isTooLarge(cast<TensorType>(type), smallest))
+      return Status(StatusCode::kUsage,
+                    joinText("--min-shape: input '", port.name, "', ", typeText(port),
+                             ", has more elements than a kernel can address (",
+                             codegen::DimPrinter::kMaxElements, ")"));
+  return {};
+}
+
 /// One `lower <= upper` of the module's guards.
 Attribute guard(const Limit &limit, bool isSmallest) {
   Builder builder(limit.dim.getContext());
@@ -92,6 +123,7 @@ Status addShapeLimits(ModuleOp module, const Signature &signature, const NamedSh
   SMELT_ASSIGN_OR_RETURN(std::vector<Limit> upper,
                          readLimits("--max-shape", module, signature, largest));
   SMELT_RETURN_IF_ERROR(checkOrder(lower, upper));
+  SMELT_RETURN_IF_ERROR(checkElementCounts(module, signature, lower));
   SmallVector<Attribute> guards;
   if (auto existing = module->getAttrOfType<ArrayAttr>("smelt.guards"))
     guards.append(existing.begin(), existing.end());
