@@ -33,7 +33,7 @@ TEST(Activation, SwishWithAndWithoutSlope) {
   // A slope that the element type does not hold.
   ModelBuilder integers(24);
   integers.input("x", DataType::INT8, "3").node("Swish", {"x"}).attribute("alpha", 9.3e18f);
-  EXPECT_FALSE(integers.output("y").import().succeeded);
+  expectImports(integers.output("y").import(), {"dense<127>"});
 }
 
 TEST(Activation, SoftmaxCountsItsAxisFromTheEnd) {
