@@ -3,7 +3,7 @@
 
 set(names "")
 foreach(folder IN LISTS FOLDERS)
-  file(GLOB found RELATIVE ${ROOT} ${ROOT}/${folder}/*.cuh)
+  file(GLOB_RECURSE found RELATIVE ${ROOT} ${ROOT}/${folder}/*.cuh)
   list(APPEND names ${found})
 endforeach()
 list(SORT names)

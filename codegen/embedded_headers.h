@@ -1,5 +1,5 @@
 // The device headers (codegen/device, codegen/kernels) as text, embedded at build time under the
-// names that generated CUDA text includes them by: "device/types.cuh", "kernels/gemm.cuh".
+// names that generated CUDA text includes them by: "device/types.cuh", "kernels/gemm/gemm.cuh".
 #pragma once
 
 #include <span>

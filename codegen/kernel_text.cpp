@@ -30,7 +30,7 @@ void forEachPointer(FusionOp fusion,
 } // namespace
 
 std::string includeTemplate(StringRef name) {
-  return ("#include \"kernels/" + name + ".cuh\"\n").str();
+  return ("#include \"kernels/" + name + "/" + name + ".cuh\"\n").str();
 }
 
 std::string fusionLabel(FusionOp fusion) {

@@ -1,11 +1,11 @@
 // Which template runs a fusion.
 #include "codegen/kernel.h"
 
-#include "codegen/kernels/attention.h"
-#include "codegen/kernels/gemm.h"
-#include "codegen/kernels/generic.h"
-#include "codegen/kernels/pointwise.h"
-#include "codegen/kernels/rowwise.h"
+#include "codegen/kernels/attention/attention.h"
+#include "codegen/kernels/gemm/gemm.h"
+#include "codegen/kernels/generic/generic.h"
+#include "codegen/kernels/pointwise/pointwise.h"
+#include "codegen/kernels/rowwise/rowwise.h"
 
 using namespace mlir;
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "codegen/kernels/gemm_config.cuh"
+#include "codegen/kernels/gemm/gemm_config.cuh"
 
 namespace {
 

@@ -100,7 +100,7 @@ KernelText GemmVariant::kernel() const {
         KernelText result;
         result.name = name.str();
         result.text = kernelText(
-            std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
+            "gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
             std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function);
         result.threads = t.threads();
         result.sharedBytes = sharedBytesOf(t, element);
@@ -172,10 +172,11 @@ KernelText AttentionVariant::kernel() const {
   name << (simt ? "attention_simt_" : "attention_") << join(config, "x") << '_' << problemName()
        << "_v" << vector;
   result.name = name.str();
-  result.text = kernelText(
-      simt ? "attention_simt.cuh" : "attention.cuh", "attention_problem.cuh", problemType(vector),
-      (simt ? "AttentionSimtConfig<" : "AttentionConfig<") + join(config, ", ") + ">",
-      simt ? "attentionSimt" : "attention");
+  result.text =
+      kernelText(simt ? "attention/attention_simt.cuh" : "attention/attention.cuh",
+                 "attention_problem.cuh", problemType(vector),
+                 (simt ? "AttentionSimtConfig<" : "AttentionConfig<") + join(config, ", ") + ">",
+                 simt ? "attentionSimt" : "attention");
   result.threads = simt ? simt->threads() : tensor->threads();
   result.sharedBytes =
       simt ? simt->sharedBytes(headSize, valueSize) : tensor->sharedBytes(headSize, valueSize);

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "codegen/kernels/attention_config.cuh"
-#include "codegen/kernels/gemm_config.cuh"
+#include "codegen/kernels/attention/attention_config.cuh"
+#include "codegen/kernels/gemm/gemm_config.cuh"
 
 namespace smelt::kernel_tests {
 

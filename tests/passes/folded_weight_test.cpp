@@ -1,5 +1,5 @@
 // Weights are scaled at compile time only where their type still holds what they say.
-#include "passes/folded_weight.h"
+#include "passes/fuse/folded_weight.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"

@@ -1,6 +1,6 @@
 // The numeric check itself: what agrees passes, what differs anywhere is refused, whatever the
 // reason.
-#include "passes/raise_check.h"
+#include "passes/raise/raise_check.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"

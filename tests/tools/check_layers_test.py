@@ -67,7 +67,7 @@ class CheckLayers(unittest.TestCase):
         self.expect('passes/fuse.cpp:1: layers: "pipeline.h" is not a path from the repository')
 
     def test_generated_text_names_templates(self):
-        self.write("codegen/kernels/gemm.cpp", '#include "kernels/gemm.cuh"\n')
+        self.write("codegen/kernels/gemm/gemm.cpp", '#include "kernels/gemm/gemm.cuh"\n')
         self.expect_clean()
 
     def test_tablegen_includes_count(self):
@@ -80,18 +80,18 @@ class CheckLayers(unittest.TestCase):
         self.expect("codegen/device/math.cuh:2: device:")
 
     def test_every_pass_has_a_test(self):
-        self.write("passes/fuse_norm.cpp", "#define GEN_PASS_DEF_FUSENORM\n")
+        self.write("passes/fuse/fuse_norm.cpp", "#define GEN_PASS_DEF_FUSENORM\n")
         self.write("passes/cost.cpp", "int cost;\n")
-        self.expect("passes/fuse_norm.cpp:1: tests: has no test: add tests/passes/fuse_norm.*")
+        self.expect("passes/fuse/fuse_norm.cpp:1: tests: has no test: add tests/passes/fuse_norm.*")
         self.write("tests/passes/fuse_norm.mlir", "// RUN: true\n")
         self.expect_clean()
 
     def test_every_op_family_and_kernel_has_a_test(self):
         self.write("ir/ops/shape.cpp", "int a;\n")
         self.write("frontend/ops/conv.cpp", "int a;\n")
-        self.write("codegen/kernels/gemm.cuh", "#pragma once\n")
+        self.write("codegen/kernels/gemm/gemm.cuh", "#pragma once\n")
         self.expect(
-            "codegen/kernels/gemm.cuh:1: tests:",
+            "codegen/kernels/gemm/gemm.cuh:1: tests:",
             "frontend/ops/conv.cpp:1: tests:",
             "ir/ops/shape.cpp:1: tests:",
         )
@@ -101,8 +101,8 @@ class CheckLayers(unittest.TestCase):
         self.expect_clean()
 
     def test_a_part_of_a_kernel_is_tested_with_it(self):
-        self.write("codegen/kernels/gemm_epilogue.cuh", "#pragma once\n")
-        self.expect("codegen/kernels/gemm_epilogue.cuh:1: tests:")
+        self.write("codegen/kernels/gemm/gemm_epilogue.cuh", "#pragma once\n")
+        self.expect("codegen/kernels/gemm/gemm_epilogue.cuh:1: tests:")
         self.write("tests/codegen/gemm.mlir", "")
         self.expect_clean()
 

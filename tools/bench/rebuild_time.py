@@ -18,7 +18,7 @@ from pathlib import Path
 
 import common
 
-EDITS = {"one pass": "passes/raise_norm.cpp", "one op handler": "frontend/ops/arithmetic.cpp"}
+EDITS = {"one pass": "passes/raise/raise_norm.cpp", "one op handler": "frontend/ops/arithmetic.cpp"}
 EDIT_LIMIT, CLEAN_LIMIT = 45.0, 15 * 60.0
 
 

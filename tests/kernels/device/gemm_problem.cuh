@@ -4,7 +4,7 @@
 
 #include "device/math.cuh"
 #include "device/vector.cuh"
-#include "kernels/gemm_epilogue.cuh"
+#include "kernels/gemm/gemm_epilogue.cuh"
 
 namespace smelt {
 

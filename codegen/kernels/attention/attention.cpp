@@ -1,0 +1,342 @@
+// Emits attention kernels.
+//
+// The views before query, key and value and after the result become the addresses of rows, the bias
+// becomes a function of (batch, head, query, key). Configurations exclude each other by how often
+// the work fills the multiprocessors: short sequences are cut into blocks of few rows, so that
+// every multiprocessor has some (attention_config.cuh has the measurements).
+#include "codegen/kernels/attention/attention.h"
+
+#include "codegen/emit_expression.h"
+#include "codegen/kernel_text.h"
+#include "codegen/kernels/attention/attention_config.cuh"
+#include "codegen/printer.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr int64_t kMaxGridZ = 65535;
+
+constexpr char kText[] = R"(
+#include "device/arithmetic.cuh"
+#include "device/vector.cuh"
+#include "kernels/attention/$header$.cuh"
+
+namespace smelt {
+struct Problem {
+  $constants$
+  $members$
+
+  __device__ int batches() const { return $batches$; }
+  __device__ int heads() const { return $heads$; }
+  __device__ int queries() const { return $queries$; }
+  __device__ int keys() const { return $keys$; }
+  __device__ int causalOffset() const { return keys() - queries(); }
+  __device__ const Element *q(int b, int h, int i) const { return $qRow$; }
+  __device__ const Element *k(int b, int h, int j) const { return $kRow$; }
+  __device__ const Element *v(int b, int h, int j) const { return $vRow$; }
+  __device__ Element *out(int b, int h, int i) const { return $outRow$; }
+  $bias$
+};
+using Config = $config$;
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$) {
+  extern __shared__ __align__(128) char shared[];
+  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
+}
+)";
+
+constexpr char kConstants[] = R"(
+using Element = $element$;
+static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
+static constexpr float kScale = $scale$, kSoftcap = $softcap$;
+static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
+)";
+
+constexpr char kBiasText[] = R"(
+__device__ __forceinline__ float bias(int b, int h, int i, int j) const {
+  constexpr int W = 1;
+  $body$
+  return $result$;
+}
+)";
+
+/// One row of an operand or of the result, as an address in a buffer.
+struct Row {
+  std::string pointer;
+  Dim offset;
+};
+
+/// A configuration as text, with what the launch needs of it.
+struct Configuration {
+  std::string text;
+  int blockQ, threads, sharedBytes;
+  int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
+};
+
+template <class Tiling>
+Configuration describe(const char *name, Tiling tiling, const std::string &numbers, int head,
+                       int value) {
+  return {std::string(name) + "<" + numbers + ">", tiling.blockQ, tiling.threads(),
+          tiling.sharedBytes(head, value), 0};
+}
+
+Configuration tensorCores(AttentionTiling t, int head, int value) {
+  return describe("AttentionConfig", t,
+                  std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
+                      std::to_string(t.warps) + ", " + std::to_string(t.stages),
+                  head, value);
+}
+
+Configuration simt(AttentionSimtTiling t, int head, int value) {
+  return describe("AttentionSimtConfig", t,
+                  std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
+                      std::to_string(t.stages),
+                  head, value);
+}
+
+class AttentionEmitter {
+public:
+  AttentionEmitter(FusionOp fusion, AttentionOp attention, const Target &target)
+      : fusion(fusion), attention(attention), target(target),
+        query(tensorType(attention.getQuery())), key(tensorType(attention.getKey())),
+        value(tensorType(attention.getValue())) {
+    b = space.add("b", query.getDim(0));
+    h = space.add("h", query.getDim(1));
+    i = space.add("i", query.getDim(2));
+    j = space.add("j", key.getDim(2));
+    d = space.add("d", query.getDim(3));
+    e = space.add("e", value.getDim(3));
+  }
+
+  FailureOr<std::vector<GeneratedKernel>> run();
+
+private:
+  FailureOr<Row> operandRow(Value operand, Index index);
+  FailureOr<Row> resultRow();
+  LogicalResult findRows();
+  int vectorWidth() const;
+  std::vector<Configuration> configurations();
+  FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
+  std::string constants(DimPrinter &printer);
+  FailureOr<GeneratedKernel> emit(const Configuration &configuration);
+
+  FusionOp fusion;
+  AttentionOp attention;
+  const Target &target;
+  TensorType query, key, value;
+  IterationSpace space;
+  Dim b, h, i, j, d, e;
+  Row queryRow, keyRow, valueRow, outRow;
+};
+
+/// Follows views back from `operand` at `index` to an input of the fusion, where the elements of a
+/// row must be neighbours and the rows a constant distance apart.
+FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
+  Dim row = index[2], element = index[3];
+  FailureOr<InputElement> source = space.throughViews(operand, std::move(index));
+  if (failed(source))
+    return failure();
+  auto [input, position] = *source;
+  Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
+  bool areNeighbours = element.asConstant() || linearFactor(offset, *element.asSymbol()) ==
+                                                   Dim::constant(fusion.getContext(), 1);
+  bool isRegular = row.asConstant() || linearFactor(offset, *row.asSymbol());
+  if (!areNeighbours || !isRegular)
+    return attention.emitError("rows of a head are scattered in the operand ")
+               << tensorType(input) << "; this is a bug in Smelt",
+           failure();
+  return Row{inputName(input.getArgNumber()), offset - element};
+}
+
+FailureOr<Row> AttentionEmitter::resultRow() {
+  Value result = attention.getOutput();
+  Index index{b, h, i, e};
+  while (!isa<YieldOp>(*result.user_begin())) {
+    Operation *view = *result.user_begin();
+    std::optional<Index> next = resultIndex(view, index, space.getBounds());
+    if (!result.hasOneUse() || !next)
+      return view->emitError(
+                 "only views follow the attention in its kernel; this is a bug in Smelt"),
+             failure();
+    index = *next;
+    result = view->getResult(0);
+  }
+  Dim offset = linearize(index, tensorType(result).getShape(), fusion.getContext());
+  return Row{outputName(0), offset - e};
+}
+
+LogicalResult AttentionEmitter::findRows() {
+  MLIRContext *context = fusion.getContext();
+  Dim group = h.floorDiv(
+      Dim::constant(context, *query.getDim(1).asConstant() / *key.getDim(1).asConstant()),
+      space.getBounds());
+  auto assign = [](Row &row, FailureOr<Row> found) {
+    if (succeeded(found))
+      row = *found;
+    return failed(found);
+  };
+  return failure(assign(queryRow, operandRow(attention.getQuery(), {b, h, i, d})) ||
+                 assign(keyRow, operandRow(attention.getKey(), {b, group, j, d})) ||
+                 assign(valueRow, operandRow(attention.getValue(), {b, group, j, e})) ||
+                 assign(outRow, resultRow()));
+}
+
+/// Elements of the widest access that every row start and head size allows.
+int AttentionEmitter::vectorWidth() const {
+  int64_t width = 16 / storageBytes(query.getElementType());
+  width = std::gcd(width, std::gcd(*query.getDim(3).asConstant(), *value.getDim(3).asConstant()));
+  for (const Row *row : {&queryRow, &keyRow, &valueRow, &outRow})
+    width = std::gcd(width, knownDivisor(row->offset, Lanes()));
+  return static_cast<int>(width);
+}
+
+std::vector<Configuration> AttentionEmitter::configurations() {
+  int head = *query.getDim(3).asConstant(), width = *value.getDim(3).asConstant();
+  bool isLarge = head > 64 || width > 64, isHuge = head > 128 || width > 128;
+  std::vector<Configuration> all;
+  auto add = [&](Configuration configuration, int64_t minWaves) {
+    configuration.minWaves = all.empty() ? 0 : minWaves;
+    if (configuration.sharedBytes <= target.sharedBytesPerBlock)
+      all.push_back(std::move(configuration));
+  };
+  if (query.getElementType().isF32()) {
+    add(simt(isHuge ? AttentionSimtTiling{16, 32, 2} : kAttentionSimt[0], head, width), 0);
+    if (!isHuge)
+      add(simt(kAttentionSimt[1], head, width), 1);
+    return all;
+  }
+  if (isHuge) {
+    add(tensorCores({16, 64, 4, 2}, head, width), 0);
+    add(tensorCores(kAttentionWide, head, width), 1);
+    return all;
+  }
+  Value bias = attention.getBias();
+  bool isBiasedByScore = bias && !tensorType(bias).getDim(2).isConstant(1);
+  add(tensorCores(kAttentionShort, head, width), 0);
+  add(tensorCores(kAttentionMedium, head, width), 1);
+  add(tensorCores(isLarge           ? AttentionTiling{128, 64, 8, 2}
+                  : isBiasedByScore ? kAttentionLongBiased
+                                    : kAttentionLong,
+                  head, width),
+      2);
+  return all;
+}
+
+FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter) {
+  if (!attention.getBias())
+    return std::string();
+  Index index = broadcastIndex({b, h, i, j}, tensorType(attention.getBias()));
+  FailureOr<Operand> operand = emitter.emit(attention.getBias(), index);
+  if (failed(operand))
+    return failure();
+  std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
+  return format(kBiasText, {{"body", emitter.coordinateDefinitions() + uniform + chunk},
+                            {"result", operand->text}});
+}
+
+std::string AttentionEmitter::constants(DimPrinter &printer) {
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  Type real = Float32Type::get(fusion.getContext());
+  return format(kConstants, {{"element", storageType(query.getElementType())},
+                             {"head", printer.print(query.getDim(3))},
+                             {"value", printer.print(value.getDim(3))},
+                             {"vector", std::to_string(vectorWidth())},
+                             {"scale", literal(attention.getScaleAttr(), real)},
+                             {"softcap", literal(attention.getSoftcapAttr(), real)},
+                             {"causal", flag(attention.getCausal())},
+                             {"hasBias", flag(static_cast<bool>(attention.getBias()))},
+                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())}});
+}
+
+FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configuration) {
+  ExpressionEmitter emitter(fusion, space, Lanes());
+  FailureOr<std::string> bias = biasFunction(emitter);
+  if (failed(bias))
+    return failure();
+  auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
+  auto size = [&](Dim dim) { return emitter.printer().print(dim); };
+  bool isFloat = query.getElementType().isF32();
+  std::string q = row(queryRow), k = row(keyRow), v = row(valueRow), o = row(outRow);
+  std::string batches = size(query.getDim(0)), heads = size(query.getDim(1)),
+              queries = size(query.getDim(2)), keys = size(key.getDim(2));
+  std::string fixed = constants(emitter.printer());
+  const std::set<std::string> &used = emitter.printer().sizes();
+  std::vector<std::string> sizes(used.begin(), used.end());
+  std::string text = format(kText, {{"header", isFloat ? "attention_simt" : "attention"},
+                                    {"function", isFloat ? "attentionSimt" : "attention"},
+                                    {"constants", fixed},
+                                    {"members", problemMembers(fusion, sizes)},
+                                    {"batches", batches},
+                                    {"heads", heads},
+                                    {"queries", queries},
+                                    {"keys", keys},
+                                    {"qRow", q},
+                                    {"kRow", k},
+                                    {"vRow", v},
+                                    {"outRow", o},
+                                    {"bias", *bias},
+                                    {"config", configuration.text},
+                                    {"entry", kEntryName},
+                                    {"parameters", entryParameters(fusion, sizes)},
+                                    {"arguments", entryArguments(fusion, sizes)}});
+  GeneratedKernel kernel;
+  MLIRContext *context = fusion.getContext();
+  kernel.grid = {query.getDim(2).ceilDiv(Dim::constant(context, configuration.blockQ)),
+                 query.getDim(1), query.getDim(0).min(Dim::constant(context, kMaxGridZ))};
+  kernel.block = {static_cast<unsigned>(configuration.threads), 1, 1};
+  kernel.sharedBytes = configuration.sharedBytes;
+  finishKernel(kernel, fusion, std::move(text), configuration.text, used);
+  Dim scores = query.getDim(0) * query.getDim(1) * query.getDim(2) * key.getDim(2);
+  kernel.flops = scores * (query.getDim(3) + value.getDim(3)) * 2;
+  return kernel;
+}
+
+FailureOr<std::vector<GeneratedKernel>> AttentionEmitter::run() {
+  if (failed(findRows()))
+    return failure();
+  std::vector<Configuration> all = configurations();
+  if (all.empty())
+    return attention.emitError("no attention configuration fits the shared memory of ")
+               << target.arch,
+           failure();
+  // 1 where blocks of 64 rows fill the multiprocessors `waves` times, else 0.
+  MLIRContext *context = fusion.getContext();
+  auto size = [&](int64_t value) { return Dim::constant(context, value); };
+  Dim blocks = query.getDim(2).ceilDiv(size(64)) * query.getDim(1) * query.getDim(0);
+  auto fills = [&](int64_t waves) {
+    return waves == 0 ? size(1)
+                      : blocks.floorDiv(size(waves * target.multiprocessors)).min(size(1));
+  };
+  std::vector<GeneratedKernel> kernels;
+  for (size_t index = 0; index < all.size(); ++index) {
+    FailureOr<GeneratedKernel> kernel = emit(all[index]);
+    if (failed(kernel))
+      return failure();
+    bool isLast = index + 1 == all.size();
+    Dim runs = fills(all[index].minWaves) - (isLast ? size(0) : fills(all[index + 1].minWaves));
+    kernel->grid[0] = kernel->grid[0] * runs;
+    if (!kernel->grid[0].isConstant(0))
+      kernels.push_back(std::move(*kernel));
+  }
+  return kernels;
+}
+
+} // namespace
+
+FailureOr<std::vector<GeneratedKernel>> emitAttention(FusionOp fusion, const Target &target) {
+  AttentionOp attention;
+  for (AttentionOp op : fusion.getBlock().getOps<AttentionOp>())
+    attention = op;
+  if (!attention)
+    return fusion.emitError("an attention fusion holds one attention; this is a bug in Smelt"),
+           failure();
+  return AttentionEmitter(fusion, attention, target).run();
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,12 @@
+// Attention kernels (kernels/attention/attention.cuh, kernels/attention/attention_simt.cuh): the host's side.
+#pragma once
+
+#include "codegen/kernel.h"
+
+namespace smelt::codegen {
+
+/// The kernels of an `attention` fusion: variants for short and for long sequences. Reports at the
+/// fusion why no template takes it and fails.
+mlir::FailureOr<std::vector<GeneratedKernel>> emitAttention(FusionOp fusion, const Target &target);
+
+} // namespace smelt::codegen

@@ -1,0 +1,261 @@
+// Emits matrix product kernels: the tiling for each range of rows, and the text around the product
+// (kernels/gemm/gemm_product.h) and what follows it (kernels/gemm/gemm_epilogue.h).
+#include "codegen/kernels/gemm/gemm.h"
+
+#include "codegen/emit_expression.h"
+#include "codegen/kernel_text.h"
+#include "codegen/kernels/gemm/gemm_choice.h"
+#include "codegen/kernels/gemm/gemm_epilogue.h"
+#include "codegen/printer.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr int64_t kMaxGridZ = 65535;
+/// Row counts that stand for a range of shapes, and the largest count of each range but the last.
+constexpr int64_t kTypicalRows[] = {16, 128, 224, 768, 8192};
+constexpr int64_t kLastRows[] = {32, 128, 256, 1024};
+/// Stands for a size that is not known when compiling.
+constexpr int64_t kTypicalSize = 256;
+/// Threads of a block whose operands' addresses are no linear functions of their positions.
+constexpr int kMaxScatteredThreads = 256;
+
+constexpr char kConstants[] = R"(
+using Element = $element$;
+static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
+static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
+static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
+static constexpr int kRowMoments = $rowMoments$;
+)";
+
+constexpr char kText[] = R"(
+#include "device/arithmetic.cuh"
+#include "device/moments.cuh"
+#include "device/vector.cuh"
+#include "kernels/gemm/$header$.cuh"
+
+namespace smelt {
+struct Problem {
+  $constants$
+  $members$
+
+  __device__ int m() const { return $m$; }
+  __device__ int n() const { return $n$; }
+  __device__ int k() const { return $k$; }
+  __device__ int batches() const { return $batches$; }
+  __device__ __forceinline__ const Element *a(int batch, int m, int k) const {
+    $a$
+  }
+  __device__ __forceinline__ const Element *b(int batch, int k, int n) const {
+    $b$
+  }
+  template <int W> struct Inputs {
+    $inputMembers$
+  };
+  template <int W> __device__ __forceinline__ Inputs<W> inputs(int batch, int m, int n) const {
+    Inputs<W> inputs;
+    $inputs$
+    return inputs;
+  }
+  template <int I> static constexpr __device__ int momentGroups() {
+    $momentGroups$
+  }
+  template <int I> __device__ __forceinline__ const float *moments(int batch, int m) const {
+    $moments$
+  }
+  template <int W>
+  __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W], const Inputs<W> &inputs,
+                                           const RowMoments (&rows)[$rowArray$]) const {
+    $epilogue$
+  }
+};
+using Config = $config$;
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$) {
+  extern __shared__ __align__(1024) char shared[];
+  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
+}
+)";
+
+class GemmEmitter {
+public:
+  GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target, bool tf32)
+      : product(fusion, matmul), target(target), tf32(tf32) {}
+  FailureOr<std::vector<GeneratedKernel>> run();
+
+private:
+  /// A tiling and the largest number of rows that it runs; none: any.
+  struct Range {
+    GemmChoice choice;
+    std::optional<int64_t> lastRow;
+  };
+
+  std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
+  std::string constants(const GemmEpilogue &epilogue) const;
+  GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
+  GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
+  std::vector<Range> chooseRanges() const;
+  GemmPrecision precision() const;
+
+  GemmProduct product;
+  const Target &target;
+  bool tf32;
+  OperandAddress a, b;
+};
+
+GemmPrecision GemmEmitter::precision() const {
+  if (!product.lhs.getElementType().isF32())
+    return GemmPrecision::halfWidth;
+  return tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
+}
+
+std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &printer) const {
+  std::string offset = printer.print(product.space.collapse(operand.offset)), text;
+  for (const IterationSpace::Definition &definition :
+       product.space.definitions([&](StringRef symbol) { return printer.uses(symbol); }))
+    text += "const int " + definition.symbol.substr(1) + " = " + printer.print(definition.value) +
+            ";\n";
+  return text + "return " + inputName(operand.input) + " + " + offset + ";\n";
+}
+
+std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  bool isConstant = isConstantValue(FusionOp(product.fusion).getInputs()[b.input]);
+  return format(kConstants, {{"element", storageType(product.lhs.getElementType())},
+                             {"aVector", std::to_string(a.alongK)},
+                             {"bVector", std::to_string(std::max(b.alongK, b.alongN))},
+                             {"width", std::to_string(epilogue.width)},
+                             {"bTransposed", flag(b.alongK > b.alongN)},
+                             {"bConstant", flag(isConstant)},
+                             {"aLinear", flag(a.isLinear)},
+                             {"bLinear", flag(b.isLinear)},
+                             {"rowMoments", std::to_string(epilogue.moments.size())}});
+}
+
+GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &epilogue) {
+  const Bounds &bounds = product.space.getBounds();
+  DimPrinter aPrinter(bounds), bPrinter(bounds), printer(bounds);
+  std::string aText = addressText(a, aPrinter), bText = addressText(b, bPrinter);
+  std::string m = printer.print(product.rows), n = printer.print(product.columns),
+              k = printer.print(product.depth), batches = printer.print(product.batches);
+  std::set<std::string> used = epilogue.sizes;
+  for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
+    used.insert(other->sizes().begin(), other->sizes().end());
+  std::vector<std::string> sizes(used.begin(), used.end());
+  std::string text =
+      format(kText, {{"header", choice.header},
+                     {"function", choice.function},
+                     {"constants", constants(epilogue)},
+                     {"members", problemMembers(product.fusion, sizes)},
+                     {"m", m},
+                     {"n", n},
+                     {"k", k},
+                     {"batches", batches},
+                     {"a", aText},
+                     {"b", bText},
+                     {"inputMembers", epilogue.inputMembers},
+                     {"inputs", epilogue.inputs},
+                     {"momentGroups", epilogue.moments.counts + "return 0;\n"},
+                     {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+                     {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
+                     {"epilogue", epilogue.text},
+                     {"config", choice.config},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(product.fusion, sizes)},
+                     {"arguments", entryArguments(product.fusion, sizes)}});
+  GeneratedKernel kernel = launch(choice, epilogue);
+  finishKernel(kernel, product.fusion, std::move(text), choice.config, used);
+  kernel.flops =
+      kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
+  return kernel;
+}
+
+/// The kernel without its text.
+GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const {
+  GeneratedKernel kernel;
+  MLIRContext *context = product.fusion->getContext();
+  auto size = [&](int64_t value) { return Dim::constant(context, value); };
+  Dim tilesM = product.rows.ceilDiv(size(choice.blockM));
+  kernel.grid = {tilesM * product.columns.ceilDiv(size(choice.blockN)), size(choice.clusterK),
+                 product.batches.min(size(kMaxGridZ))};
+  kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
+  kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
+  kernel.sharedBytes =
+      choice.sharedBytes +
+      choice.blockM * static_cast<int>(epilogue.moments.size() * 2 * sizeof(float));
+  return kernel;
+}
+
+/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
+std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
+  auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
+  GemmShape shape{0, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),
+                  sizeOr(product.batches, 8)};
+  auto best = [&](int64_t count) {
+    shape.m = count;
+    std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision(), target);
+    // Addresses that are computed one by one take registers that large blocks do not have.
+    auto fits = [&](const GemmChoice &choice) {
+      return (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
+    };
+    return *llvm::find_if(ranked, fits);
+  };
+  if (product.rows.asConstant())
+    return {{best(*product.rows.asConstant()), std::nullopt}};
+  std::vector<Range> ranges;
+  for (auto [index, typical] : llvm::enumerate(kTypicalRows)) {
+    GemmChoice choice = best(typical);
+    std::optional<int64_t> last;
+    if (index < std::size(kLastRows))
+      last = kLastRows[index];
+    if (!ranges.empty() && ranges.back().choice == choice)
+      ranges.back().lastRow = last;
+    else
+      ranges.push_back({choice, last});
+  }
+  return ranges;
+}
+
+FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
+  FailureOr<OperandAddress> left = product.left(), right = product.right();
+  if (failed(left) || failed(right))
+    return failure();
+  a = *left;
+  b = *right;
+  FailureOr<GemmEpilogue> epilogue = emitGemmEpilogue(product);
+  if (failed(epilogue))
+    return failure();
+  std::vector<GeneratedKernel> kernels;
+  Dim one = Dim::constant(product.fusion.getContext(), 1),
+      isBelow = Dim::constant(product.fusion.getContext(), 0);
+  for (const Range &range : chooseRanges()) {
+    GeneratedKernel kernel = emit(range.choice, *epilogue);
+    // 1 for row counts up to the range's last: variants exclude each other by an empty grid.
+    Dim upTo = one;
+    if (range.lastRow)
+      upTo = one -
+             product.rows.floorDiv(Dim::constant(product.fusion.getContext(), *range.lastRow + 1))
+                 .min(one);
+    kernel.grid[0] = kernel.grid[0] * (upTo - isBelow);
+    isBelow = upTo;
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+} // namespace
+
+FailureOr<std::vector<GeneratedKernel>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
+  MatmulOp matmul;
+  for (MatmulOp op : fusion.getBlock().getOps<MatmulOp>())
+    matmul = op;
+  if (!matmul)
+    return fusion.emitError("a gemm fusion holds one product; this is a bug in Smelt"), failure();
+  return GemmEmitter(fusion, matmul, target, tf32).run();
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,186 @@
+// C = epilogue(A * B) on the tensor cores: mma.sync, 16-bit or tf32 operands, float sums.
+//
+// Problem: matrix products of transformers, from one short sequence (M = 128, where a launch lasts
+// microseconds and most multiprocessors would idle) to thousands of rows, with whatever follows
+// (bias, activation, residual) computed before the sums leave the chip.
+//
+// Method
+//   - Tiles of A and B flow through swizzled shared-memory stages: cp.async fills them (16 bytes a
+//     thread where alignment allows, else 8, 4 or 2) and zero-fills the edges, ldmatrix reads them.
+//     Fragments of the next 32 bytes of K arrive while the tensor cores work on the present ones.
+//   - B is [k][n] (ldmatrix transposes) or [n][k]. A and B are reached through the Problem, which
+//   may
+//     fold any view into its addresses.
+//   - Small M * N with long K: the blocks of a cluster share one tile of C. Each takes a part of K
+//     and sends its sums for a band of rows to the block that owns the band, through distributed
+//     shared memory; the owner adds them in the order of the ranks, so results are reproducible.
+//   - Sums pass through shared memory, so that the epilogue gets up to eight consecutive columns
+//   and
+//     moves 16 bytes at a time. What it reads is fetched before the main loop where registers
+//     allow.
+//   - Where few blocks run, a block's warps share K as well (warpsK), which shortens the chain of
+//     dependent mma that one warp has to get through.
+//   - Weights (kBConstant) fill the pipeline before `griddepcontrol.wait`, while the previous
+//   kernel
+//     drains.
+//
+// Assumes: kAVector divides k(), kBVector divides k() (transposed) or n(), kEpilogueWidth divides
+// n(); Config::kThreads threads; Config::sharedBytes(sizeof(Element)) of shared memory, 16-byte
+// aligned; grid (tiles of C, clusterK, min(batches, 65535)), cluster (1, clusterK, 1). Along K,
+// addresses up to blockK past the end may be computed but are not used.
+// Cost: 2 M N K FLOPs; at least (M K + K N) * sizeof(Element) bytes from memory, and per tile of C
+// (blockM + blockN) * K * sizeof(Element) bytes from L2.
+#pragma once
+
+#include "device/tile.cuh"
+#include "kernels/gemm/gemm_block.cuh"
+#include "kernels/gemm/gemm_config.cuh"
+
+namespace smelt {
+
+template <class Config, class Problem> struct GemmTask {
+  using Element = typename Problem::Element;
+  static constexpr GemmTiling kTiling = Config::kTiling;
+  static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN, kBlockK = kTiling.blockK;
+  static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int kSharedBytes = Config::sharedBytes(sizeof(Element));
+  static constexpr int kWarpM = kBlockM / kTiling.warpsM, kWarpN = kBlockN / kTiling.warpsN;
+  static constexpr int kRowTiles = kWarpM / 16, kColumnTiles = kWarpN / 8;
+  static constexpr bool kFloat = kIsSame<Element, float>;
+  static constexpr int kStepK = 32 / sizeof(Element); // K of one mma: 32 bytes
+  static constexpr int kWarpsK = kTiling.warpsK;
+  static constexpr int kSteps = kBlockK / kStepK / kWarpsK; // of a warp, in one tile
+  static constexpr int kChunksPerStep = 2;                  // of 16 bytes
+
+  static_assert(kIsHalfWidth<Element> || kFloat, "operands are half, bfloat16 or (tf32) float");
+  static_assert(kBlockM % (16 * kTiling.warpsM) == 0, "a warp computes whole 16-row fragments");
+  static_assert(kBlockN % (16 * kTiling.warpsN) == 0, "a warp computes whole 16-column fragments");
+  static_assert(kBlockK % (2 * kStepK * kWarpsK) == 0, "a warp's K is an even number of mma deep");
+
+  using TileA = SharedTile<Element, kBlockM, kBlockK>;
+  using TileB = Select<Problem::kBTransposed, SharedTile<Element, kBlockN, kBlockK>,
+                       SharedTile<Element, kBlockK, kBlockN, kFloat>>;
+  using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages>;
+  using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kWarpsK,
+                              kRowTiles * kColumnTiles * 4>;
+
+  const int warp, lane;
+  const int warpPart;            // which steps of K are the warp's
+  const int warpRow, warpColumn; // of the warp's part of the tile
+  float sums[kRowTiles][kColumnTiles][4];
+  uint32_t fragmentsA[kRowTiles][4], fragmentsB[2][kColumnTiles / 2][4];
+
+  __device__ __forceinline__ GemmTask()
+      : warp(threadIdx.x / 32), lane(threadIdx.x % 32),
+        warpPart(warp / (kTiling.warpsM * kTiling.warpsN)), warpRow(warp % kTiling.warpsM * kWarpM),
+        warpColumn(warp / kTiling.warpsM % kTiling.warpsN * kWarpN) {}
+
+  // --- Main loop ---
+
+  __device__ __forceinline__ void loadA(uint32_t tile, int step, int i) {
+    loadFragmentA<TileA>(tile, warpRow + 16 * i, (warpPart * kSteps + step) * kChunksPerStep,
+                         fragmentsA[i]);
+  }
+
+  __device__ __forceinline__ void loadB(uint32_t tile, int step) {
+#pragma unroll
+    for (int j = 0; j < kColumnTiles / 2; ++j) {
+      int column = warpColumn + 16 * j;
+      uint32_t (&f)[4] = fragmentsB[step % 2][j];
+      if constexpr (Problem::kBTransposed)
+        loadFragmentBTransposed<TileB>(tile, column, (warpPart * kSteps + step) * kChunksPerStep,
+                                       f);
+      else if constexpr (kFloat)
+        loadFragmentBFloat<TileB>(tile, (warpPart * kSteps + step) * kStepK, column, f);
+      else
+        loadFragmentB<TileB>(tile, (warpPart * kSteps + step) * kStepK, column / 8, f);
+    }
+  }
+
+  __device__ __forceinline__ static void roundToTf32(uint32_t (&f)[4]) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r)
+      f[r] = ptx::toTf32(f[r]);
+  }
+
+  /// Multiplies the fragments of `step` and fetches those of `nextStep` behind them: B into its
+  /// second buffer, each fragment of A into the registers that were just used.
+  __device__ __forceinline__ void multiplyStep(int step, uint32_t tileA, uint32_t tileB,
+                                               int nextStep) {
+    loadB(tileB, nextStep);
+    uint32_t (&b)[kColumnTiles / 2][4] = fragmentsB[step % 2];
+    if constexpr (kFloat) {
+#pragma unroll
+      for (int j = 0; j < kColumnTiles / 2; ++j)
+        roundToTf32(b[j]);
+    }
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i) {
+      if constexpr (kFloat)
+        roundToTf32(fragmentsA[i]);
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j)
+        ptx::mma(sums[i][j], fragmentsA[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1],
+                 Element());
+      loadA(tileA, nextStep, i);
+    }
+  }
+
+  __device__ __forceinline__ void clearSums() {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j)
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+          sums[i][j][r] = 0.0f;
+  }
+
+  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
+    clearSums();
+    pipeline.waitForStep();
+    loadB(pipeline.stageB(0), 0);
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+      loadA(pipeline.stageA(0), 0, i);
+    int stage = 0, nextStage = kStages - 1; // that fragments are fetched from, that is filled
+    for (int tile = 0; tile < pipeline.countK; ++tile) {
+      staticFor<0, kSteps>([&](auto step) {
+        if constexpr (step == kSteps - 1) { // fetches from the next tile
+          pipeline.waitForStep();
+          stage = Pipeline::after(stage);
+        }
+        multiplyStep(step, pipeline.stageA(stage), pipeline.stageB(stage), (step + 1) % kSteps);
+        // Behind the fetches, so that the addresses are computed while the tensor cores work; the
+        // groups must be closed before the next wait.
+        if constexpr (step == 0)
+          pipeline.copyAheadA(tile, nextStage);
+        if constexpr (step == (kSteps > 2 ? 1 : 0))
+          pipeline.copyAheadB(tile, nextStage);
+      });
+      nextStage = Pipeline::after(nextStage);
+    }
+    ptx::copyAsyncWait<0>();
+  }
+
+  __device__ __forceinline__ void sendSums(const Output &output) const {
+#pragma unroll
+    for (int i = 0; i < kRowTiles; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        uint32_t target =
+            output.target(warpPart, warpRow + 16 * i + 8 * h + lane / 4, warpColumn + lane % 4 * 2);
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; ++j)
+          Output::send(target + 32 * j, sums[i][j][2 * h], sums[i][j][2 * h + 1]);
+      }
+  }
+};
+
+template <class Config, class Problem>
+__device__ __forceinline__ void gemm(const Problem &problem, char *shared) {
+  multiplyMatrices<GemmTask<Config, Problem>>(problem, shared);
+}
+
+} // namespace smelt

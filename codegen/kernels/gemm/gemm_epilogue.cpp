@@ -1,0 +1,161 @@
+#include "codegen/kernels/gemm/gemm_epilogue.h"
+
+#include "codegen/emit_expression.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr int64_t kMaxEpilogueWidth = 8;
+/// Registers of a thread that hold what the epilogue reads, for one vector of its columns.
+constexpr int64_t kMaxFetchedBytes = 96;
+
+/// Emits the epilogue for vectors of `lanes`.
+class EpilogueEmitter {
+public:
+  EpilogueEmitter(GemmProduct &product, Lanes lanes);
+  /// Emits the results of the fusion from the accumulators.
+  LogicalResult run();
+  bool isRegular() const { return emitter.isRegular(); }
+  GemmEpilogue take();
+
+private:
+  void anchorResults(ArrayRef<Dim> index);
+  FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index);
+
+  GemmProduct &product;
+  ExpressionEmitter emitter;
+  MomentSources moments;
+  llvm::DenseMap<Value, Index> positions; // of the values between the product and the results
+};
+
+EpilogueEmitter::EpilogueEmitter(GemmProduct &product, Lanes lanes)
+    : product(product), emitter(product.fusion, product.space, lanes) {
+  emitter.fetchAhead(ExpressionEmitter::FetchAhead::inputs, kMaxFetchedBytes);
+  emitter.setResolver(
+      [this](Operation *op, ArrayRef<Dim> index) { return emitStatistic(op, index); });
+}
+
+/// Gives each value between the product and the results its position: what the accumulators stand
+/// for.
+void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
+  emitter.anchor(product.matmul.getOutput(), index);
+  positions.clear();
+  positions[product.matmul.getOutput()] = Index(index);
+  for (Operation &op : product.fusion.getBlock().without_terminator()) {
+    for (Value operand : op.getOperands()) {
+      auto found = positions.find(operand);
+      if (found == positions.end() || positions.count(op.getResult(0)))
+        continue;
+      std::optional<Index> position;
+      if (op.hasTrait<View>()) {
+        position = resultIndex(&op, found->second, product.space.getBounds());
+      } else if (op.hasTrait<Elementwise>()) {
+        size_t added = tensorType(op.getResult(0)).getRank() - found->second.size();
+        position = Index(added, Dim::constant(product.fusion.getContext(), 0));
+        position->append(found->second);
+      }
+      if (!position)
+        continue;
+      emitter.anchor(op.getResult(0), *position);
+      positions[op.getResult(0)] = *position;
+    }
+  }
+}
+
+LogicalResult EpilogueEmitter::run() {
+  Index index(product.rowIndex);
+  index.push_back(product.n);
+  anchorResults(index);
+  emitter.define(product.matmul.getOutput(), index, Operand{"acc[i]", true});
+  for (auto [number, value] : llvm::enumerate(product.fusion.getYield()->getOperands())) {
+    auto moments = value.getDefiningOp<RowMomentsOp>();
+    auto position = positions.find(moments ? moments.getInput() : value);
+    if (position == positions.end())
+      return product.fusion.emitError("a result of a gemm fusion does not follow from the product; "
+                                      "this is a bug in Smelt");
+    FailureOr<Operand> operand = emitter.emit(position->first, position->second);
+    if (failed(operand))
+      return failure();
+    if (moments)
+      emitter.storeMoments(number, position->second, *operand,
+                           tensorType(position->first).getElementType());
+    else
+      emitter.store(number, position->second, *operand);
+  }
+  return success();
+}
+
+/// A statistic of the row: the same for all columns.
+FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index) {
+  if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
+    return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
+           failure();
+  Index first(index); // of the row's groups
+  first.push_back(Dim::constant(product.fusion.getContext(), 0));
+  FailureOr<InputElement> source = product.space.throughViews(op->getOperand(0), first);
+  if (failed(source))
+    return failure();
+  auto [input, position] = *source;
+  TensorType type = tensorType(op->getOperand(0));
+  Dim offset = linearize(position, tensorType(input).getShape(), product.fusion.getContext());
+  std::string row =
+      moments.add(inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset),
+                  *type.getDim(type.getRank() - 2).asConstant());
+  auto inverseRoot = [&](const std::string &square, FloatAttr epsilon) {
+    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
+           ")";
+  };
+  std::string value =
+      llvm::TypeSwitch<Operation *, std::string>(op)
+          .Case([&](MomentsMeanOp) { return row + ".mean"; })
+          .Case([&](MomentsRstdOp rstd) {
+            std::string root = inverseRoot(row + ".variance", rstd.getEpsilonAttr());
+            return rstd.getEpsilon().isZero() ? root : row + ".variance == 0 ? 0.0f : " + root;
+          })
+          .Case([&](MomentsRrmsOp rrms) {
+            return inverseRoot("(" + row + ".variance + " + row + ".mean * " + row + ".mean)",
+                               rrms.getEpsilonAttr());
+          });
+  return emitter.variable("float", value, /*perLane=*/false);
+}
+
+GemmEpilogue EpilogueEmitter::take() {
+  auto complete = [&](const std::string &text) {
+    return emitter.coordinateDefinitions(text) + text;
+  };
+  const ExpressionEmitter::Fetched &fetched = emitter.fetched();
+  std::string uniform = emitter.takeUniform();
+  moments.addresses = complete(moments.addresses);
+  return GemmEpilogue{emitter.getLanes().width,
+                      join(fetched.declarations, ""),
+                      complete(join(fetched.statements, "")),
+                      moments,
+                      complete(uniform + emitter.chunk().text()),
+                      emitter.printer().sizes()};
+}
+
+} // namespace
+
+FailureOr<GemmEpilogue> emitGemmEpilogue(GemmProduct &product) {
+  int64_t widest = product.n.asConstant() ? 1 : kMaxEpilogueWidth;
+  for (int64_t width = widest;; width /= 2) {
+    if (knownDivisor(product.columns, Lanes()) % width != 0)
+      continue;
+    Lanes lanes;
+    lanes.width = width;
+    if (auto symbol = product.n.asSymbol())
+      lanes.symbols.insert(*symbol);
+    EpilogueEmitter emitter(product, lanes);
+    if (failed(emitter.run()))
+      return failure();
+    if (width == 1 || emitter.isRegular())
+      return emitter.take();
+  }
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,231 @@
+// The way of a GEMM's sums to the generated epilogue.
+//
+// Sums leave registers through an exchange buffer of floats in shared memory, so that the epilogue
+// gets up to eight consecutive columns whatever the fragments look like. Without a cluster the
+// buffer holds one tile. In a cluster every block owns a band of the tile's rows; its buffer holds,
+// for each rank, that rank's sums for the band. Blocks whose warps share K send several shares.
+// They are added in the order of ranks and shares.
+#pragma once
+
+#include "device/moments.cuh"
+#include "device/tile.cuh"
+#include "kernels/gemm/gemm_config.cuh"
+
+namespace smelt {
+
+/// How the threads of a block share the groups of each row's moments, of every one of `tensors`.
+struct MomentsShare {
+  int threadsPerRow, rounds;
+  bool holds; // the groups in registers; it deals them out evenly
+
+  constexpr MomentsShare(int groups, int rows, int threads, int tensors)
+      : threadsPerRow(1), rounds(1), holds(true) {
+    constexpr int kMaxHeld = 32; // groups of a thread: two registers each
+    int most = 1;
+    while (most < 32 && 2 * most * rows <= threads)
+      most *= 2;
+    while (threadsPerRow < most && groups % (2 * threadsPerRow) == 0)
+      threadsPerRow *= 2;
+    holds = groups / threadsPerRow * ceilDiv(rows * threadsPerRow, threads) * tensors <= kMaxHeld;
+    if (!holds)
+      threadsPerRow = most;
+    rounds = ceilDiv(rows * threadsPerRow, threads);
+  }
+};
+
+/// The moments of `Rows` rows, of the Problem's tensors of them from number I on. Their groups, or
+/// what they amount to, wait in registers while the block multiplies, and are then combined into
+/// shared memory.
+template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
+struct TileMoments {
+  __device__ __forceinline__ void load(const Problem &, int, int) {}
+  __device__ __forceinline__ void combine(uint32_t) const {}
+};
+
+template <class Problem, int Rows, int Threads, int I>
+struct TileMoments<Problem, Rows, Threads, I, true> {
+  static constexpr int kGroups = Problem::template momentGroups<I>();
+  static constexpr MomentsShare kPlan{kGroups, Rows, Threads, Problem::kRowMoments};
+  static constexpr int kShare = kPlan.threadsPerRow, kRounds = kPlan.rounds;
+  using Groups =
+      Select<kPlan.holds, RowGroups<kGroups, kShare>, StreamedRowGroups<kGroups, kShare>>;
+  Groups groups[kRounds];
+  TileMoments<Problem, Rows, Threads, I + 1> others;
+
+  __device__ __forceinline__ static int row(int round) {
+    return (threadIdx.x + round * Threads) / kShare;
+  }
+
+  __device__ __forceinline__ void load(const Problem &problem, int batch, int row0) {
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round)
+      groups[round].load(
+          problem.template moments<I>(batch, min(row0 + row(round), problem.m() - 1)),
+          threadIdx.x % kShare);
+    others.load(problem, batch, row0);
+  }
+
+  /// `rows`: shared memory, a RowMoments of every tensor for each row.
+  __device__ __forceinline__ void combine(uint32_t rows) const {
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      RowMoments found = groups[round].combine();
+      if (threadIdx.x % kShare == 0 && row(round) < Rows)
+        ptx::storeShared(rows + (row(round) * Problem::kRowMoments + I) * sizeof(RowMoments),
+                         found.mean, found.variance);
+    }
+    others.combine(rows);
+  }
+};
+
+/// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
+/// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
+///
+/// The Problem's epilogue comes in parts. `Inputs<W>` holds what it reads from memory for W columns
+/// (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready. Of
+/// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
+/// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
+/// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given one RowMoments
+/// a tensor.
+template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
+          int SumsPerThread>
+struct TileEpilogue {
+  static constexpr int kWidth = Problem::kEpilogueWidth;
+  static constexpr int kOwnedRows = BlockM / ClusterK;
+  static constexpr int kStride = BlockN + kExchangePadding;
+  static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
+  static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
+                "the epilogue takes 1, 2, 4 or 8 columns");
+  using Inputs = typename Problem::template Inputs<kWidth>;
+  static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
+  static constexpr int kMoments = Problem::kRowMoments;
+
+  // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
+  // one group holds them all, before the main loop, else each while the one before it is computed.
+  static constexpr int kPasses = ceilDiv(kOwnedRows * BlockN / kWidth, Threads);
+  static constexpr bool kFewSums = SumsPerThread <= 32;
+  static constexpr int kInputBudget = kFewSums ? 128 : 64; // bytes of registers
+  static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
+  static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
+  static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
+  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
+  static constexpr int kGroups = ceilDiv(kPasses, kGroup);
+  static constexpr bool kFetchEarly = kGroups == 1;
+
+  struct Group {
+    Inputs inputs[kGroup];
+  };
+
+  const Problem &problem;
+  const uint32_t exchange;  // shared memory
+  const uint32_t rows;      // shared memory: RowMoments of the owned rows
+  int batch, row0, column0; // of the owned rows in C
+  int rank;
+  Group fetched;
+  TileMoments<Problem, kOwnedRows, Threads> moments;
+
+  __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, uint32_t rows,
+                                          int batch, int row0, int column0, int rank)
+      : problem(problem), exchange(exchange), rows(rows), batch(batch),
+        row0(row0 + rank * kOwnedRows), column0(column0), rank(rank) {}
+
+  /// Position of this thread's vector in C and in the owned rows; false if it has none inside C.
+  __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
+    int vector = threadIdx.x + pass * Threads;
+    row = vector / (BlockN / kWidth);
+    column = vector % (BlockN / kWidth) * kWidth;
+    return row < kOwnedRows && row0 + row < problem.m() && column0 + column < problem.n();
+  }
+
+  __device__ __forceinline__ Group fetch(int group) const {
+    Group result;
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      if (locate(group * kGroup + i, row, column))
+        result.inputs[i] = problem.template inputs<kWidth>(batch, row0 + row, column0 + column);
+    }
+    return result;
+  }
+
+  /// Call once before the main loop (after the wait for earlier kernels), and once after it.
+  __device__ __forceinline__ void beforeMainLoop() {
+    if constexpr (kFewSums)
+      moments.load(problem, batch, row0);
+    if constexpr (kFetchEarly)
+      fetched = fetch(0);
+  }
+  __device__ __forceinline__ void afterMainLoop() {
+    if constexpr (!kFewSums)
+      moments.load(problem, batch, row0);
+    if constexpr (!kFetchEarly)
+      fetched = fetch(0);
+    moments.combine(rows);
+  }
+
+  /// Where this block's share `part` of the sum for (row, column) of the tile goes: in the memory
+  /// of the row's owner.
+  __device__ __forceinline__ uint32_t target(int part, int row, int column) const {
+    int slot = (rank * Parts + part) * kOwnedRows + row % kOwnedRows;
+    uint32_t local = exchange + (slot * kStride + column) * 4;
+    if constexpr (ClusterK > 1)
+      return ptx::mapToRank(local, row / kOwnedRows);
+    else
+      return local;
+  }
+
+  /// Writes one sum, or two neighbouring ones, to a target.
+  __device__ __forceinline__ static void send(uint32_t target, float a) {
+    if constexpr (ClusterK > 1)
+      ptx::storeCluster(target, a);
+    else
+      ptx::storeShared(target, a);
+  }
+  __device__ __forceinline__ static void send(uint32_t target, float a, float b) {
+    if constexpr (ClusterK > 1)
+      ptx::storeCluster(target, a, b);
+    else
+      ptx::storeShared(target, a, b);
+  }
+
+  __device__ __forceinline__ void finishGroup(int group) const {
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      if (!locate(group * kGroup + i, row, column))
+        continue;
+      uint32_t address = exchange + (row * kStride + column) * 4;
+      float total[kWidth];
+      loadSharedRow(address, total);
+#pragma unroll
+      for (int other = 1; other < ClusterK * Parts; ++other) {
+        float share[kWidth];
+        loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
+#pragma unroll
+        for (int c = 0; c < kWidth; ++c)
+          total[c] += share[c];
+      }
+      RowMoments combined[kMoments > 0 ? kMoments : 1];
+#pragma unroll
+      for (int m = 0; m < kMoments; ++m)
+        ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
+                        combined[m].variance);
+      problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, total,
+                                        fetched.inputs[i], combined);
+    }
+  }
+
+  /// Adds, computes and stores the owned rows, once all sums have arrived.
+  __device__ __forceinline__ void finish() {
+#pragma unroll 1
+    for (int group = 0; group < kGroups; ++group) {
+      Group next;
+      if (group + 1 < kGroups)
+        next = fetch(group + 1);
+      finishGroup(group);
+      fetched = next;
+    }
+  }
+};
+
+} // namespace smelt

@@ -1,0 +1,134 @@
+#include "codegen/kernels/generic/generic.h"
+
+#include "codegen/emit_expression.h"
+#include "codegen/printer.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr unsigned kThreads = 128;
+constexpr int64_t kMaxBlocks = 1 << 16;
+
+constexpr char kText[] = R"(
+#include "kernels/generic/generic.cuh"
+
+namespace smelt {
+struct Problem {
+  $members$
+
+  __device__ int count() const { return $count$; }
+  __device__ __forceinline__ void run(int e) const {
+    $body$
+  }
+};
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
+  smelt::generic(smelt::Problem{$arguments$});
+}
+)";
+
+/// The one op of the region that computes something.
+Operation *onlyOp(FusionOp fusion) {
+  Operation *found = nullptr;
+  for (Operation &op : fusion.getBlock().without_terminator()) {
+    if (isa<ConstantOp>(op))
+      continue;
+    if (found)
+      return nullptr;
+    found = &op;
+  }
+  return found;
+}
+
+} // namespace
+
+GenericText::GenericText(FusionOp fusion) : fusion(fusion), dims(bounds) {}
+
+std::string GenericText::sumType() const {
+  Type type = tensorType(FusionOp(fusion).getOutputs()[0]).getElementType();
+  if (isa<FloatType>(type))
+    return type.isF64() ? "double" : "float";
+  return type.isUnsignedInteger() ? "uint64_t" : "int64_t";
+}
+
+void GenericText::line(const Twine &text) {
+  body.append(size_t{2} * depth, ' ').append(text.str()).append("\n");
+}
+
+void GenericText::open(StringRef name, Dim extent) {
+  line("for (int " + name + " = 0; " + name + " < " + size(extent) + "; ++" + name + ") {");
+  ++depth;
+}
+
+void GenericText::close() {
+  --depth;
+  line("}");
+}
+
+std::string GenericText::offset(ArrayRef<std::string> position, ArrayRef<Dim> shape) {
+  std::string text;
+  for (auto [coordinate, extent] : llvm::zip(position, shape)) {
+    std::string part = extent.isConstant(1) ? "0" : "(" + coordinate + ")";
+    text = text.empty() ? part
+                        : ("(" + Twine(text) + " * (" + size(extent) + ") + " + part + ")").str();
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string GenericText::read(Value operand, ArrayRef<std::string> position) {
+  TensorType type = tensorType(operand);
+  if (auto constant = operand.getDefiningOp<ConstantOp>())
+    return literal(cast<DenseElementsAttr>(constant.getValue()).getSplatValue<Attribute>(),
+                   type.getElementType());
+  unsigned input = cast<BlockArgument>(operand).getArgNumber();
+  return "read<" + sumType() + ">(" + inputName(input) + " + " + offset(position, type.getShape()) +
+         ")";
+}
+
+SmallVector<std::string> GenericText::unravel(StringRef prefix, ArrayRef<Dim> shape) {
+  SmallVector<std::string> names(shape.size());
+  line("int " + prefix + "rest = e;");
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    names[axis] = (prefix + Twine(axis)).str();
+    line("int " + names[axis] + " = " + prefix + "rest % (" + size(shape[axis]) + ");");
+    line(prefix + "rest /= " + size(shape[axis]) + ";");
+  }
+  return names;
+}
+
+FailureOr<GeneratedKernel> emitGeneric(FusionOp fusion) {
+  Operation *op = onlyOp(fusion);
+  if (!op)
+    return fusion.emitError("a generic fusion holds one op; this is a bug in Smelt"), failure();
+  GenericText text(fusion);
+  FailureOr<Dim> count = isa<ConvOp, MatmulOp, AttentionOp>(op) ? writeContraction(op, text)
+                                                                : writeReduction(op, text);
+  if (failed(count))
+    return failure();
+  std::string countText = text.size(*count);
+  const std::set<std::string> &used = text.dims.sizes();
+  std::vector<std::string> sizes(used.begin(), used.end());
+  std::string kernelText = format(kText, {{"members", problemMembers(fusion, sizes)},
+                                          {"count", countText},
+                                          {"body", text.body},
+                                          {"threads", std::to_string(kThreads)},
+                                          {"entry", kEntryName},
+                                          {"parameters", entryParameters(fusion, sizes)},
+                                          {"arguments", entryArguments(fusion, sizes)}});
+  GeneratedKernel kernel;
+  MLIRContext *context = fusion.getContext();
+  Dim one = Dim::constant(context, 1);
+  kernel.grid = {
+      count->ceilDiv(Dim::constant(context, kThreads)).min(Dim::constant(context, kMaxBlocks)), one,
+      one};
+  kernel.block = {kThreads, 1, 1};
+  finishKernel(kernel, fusion, std::move(kernelText), "", used);
+  kernel.text.maySpill = true;
+  return kernel;
+}
+
+} // namespace smelt::codegen

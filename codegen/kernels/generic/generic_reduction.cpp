@@ -1,0 +1,155 @@
+// Plain loops of reductions, softmax and norms over any axes (one element a thread) and of running
+// sums (one line a thread).
+#include "codegen/kernels/generic/generic.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+/// "r0 * ..." names of the loops over `axes`; opens them.
+SmallVector<std::string> openLoops(GenericText &text, ArrayRef<Dim> shape, ArrayRef<int64_t> axes,
+                                   ArrayRef<std::string> at) {
+  SmallVector<std::string> position(at);
+  for (int64_t axis : axes) {
+    position[axis] = "r" + std::to_string(axis);
+    text.open(position[axis], shape[axis]);
+  }
+  return position;
+}
+
+void closeLoops(GenericText &text, size_t count) {
+  while (count-- > 0)
+    text.close();
+}
+
+Dim product(ArrayRef<Dim> shape, ArrayRef<int64_t> axes, MLIRContext *context) {
+  Dim result = Dim::constant(context, 1);
+  for (int64_t axis : axes)
+    result = result * shape[axis];
+  return result;
+}
+
+Dim writeReduce(ReduceOp op, GenericText &text) {
+  SmallVector<Dim> shape = tensorType(op.getInput()).getShape();
+  std::string sum = text.sumType();
+  SmallVector<std::string> at = text.unravel("o", tensorType(op.getOutput()).getShape());
+  ReductionKind kind = op.getKind();
+  bool picks = kind == ReductionKind::max || kind == ReductionKind::min;
+  text.line(sum + " result = " + (kind == ReductionKind::prod ? "1" : "0") + ";");
+  if (picks)
+    text.line("bool first = true;");
+  SmallVector<std::string> position = openLoops(text, shape, op.getAxes(), at);
+  text.line(sum + " value = " + text.read(op.getInput(), position) + ";");
+  if (picks) {
+    // A NaN wins and stays.
+    text.line(std::string("if (first || value != value || value ") +
+              (kind == ReductionKind::max ? ">" : "<") +
+              " result) result = result != result && !first ? result : value;");
+    text.line("first = false;");
+  } else {
+    text.line(kind == ReductionKind::prod ? "result *= value;" : "result += value;");
+  }
+  closeLoops(text, op.getAxes().size());
+  if (kind == ReductionKind::mean)
+    text.line("result /= " + sum + "(" + text.size(product(shape, op.getAxes(), op.getContext())) +
+              ");");
+  text.line("write(out0 + e, result);");
+  return tensorType(op.getOutput()).getNumElements();
+}
+
+Dim writeSoftmax(SoftmaxOp op, GenericText &text) {
+  SmallVector<Dim> shape = tensorType(op.getInput()).getShape();
+  std::string sum = text.sumType();
+  int64_t axis = op.getAxis();
+  SmallVector<std::string> at = text.unravel("o", shape);
+  text.line(sum + " largest = -infinity(), total = 0;");
+  SmallVector<std::string> position = openLoops(text, shape, axis, at);
+  text.line(sum + " value = " + text.read(op.getInput(), position) + ";");
+  text.line("largest = value > largest || value != value ? value : largest;");
+  text.close();
+  openLoops(text, shape, axis, at);
+  text.line("total += exp(" + text.read(op.getInput(), position) + " - largest);");
+  text.close();
+  text.line("write(out0 + e, exp(" + text.read(op.getInput(), at) + " - largest) / total);");
+  return tensorType(op.getInput()).getNumElements();
+}
+
+/// Layer norm (with the mean subtracted) and RMS norm, over the axes from `first` on.
+Dim writeNorm(Operation *op, Value scale, Value bias, int64_t first, FloatAttr epsilon,
+              bool centred, GenericText &text) {
+  Value input = op->getOperand(0);
+  SmallVector<Dim> shape = tensorType(input).getShape();
+  std::string sum = text.sumType();
+  SmallVector<std::string> at = text.unravel("o", shape);
+  SmallVector<int64_t> axes;
+  for (int64_t axis = first; axis < static_cast<int64_t>(shape.size()); ++axis)
+    axes.push_back(axis);
+  std::string count = sum + "(" + text.size(product(shape, axes, op->getContext())) + ")";
+  text.line(sum + " mean = 0, square = 0;");
+  SmallVector<std::string> position;
+  if (centred) {
+    position = openLoops(text, shape, axes, at);
+    text.line("mean += " + text.read(input, position) + ";");
+    closeLoops(text, axes.size());
+    text.line("mean /= " + count + ";");
+  }
+  position = openLoops(text, shape, axes, at);
+  text.line(sum + " value = " + text.read(input, position) + " - mean;");
+  text.line("square += value * value;");
+  closeLoops(text, axes.size());
+  text.line(sum + " result = (" + text.read(input, at) + " - mean) / sqrt(square / " + count +
+            " + " + literal(epsilon, tensorType(input).getElementType()) + ");");
+  auto aligned = [&](Value parameter) {
+    return ArrayRef(at).take_back(tensorType(parameter).getRank());
+  };
+  if (scale)
+    text.line("result *= " + text.read(scale, aligned(scale)) + ";");
+  if (bias)
+    text.line("result += " + text.read(bias, aligned(bias)) + ";");
+  text.line("write(out0 + e, result);");
+  return tensorType(input).getNumElements();
+}
+
+/// One thread walks one line.
+Dim writeCumsum(CumsumOp op, GenericText &text) {
+  SmallVector<Dim> shape = tensorType(op.getInput()).getShape(), lines = shape;
+  int64_t axis = op.getAxis();
+  lines[axis] = Dim::constant(op.getContext(), 1);
+  SmallVector<std::string> at = text.unravel("o", lines);
+  text.line(text.sumType() + " sum = 0;");
+  text.open("i", shape[axis]);
+  at[axis] = op.getReverse() ? text.size(shape[axis]) + " - 1 - i" : "i";
+  std::string add = "sum += " + text.read(op.getInput(), at) + ";";
+  std::string write = "write(out0 + " + text.offset(at, shape) + ", sum);";
+  text.line(op.getExclusive() ? write : add);
+  text.line(op.getExclusive() ? add : write);
+  text.close();
+  Dim count = Dim::constant(op.getContext(), 1);
+  for (Dim dim : lines)
+    count = count * dim;
+  return count;
+}
+
+} // namespace
+
+FailureOr<Dim> writeReduction(Operation *op, GenericText &text) {
+  return llvm::TypeSwitch<Operation *, FailureOr<Dim>>(op)
+      .Case<ReduceOp>([&](auto reduce) { return writeReduce(reduce, text); })
+      .Case<SoftmaxOp>([&](auto softmax) { return writeSoftmax(softmax, text); })
+      .Case<CumsumOp>([&](auto cumsum) { return writeCumsum(cumsum, text); })
+      .Case<LayerNormOp>([&](auto norm) {
+        return writeNorm(norm, norm.getScale(), norm.getBias(), norm.getAxis(),
+                         norm.getEpsilonAttr(), true, text);
+      })
+      .Case<RmsNormOp>([&](auto norm) {
+        return writeNorm(norm, norm.getScale(), Value(), norm.getAxis(), norm.getEpsilonAttr(),
+                         false, text);
+      })
+      .Default([](Operation *other) { return other->emitError("has no plain kernel"), failure(); });
+}
+
+} // namespace smelt::codegen

@@ -1,0 +1,115 @@
+// Emits elementwise kernels (kernels/pointwise/pointwise.cuh).
+//
+// The width is the largest for which every access is a whole aligned vector or a broadcast. Lanes
+// run along the innermost axis, where its extent is a multiple of the width, or else along the flat
+// element number, which works where all tensors are walked in the same order. If neither does, a
+// thread computes one element.
+#include "codegen/kernels/pointwise/pointwise.h"
+
+#include "codegen/emit_expression.h"
+#include "codegen/kernel_text.h"
+#include "codegen/printer.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr unsigned kThreads = 128;
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMaxWidth = 8;
+
+constexpr char kText[] = R"(
+$include$
+namespace smelt {
+struct Problem {
+  static constexpr int kWidth = $width$;
+  static constexpr bool kHasTail = $tail$;
+  $members$
+
+  __device__ int count() const { return $count$; }
+  template <int W> __device__ __forceinline__ void run(int e) const {
+    $body$
+  }
+};
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
+  smelt::pointwise(smelt::Problem{$arguments$});
+}
+)";
+
+/// The widest vector of which the narrowest result takes no more than 16 bytes.
+int64_t largestWidth(FusionOp fusion) {
+  int64_t bytes = kVectorBytes;
+  for (Value output : fusion.getOutputs())
+    bytes = std::min(bytes, storageBytes(tensorType(output).getElementType()));
+  return std::min(kMaxWidth, kVectorBytes / bytes);
+}
+
+/// Emits the results at `index`. Fails after a report.
+LogicalResult emitBody(FusionOp fusion, ArrayRef<Dim> index, ExpressionEmitter &emitter) {
+  for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
+    FailureOr<Operand> operand = emitter.emit(value, index);
+    if (failed(operand))
+      return failure();
+    emitter.store(number, index, *operand);
+  }
+  return success();
+}
+
+GeneratedKernel finish(FusionOp fusion, ExpressionEmitter &emitter) {
+  Dim count = tensorType(fusion.getOutputs()[0]).getNumElements();
+  int64_t lanes = emitter.getLanes().width;
+  bool hasTail = knownDivisor(count, Lanes()) % lanes != 0;
+  std::string width = std::to_string(lanes);
+  std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
+  std::string body = emitter.coordinateDefinitions() + uniform + chunk;
+  std::string countText = emitter.printer().print(count);
+  const std::set<std::string> &used = emitter.printer().sizes();
+  std::vector<std::string> sizes(used.begin(), used.end());
+  std::string text = format(kText, {{"include", includeTemplate("pointwise")},
+                                    {"width", width},
+                                    {"tail", hasTail ? "true" : "false"},
+                                    {"members", problemMembers(fusion, sizes)},
+                                    {"count", countText},
+                                    {"body", body},
+                                    {"threads", std::to_string(kThreads)},
+                                    {"entry", kEntryName},
+                                    {"parameters", entryParameters(fusion, sizes)},
+                                    {"arguments", entryArguments(fusion, sizes)}});
+  GeneratedKernel kernel;
+  MLIRContext *context = fusion.getContext();
+  // One thread a vector, and one for each element of the tail.
+  Dim threads = count.floorDiv(Dim::constant(context, lanes));
+  if (hasTail)
+    threads = threads + (lanes - 1);
+  Dim one = Dim::constant(context, 1);
+  kernel.grid = {threads.ceilDiv(Dim::constant(context, kThreads)), one, one};
+  kernel.block = {kThreads, 1, 1};
+  finishKernel(kernel, fusion, std::move(text), "in vectors of " + width, used);
+  return kernel;
+}
+
+} // namespace
+
+FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
+  TensorType type = tensorType(fusion.getOutputs()[0]);
+  for (Value output : fusion.getOutputs())
+    if (tensorType(output).getShape() != type.getShape())
+      return fusion.emitError("pointwise results differ in shape; this is a bug in Smelt"),
+             failure();
+  IterationSpace space;
+  SmallVector<Dim> shape = type.getShape();
+  Index index = space.addFlat(fusion.getContext(), "e", shape);
+  for (int64_t width = largestWidth(fusion);; width /= 2) {
+    ExpressionEmitter emitter(fusion, space, space.lanesAlong("e", width));
+    if (failed(emitBody(fusion, index, emitter)))
+      return failure();
+    if (emitter.isRegular() || width == 1)
+      return finish(fusion, emitter);
+  }
+}
+
+} // namespace smelt::codegen

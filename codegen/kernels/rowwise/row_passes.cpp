@@ -1,0 +1,325 @@
+#include "codegen/kernels/rowwise/row_passes.h"
+
+#include "codegen/printer.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+/// Registers, in bytes a thread, for constants that are loaded before the wait for earlier kernels.
+constexpr int64_t kFetchedBytes = 144;
+
+constexpr char kRegisterLoop[] = R"(
+#pragma unroll
+for (int chunk = 0; chunk < kChunks; ++chunk) {
+  const int col = tile.template column<W>(chunk);
+  $guard$
+  $chunk$
+}
+)";
+
+constexpr char kStreamLoop[] = R"(
+for (int col = tile.lane * W; col < $columns$; col += kThreadsPerRow * W) {
+  $chunk$
+}
+)";
+
+Dim product(ArrayRef<Dim> dims, MLIRContext *context) {
+  Dim result = Dim::constant(context, 1);
+  for (Dim dim : dims)
+    result = result * dim;
+  return result;
+}
+
+std::string computeTypeOf(Value value) {
+  return computeType(tensorType(value).getElementType()).str();
+}
+
+/// e to the power `x`, as exact as the result's type needs.
+std::string exponential(Operation *op, const std::string &x) {
+  bool isHalf = isHalfWidth(tensorType(op->getResult(0)).getElementType());
+  return (isHalf ? "approx::exp(" : "exp(") + x + ")";
+}
+
+/// "Sum", "Max", ...: the combining functions of device/reduce.cuh.
+StringRef functionOf(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::max:
+    return "Max";
+  case ReductionKind::min:
+    return "Min";
+  case ReductionKind::prod:
+    return "Product";
+  default:
+    return "Sum";
+  }
+}
+
+} // namespace
+
+std::string RowConfig::describe() const {
+  std::string columns = std::to_string(width) + " columns";
+  return std::to_string(threadsPerRow) + " threads a row, " +
+         (chunks ? std::to_string(chunks) + " x " + columns + " each" : columns + " at a time");
+}
+
+bool isReduction(Operation &op) { return isa<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp>(op); }
+
+int64_t firstReducedAxis(Operation *reduction) {
+  return llvm::TypeSwitch<Operation *, int64_t>(reduction)
+      .Case<LayerNormOp, RmsNormOp, SoftmaxOp>([](auto norm) { return norm.getAxis(); })
+      .Case([](ReduceOp reduce) { return *llvm::min_element(reduce.getAxes()); });
+}
+
+RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConfig config)
+    : fusion(fusion), shape(shape), axis(axis), config(config),
+      rows(product(shape.take_front(axis), fusion.getContext())),
+      columns(product(shape.drop_front(axis), fusion.getContext())) {
+  MLIRContext *context = fusion.getContext();
+  index = space.addFlat(context, "row", shape.take_front(axis));
+  llvm::append_range(index, space.addFlat(context, "col", shape.drop_front(axis)));
+  emitter.emplace(fusion, space, space.lanesAlong("col", config.width));
+  if (config.chunks)
+    emitter->fetchAhead(ExpressionEmitter::FetchAhead::constants, kFetchedBytes / config.chunks);
+  emitter->setResolver([this](Operation *op, ArrayRef<Dim> at) { return resolve(op, at); });
+}
+
+LogicalResult RowPasses::run() {
+  for (Operation &op : fusion.getBlock())
+    if (isReduction(op) && failed(emitStatistics(&op)))
+      return failure();
+  return emitResults();
+}
+
+Index RowPasses::indexOf(Value value) const {
+  return reshapeIndex(index, shape, tensorType(value).getShape(), space.getBounds());
+}
+
+LogicalResult RowPasses::emitStatistics(Operation *op) {
+  if (tensorType(op->getOperand(0)).getNumElements() != rows * columns ||
+      firstReducedAxis(op) != axis)
+    return op->emitError("reduces other axes than the first reduction of its kernel; this is a bug "
+                         "in Smelt");
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](LayerNormOp norm) { return emitLayerNorm(norm); })
+      .Case([&](RmsNormOp norm) { return emitRmsNorm(norm); })
+      .Case([&](SoftmaxOp softmax) { return emitSoftmax(softmax); })
+      .Case([&](ReduceOp reduction) { return emitReduce(reduction); });
+}
+
+std::string RowPasses::count(Operation *op) {
+  return computeTypeOf(op->getOperand(0)) + "(" + emitter->printer().print(columns) + ")";
+}
+
+std::string RowPasses::define(Operation *op, StringRef prefix, const std::string &expression) {
+  std::string variable = emitter->name(prefix);
+  passes.back().after +=
+      "const " + computeTypeOf(op->getOperand(0)) + " " + variable + " = " + expression + ";\n";
+  statistics[op].push_back(variable);
+  return variable;
+}
+
+void RowPasses::defineReciprocalDeviation(Operation *op, const std::string &squares,
+                                          APFloat epsilon) {
+  Type type = Float32Type::get(op->getContext());
+  define(op, "scale",
+         "rsqrt(" + squares + " / " + count(op) + " + " +
+             literal(FloatAttr::get(type, epsilon), type) + ")");
+}
+
+/// Two passes for the variance: the row is on chip, and nothing cancels where the mean is far from
+/// 0.
+LogicalResult RowPasses::emitLayerNorm(LayerNormOp op) {
+  FailureOr<std::string> sum = reduce(op.getInput(), "Sum", [](const std::string &x) { return x; });
+  if (failed(sum))
+    return failure();
+  std::string mean = define(op, "mean", *sum + " / " + count(op));
+  FailureOr<std::string> squares = reduce(op.getInput(), "Sum", [&](const std::string &x) {
+    return "(" + x + " - " + mean + ") * (" + x + " - " + mean + ")";
+  });
+  if (failed(squares))
+    return failure();
+  defineReciprocalDeviation(op, *squares, op.getEpsilon());
+  return success();
+}
+
+LogicalResult RowPasses::emitRmsNorm(RmsNormOp op) {
+  FailureOr<std::string> squares =
+      reduce(op.getInput(), "Sum", [](const std::string &x) { return x + " * " + x; });
+  if (failed(squares))
+    return failure();
+  defineReciprocalDeviation(op, *squares, op.getEpsilon());
+  return success();
+}
+
+LogicalResult RowPasses::emitSoftmax(SoftmaxOp op) {
+  FailureOr<std::string> largest =
+      reduce(op.getInput(), "Max", [](const std::string &x) { return x; });
+  if (failed(largest))
+    return failure();
+  statistics[op].push_back(*largest);
+  FailureOr<std::string> sum = reduce(op.getInput(), "Sum", [&](const std::string &x) {
+    return exponential(op, x + " - " + *largest);
+  });
+  if (failed(sum))
+    return failure();
+  define(op, "inverse", computeTypeOf(op.getInput()) + "(1) / " + *sum);
+  return success();
+}
+
+LogicalResult RowPasses::emitReduce(ReduceOp op) {
+  FailureOr<std::string> result =
+      reduce(op.getInput(), functionOf(op.getKind()), [](const std::string &x) { return x; });
+  if (failed(result))
+    return failure();
+  define(op, "reduced",
+         op.getKind() == ReductionKind::mean ? *result + " / " + count(op) : *result);
+  return success();
+}
+
+FailureOr<std::string> RowPasses::reduce(Value input, StringRef function, Term term) {
+  FailureOr<Operand> value = emitter->emit(input, indexOf(input));
+  if (failed(value))
+    return failure();
+  std::string type = computeTypeOf(input), partial = emitter->name("partial"),
+              total = emitter->name("total");
+  // Integers shorter than a register are kept in a whole one: many of them in pieces spill.
+  Type element = tensorType(input).getElementType();
+  bool isShort = element.isInteger() && element.getIntOrFloatBitWidth() < 32;
+  std::string kept = isShort ? "int" : type, summand = type + "(" + term(value->text) + ")";
+  emitter->chunk().lanes.push_back(partial + " = " + function.str() + "::combine(" + partial +
+                                   ", " + (isShort ? kept + "(" + summand + ")" : summand) +
+                                   ");\n");
+  endPass(kept + " " + partial + " = " + function.str() + "::identity<" + type + ">();\n",
+          "const " + type + " " + total + " = tile.template reduce<" + function.str() + ">(" +
+              partial + ");\n");
+  return total;
+}
+
+void RowPasses::endPass(StringRef before, StringRef after) {
+  passes.push_back({emitter->takeUniform() + before.str(), after.str()});
+  emitter->beginChunk(/*keep=*/config.chunks > 0);
+}
+
+FailureOr<Operand> RowPasses::scaled(std::string value, Value scale, Value bias, ArrayRef<Dim> at) {
+  if (scale) {
+    FailureOr<Operand> factor = emitter->emit(scale, broadcastIndex(at, tensorType(scale)));
+    if (failed(factor))
+      return failure();
+    value += " * " + factor->text;
+  }
+  if (bias) {
+    FailureOr<Operand> summand = emitter->emit(bias, broadcastIndex(at, tensorType(bias)));
+    if (failed(summand))
+      return failure();
+    value += " + " + summand->text;
+  }
+  return Operand{value, true};
+}
+
+FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
+  auto found = statistics.find(op);
+  if (found == statistics.end())
+    return op->emitError("cannot be computed inside a row-wise kernel; this is a bug in Smelt"),
+           failure();
+  ArrayRef<std::string> known = found->second;
+  if (isa<ReduceOp>(op))
+    return Operand{known[0], false};
+  FailureOr<Operand> x = emitter->emit(op->getOperand(0), at);
+  if (failed(x))
+    return failure();
+  FailureOr<Operand> value =
+      llvm::TypeSwitch<Operation *, FailureOr<Operand>>(op)
+          .Case([&](LayerNormOp norm) {
+            return scaled("(" + x->text + " - " + known[0] + ") * " + known[1], norm.getScale(),
+                          norm.getBias(), at);
+          })
+          .Case([&](RmsNormOp norm) {
+            return scaled(x->text + " * " + known[0], norm.getScale(), nullptr, at);
+          })
+          .Case([&](SoftmaxOp) {
+            return Operand{exponential(op, x->text + " - " + known[0]) + " * " + known[1], true};
+          });
+  if (failed(value))
+    return failure();
+  return emitter->variable(computeTypeOf(op->getResult(0)), value->text, true,
+                           join(nodeNames(op->getLoc())));
+}
+
+LogicalResult RowPasses::emitResults() {
+  Dim elements = rows * columns;
+  for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
+    if (tensorType(value).getNumElements() != elements) {
+      if (failed(storeRowValue(number, value)))
+        return failure();
+      continue;
+    }
+    Index at = indexOf(value);
+    FailureOr<Operand> operand = emitter->emit(value, at);
+    if (failed(operand))
+      return failure();
+    emitter->store(number, at, *operand);
+  }
+  passes.push_back({emitter->takeUniform(), ""});
+  return success();
+}
+
+LogicalResult RowPasses::storeRowValue(unsigned output, Value value) {
+  TensorType type = tensorType(value);
+  if (type.getNumElements() != rows)
+    return fusion.emitError("a result is neither as large as the rows' tensor nor one element a "
+                            "row; this is a bug in Smelt");
+  // The position in the tensor whose columns are reduced to one.
+  Index position(index);
+  SmallVector<Dim> rowShape(shape);
+  for (size_t i = axis; i < shape.size(); ++i)
+    position[i] = Dim::constant(fusion.getContext(), 0),
+    rowShape[i] = Dim::constant(fusion.getContext(), 1);
+  FailureOr<Operand> operand =
+      emitter->emit(value, reshapeIndex(position, rowShape, type.getShape(), space.getBounds()));
+  if (failed(operand))
+    return failure();
+  rowStores += outputName(output) + "[row] = convert<" + storageType(type.getElementType()).str() +
+               ">(" + operand->text + ");\n";
+  return success();
+}
+
+std::string RowPasses::loop(const std::string &chunk) {
+  if (chunk.empty())
+    return "";
+  if (config.chunks == 0)
+    return format(kStreamLoop, {{"columns", emitter->printer().print(columns)}, {"chunk", chunk}});
+  bool isExact = columns.isConstant(config.chunks * config.threadsPerRow * config.width);
+  std::string guard =
+      isExact ? "" : "if (col >= " + emitter->printer().print(columns) + ")\n  continue;";
+  return format(kRegisterLoop, {{"guard", guard}, {"chunk", chunk}});
+}
+
+std::string RowPasses::beforeFirstPass() {
+  const ExpressionEmitter::Fetched &fetched = emitter->fetched();
+  return llvm::join(fetched.declarations, "") + loop(llvm::join(fetched.statements, "")) +
+         "tile.waitForEarlierKernels();\n";
+}
+
+std::string RowPasses::body() {
+  std::string text = emitter->keptDeclarations() + beforeFirstPass();
+  for (auto [number, pass] : llvm::enumerate(passes)) {
+    bool isLast = number + 1 == passes.size();
+    text += pass.before;
+    if (isLast)
+      text += "if (!tile.isActive)\n  return;\n";
+    text += loop(emitter->allChunks()[number].text()) + pass.after;
+  }
+  if (!rowStores.empty())
+    text += "if (tile.lane == 0) {\n" + indented(rowStores, 2) + "}\n";
+  std::string constants = "constexpr int W = " + std::to_string(config.width) + ";\n";
+  if (config.chunks)
+    constants += "constexpr int kChunks = " + std::to_string(config.chunks) + ";\n";
+  return constants + emitter->coordinateDefinitions() + text;
+}
+
+} // namespace smelt::codegen

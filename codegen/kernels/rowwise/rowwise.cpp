@@ -1,0 +1,115 @@
+// Emits row-wise kernels (kernels/rowwise/rowwise.cuh): chooses how a row is spread over threads.
+#include "codegen/kernels/rowwise/rowwise.h"
+
+#include "codegen/kernel_text.h"
+#include "codegen/kernels/rowwise/row_passes.h"
+#include "codegen/printer.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMaxWidth = 8;
+constexpr int64_t kWarp = 32;
+constexpr int64_t kMaxThreads = 1024;
+/// Columns that one thread holds; about three such values fit its registers.
+constexpr int64_t kMaxColumnsPerThread = 32;
+/// Threads of a block of short rows: two warps, so that few rows still reach many multiprocessors.
+constexpr int64_t kShortRowThreads = 64;
+/// Threads of a row of unknown length.
+constexpr int64_t kStreamThreads = 128;
+
+constexpr char kText[] = R"(
+$include$
+namespace smelt {
+struct Problem {
+  static constexpr int kThreadsPerRow = $threadsPerRow$;
+  static constexpr int kRowsPerBlock = $rowsPerBlock$;
+  $members$
+
+  __device__ int rows() const { return $rows$; }
+  template <class Tile> __device__ __forceinline__ void run(const Tile &tile, int row) const {
+    $body$
+  }
+};
+} // namespace smelt
+
+extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
+  smelt::rowwise(smelt::Problem{$arguments$});
+}
+)";
+
+RowConfig chooseConfig(std::optional<int64_t> columns, int64_t width) {
+  if (!columns || *columns > kMaxThreads * kMaxColumnsPerThread)
+    return {width, kStreamThreads, 0};
+  int64_t vectors = llvm::divideCeil(std::max<int64_t>(*columns, 1), width);
+  int64_t threads = std::min<int64_t>(llvm::PowerOf2Ceil(vectors), kWarp);
+  while (static_cast<int64_t>(llvm::divideCeil(vectors, threads)) * width > kMaxColumnsPerThread)
+    threads *= 2;
+  return {width, threads, static_cast<int64_t>(llvm::divideCeil(vectors, threads))};
+}
+
+/// The widest vector of which the narrowest input or result takes no more than 16 bytes.
+int64_t largestWidth(FusionOp fusion, Dim columns) {
+  int64_t bytes = kVectorBytes;
+  for (Value output : fusion.getOutputs())
+    bytes = std::min(bytes, storageBytes(tensorType(output).getElementType()));
+  int64_t width = std::min(kMaxWidth, kVectorBytes / bytes);
+  while (knownDivisor(columns, Lanes()) % width != 0)
+    width /= 2;
+  return width;
+}
+
+GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &config) {
+  int64_t rowsPerBlock = std::max<int64_t>(1, kShortRowThreads / config.threadsPerRow);
+  int64_t threads = rowsPerBlock * config.threadsPerRow;
+  std::string body = passes.body(), rows = passes.printer().print(passes.getRows());
+  const std::set<std::string> &used = passes.printer().sizes();
+  std::vector<std::string> sizes(used.begin(), used.end());
+  std::string text = format(kText, {{"include", includeTemplate("rowwise")},
+                                    {"threadsPerRow", std::to_string(config.threadsPerRow)},
+                                    {"rowsPerBlock", std::to_string(rowsPerBlock)},
+                                    {"members", problemMembers(fusion, sizes)},
+                                    {"rows", rows},
+                                    {"body", body},
+                                    {"threads", std::to_string(threads)},
+                                    {"entry", kEntryName},
+                                    {"parameters", entryParameters(fusion, sizes)},
+                                    {"arguments", entryArguments(fusion, sizes)}});
+  GeneratedKernel kernel;
+  MLIRContext *context = fusion.getContext();
+  Dim one = Dim::constant(context, 1);
+  kernel.grid = {passes.getRows().ceilDiv(Dim::constant(context, rowsPerBlock)), one, one};
+  kernel.block = {static_cast<unsigned>(threads), 1, 1};
+  finishKernel(kernel, fusion, std::move(text), config.describe(), used);
+  return kernel;
+}
+
+} // namespace
+
+FailureOr<GeneratedKernel> emitRowwise(FusionOp fusion) {
+  Block &block = fusion.getBlock();
+  auto first = llvm::find_if(block, isReduction);
+  if (first == block.end())
+    return fusion.emitError("holds no reduction; this is a bug in Smelt"), failure();
+  SmallVector<Dim> shape = tensorType(first->getOperand(0)).getShape();
+  int64_t axis = firstReducedAxis(&*first);
+  Dim columns = Dim::constant(fusion.getContext(), 1);
+  for (Dim extent : ArrayRef(shape).drop_front(axis))
+    columns = columns * extent;
+  for (int64_t width = largestWidth(fusion, columns);; width /= 2) {
+    RowConfig config = chooseConfig(columns.asConstant(), width);
+    RowPasses passes(fusion, shape, axis, config);
+    if (failed(passes.run()))
+      return failure();
+    if (passes.isRegular() || width == 1)
+      return finish(fusion, passes, config);
+  }
+}
+
+} // namespace smelt::codegen

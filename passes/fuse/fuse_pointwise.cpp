@@ -1,0 +1,54 @@
+// Makes kernels of what no anchor took: elementwise ops, gathers, concatenations, and views that
+// must be materialised.
+//
+// Works from the last op to the first: each result that a kernel or the caller reads becomes a
+// fusion and draws in the pointwise ops behind it that nobody else reads. A reshape of a kernel's
+// result stays: it only renames a buffer.
+#include "passes/fuse/fusion_group.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+#define GEN_PASS_DEF_FUSEPOINTWISE
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// A reshape of a buffer that exists anyway.
+bool isAlias(Operation *op) {
+  if (!isa<ReshapeOp>(op))
+    return false;
+  Operation *producer = op->getOperand(0).getDefiningOp();
+  return !producer || !isFree(producer) || !isPointwise(producer) || isAlias(producer);
+}
+
+struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
+  void runOnOperation() override {
+    Block &block = getOperation().getBody().front();
+    for (Operation *op = block.getTerminator()->getPrevNode(), *previous; op; op = previous) {
+      previous = op->getPrevNode();
+      if (!isFree(op) || !isPointwise(op) || isAlias(op))
+        continue;
+      if (op->use_empty()) {
+        op->erase();
+        continue;
+      }
+      FusionGroup group;
+      group.add(op);
+      for (OpOperand &operand : op->getOpOperands())
+        group.absorbProducers(operand, [&](Operation *producer) {
+          return llvm::all_of(producer->getUsers(),
+                              [&](Operation *user) { return group.contains(user); });
+        });
+      FusionOp fusion = group.outline(FusionKind::pointwise);
+      previous = fusion->getPrevNode();
+    }
+    if (failed(sortFunction(getOperation())))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace smelt::passes
