@@ -117,6 +117,30 @@ void ExpressionEmitter::anchor(Value value, ArrayRef<Dim> index) {
   anchors.try_emplace(value, Index(index));
 }
 
+void ExpressionEmitter::loopOver(StringRef name) {
+  for (const std::string &symbol : space.symbolsOf(name))
+    loopSymbols.insert(symbol);
+}
+
+Scope ExpressionEmitter::scopeOf(Dim dim) const {
+  return laneStride(dim, lanes) == 0 ? sharedScopeOf(dim) : Scope::lane;
+}
+
+Scope ExpressionEmitter::sharedScopeOf(Dim dim) const {
+  bool changes = false;
+  dim.forEachSymbol([&](StringRef symbol) { changes |= loopSymbols.contains(symbol); });
+  // A single lane is the chunk; its values are kept for later passes.
+  Scope ofChunk = lanes.width > 1 ? Scope::chunk : Scope::lane;
+  return changes ? ofChunk : Scope::uniform;
+}
+
+void ExpressionEmitter::addStatement(Scope scope, std::string statement) {
+  std::vector<std::string> &place = scope == Scope::lane    ? chunk().lanes
+                                    : scope == Scope::chunk ? chunk().loads
+                                                            : uniform;
+  place.push_back(std::move(statement));
+}
+
 void ExpressionEmitter::beginChunk(bool keep) {
   chunks.emplace_back();
   keepValues = keep;
@@ -127,10 +151,10 @@ std::optional<Operand> ExpressionEmitter::lookup(const Key &key) {
   if (found == known.end())
     return std::nullopt;
   Known &value = found->second;
-  bool isCurrent = !value.operand.perLane || value.chunk + 1 == chunks.size();
+  bool isCurrent = value.operand.scope == Scope::uniform || value.chunk + 1 == chunks.size();
   if (isCurrent)
     return value.operand;
-  if (!keepValues)
+  if (!keepValues || value.operand.scope == Scope::chunk)
     return std::nullopt;
   if (!StringRef(value.operand.text).starts_with("kept")) {
     std::string array = name("kept");
@@ -181,25 +205,26 @@ FailureOr<Operand> ExpressionEmitter::emitNew(Value value, ArrayRef<Dim> index) 
       });
 }
 
-Operand ExpressionEmitter::variable(StringRef type, StringRef expression, bool perLane,
+Operand ExpressionEmitter::variable(StringRef type, StringRef expression, Scope scope,
                                     StringRef comment) {
   std::string variableName = name("v");
   std::string statement = (type + " " + variableName + " = " + expression + ";").str();
   if (!comment.empty())
     statement += " // " + comment.str();
-  (perLane ? chunk().lanes : uniform).push_back(statement + "\n");
-  return {variableName, perLane};
+  addStatement(scope, statement + "\n");
+  return {variableName, scope};
 }
 
 Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
   Dim offset = space.collapse(linearize(index, tensorType(input).getShape(), input.getContext()));
   std::optional<int64_t> stride = laneStride(offset, lanes);
-  if (stride == 0 && !predicate.perLane)
-    return loadScalar(input, offset, /*isUniform=*/true);
-  if (stride == 1 && !predicate.perLane && knownDivisor(offset, lanes) % lanes.width == 0)
+  bool sharePredicate = predicate.scope != Scope::lane;
+  if (stride == 0 && sharePredicate)
+    return loadScalar(input, offset, std::max(scopeOf(offset), predicate.scope));
+  if (stride == 1 && sharePredicate && knownDivisor(offset, lanes) % lanes.width == 0)
     return loadVector(input, offset);
   irregularAccesses += lanes.width > 1;
-  return loadScalar(input, offset, /*isUniform=*/false);
+  return loadScalar(input, offset, Scope::lane);
 }
 
 bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
@@ -232,42 +257,43 @@ Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
     fetchedVectors.statements.push_back(vector + " = loadVector<" + policy + ">(" + address +
                                         ");\n");
     chunk().loads.push_back(declaration + ";\nunpack<W>(" + vector + ", " + array + ");\n");
-    return {array + "[i]", true};
+    return {array + "[i]", Scope::lane};
   }
   std::string call = "load<" + policy + ">(" + address + ", " + array + ");\n";
   if (predicate.text.empty())
     chunk().loads.push_back(declaration + ";\n" + call);
   else
     chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
-  return {array + "[i]", true};
+  return {array + "[i]", Scope::lane};
 }
 
-Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, bool isUniform) {
+Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, Scope scope) {
   Type element = elementOf(input);
   StringRef compute = computeType(element);
-  std::string position = isUniform ? dims.print(offset) : dims.printAtLane(offset, lanes.symbols);
+  std::string position =
+      scope == Scope::lane ? dims.printAtLane(offset, lanes.symbols) : dims.print(offset);
   std::string value = inputName(input.getArgNumber()) + "[" + position + "]";
   if (storageType(element) != compute)
     value = "convert<" + compute.str() + ">(" + value + ")";
   if (!predicate.text.empty())
     value = predicate.text + " ? " + value + " : " + compute.str() + "(0)";
-  return variable(compute, value, !isUniform);
+  return variable(compute, value, scope);
 }
 
 FailureOr<Operand> ExpressionEmitter::elementwise(Operation *op, ArrayRef<Dim> index) {
   SmallVector<std::string> operands;
-  bool perLane = false;
+  Scope scope = Scope::uniform;
   for (Value operand : op->getOperands()) {
     FailureOr<Operand> emitted = emit(operand, broadcastIndex(index, tensorType(operand)));
     if (failed(emitted))
       return failure();
     operands.push_back(emitted->text);
-    perLane |= emitted->perLane;
+    scope = std::max(scope, emitted->scope);
   }
   FailureOr<std::string> expression = scalarExpression(op, operands);
   if (failed(expression))
     return failure();
-  return variable(computeType(elementOf(op->getResult(0))), *expression, perLane, commentOf(op));
+  return variable(computeType(elementOf(op->getResult(0))), *expression, scope, commentOf(op));
 }
 
 FailureOr<Operand> ExpressionEmitter::constant(ConstantOp op, ArrayRef<Dim> index) {
@@ -285,13 +311,13 @@ FailureOr<Operand> ExpressionEmitter::constant(ConstantOp op, ArrayRef<Dim> inde
 }
 
 Operand ExpressionEmitter::dimValue(Dim dim, Type elementType) {
-  bool perLane = laneStride(dim, lanes) != 0;
-  irregularAccesses += perLane && lanes.width > 1 && !laneStride(dim, lanes);
-  std::string text = perLane ? dims.printAtLane(dim, lanes.symbols) : dims.print(dim);
+  Scope scope = scopeOf(dim);
+  irregularAccesses += lanes.width > 1 && !laneStride(dim, lanes);
+  std::string text = scope == Scope::lane ? dims.printAtLane(dim, lanes.symbols) : dims.print(dim);
   text = computeType(elementType).str() + "(" + text + ")";
   if (isHalfWidth(elementType))
     text = "rounded<" + storageType(elementType).str() + ">(" + text + ")";
-  return {text, perLane};
+  return {text, scope};
 }
 
 FailureOr<Operand> ExpressionEmitter::dimsValue(DimsOp op, ArrayRef<Dim> index) {
@@ -301,12 +327,13 @@ FailureOr<Operand> ExpressionEmitter::dimsValue(DimsOp op, ArrayRef<Dim> index) 
   if (position && *position >= 0 && *position < static_cast<int64_t>(op.getDims().size()))
     return value(*position);
   Dim place = space.collapse(index[0]);
-  bool perLane = laneStride(place, lanes) != 0;
-  std::string where = perLane ? dims.printAtLane(place, lanes.symbols) : dims.print(place);
+  Scope scope = scopeOf(place);
+  std::string where =
+      scope == Scope::lane ? dims.printAtLane(place, lanes.symbols) : dims.print(place);
   std::string text = value(op.getDims().size() - 1).text;
   for (size_t i = op.getDims().size() - 1; i-- > 0;)
     text = where + " == " + std::to_string(i) + " ? " + value(i).text + " : " + text;
-  return variable(computeType(element), text, perLane, commentOf(op));
+  return variable(computeType(element), text, scope, commentOf(op));
 }
 
 Operand ExpressionEmitter::comparePosition(Dim position, Dim bound) {
@@ -318,7 +345,8 @@ Operand ExpressionEmitter::comparePosition(Dim position, Dim bound) {
   irregularAccesses += !sameForAllLanes && lanes.width > 1;
   std::string text =
       sameForAllLanes ? dims.print(position) : dims.printAtLane(position, lanes.symbols);
-  return variable("bool", text + " < " + dims.print(bound), !sameForAllLanes);
+  Scope scope = sameForAllLanes ? sharedScopeOf(position) : Scope::lane;
+  return variable("bool", text + " < " + dims.print(bound), scope);
 }
 
 FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
@@ -326,7 +354,7 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
   Predicate outer = predicate;
   Dim start = Dim::constant(op.getContext(), 0);
   std::string text;
-  bool perLane = false;
+  Scope scope = Scope::uniform;
   for (auto [number, input] : llvm::enumerate(op.getInputs())) {
     Dim end = start + tensorType(input).getDim(axis);
     bool isLast = number + 1 == op.getInputs().size();
@@ -336,24 +364,24 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
     Operand inside = isLast ? Operand{"true"} : comparePosition(index[axis], end);
     if (!isLast) {
       predicate.text += (predicate.text.empty() ? "" : " && ") + inside.text;
-      predicate.perLane |= inside.perLane;
+      predicate.scope = std::max(predicate.scope, inside.scope);
     }
     FailureOr<Operand> value = emit(input, inputIndex);
     predicate = before;
     if (failed(value))
       return predicate = outer, failure();
-    perLane |= value->perLane || inside.perLane;
+    scope = std::max({scope, value->scope, inside.scope});
     if (isLast) {
       text += value->text;
       break;
     }
     text += inside.text + " ? " + value->text + " : ";
     predicate.text += (predicate.text.empty() ? "!" : " && !") + inside.text;
-    predicate.perLane |= inside.perLane;
+    predicate.scope = std::max(predicate.scope, inside.scope);
     start = end;
   }
   predicate = outer;
-  return variable(computeType(elementOf(op.getOutput())), text, perLane, commentOf(op));
+  return variable(computeType(elementOf(op.getOutput())), text, scope, commentOf(op));
 }
 
 FailureOr<Dim> ExpressionEmitter::gatheredPosition(Value indices, ArrayRef<Dim> index, Dim size) {
@@ -366,11 +394,13 @@ FailureOr<Dim> ExpressionEmitter::gatheredPosition(Value indices, ArrayRef<Dim> 
   std::string variableName = name("g");
   std::string text =
       "int " + variableName + " = clampIndex(" + value->text + ", " + dims.print(size) + ");\n";
-  (value->perLane ? chunk().lanes : uniform).push_back(text);
+  addStatement(value->scope, text);
   std::string symbol = "%" + variableName;
   bounds[symbol] = size;
-  if (value->perLane)
+  if (value->scope == Scope::lane)
     lanes.irregular.insert(symbol);
+  else if (value->scope == Scope::chunk)
+    loopSymbols.insert(symbol);
   return Dim::symbol(size.getContext(), symbol);
 }
 
@@ -429,7 +459,7 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
   irregularAccesses += lanes.width > 1;
   std::string value =
       "convert<" + storageType(type.getElementType()).str() + ">(" + operand.text + ")";
-  if (lanes.symbols.empty() && !operand.perLane)
+  if (lanes.symbols.empty() && operand.scope != Scope::lane)
     chunk().stores.push_back(pointer + "[" + dims.print(offset) + "] = " + value + ";\n");
   else
     chunk().lanes.push_back(pointer + "[" + dims.printAtLane(offset, lanes.symbols) +
@@ -463,19 +493,12 @@ std::string ExpressionEmitter::takeUniform() {
 
 std::string ExpressionEmitter::keptDeclarations() const { return llvm::join(kept, ""); }
 
-std::string ExpressionEmitter::coordinateDefinitions() {
-  std::string text;
-  for (const auto &definition :
-       space.definitions([&](StringRef symbol) { return dims.uses(symbol); }))
-    text +=
-        "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
-  return text;
-}
-
-std::string ExpressionEmitter::coordinateDefinitions(StringRef text) {
+std::string ExpressionEmitter::coordinateDefinitions(StringRef text, StringRef flat) {
   std::string definitions;
-  auto isUsed = [&](StringRef symbol) { return containsIdentifier(text, symbol.drop_front()); };
-  for (const auto &definition : space.definitions(isUsed))
+  auto isUsed = [&](StringRef symbol) {
+    return dims.uses(symbol) && containsIdentifier(text, symbol.drop_front());
+  };
+  for (const auto &definition : space.definitions(isUsed, flat))
     definitions +=
         "const int " + definition.symbol.substr(1) + " = " + dims.print(definition.value) + ";\n";
   return definitions;

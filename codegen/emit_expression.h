@@ -6,7 +6,8 @@
 // statements go where they belong:
 //
 //   uniform   values that are the same for all lanes: broadcast rows, gathered indices, statistics
-//   loads     float v3[W];  load<W>(in0 + offset, v3);
+//   loads     float v3[W];  load<W>(in0 + offset, v3);  and what is the same for these lanes only:
+//             bool v5 = col < 384;
 //   lanes     one loop over the lanes:  v4 = gelu(v3[i]);  // Gelu_17
 //   stores    store<W>(out0 + offset, r0);
 //
@@ -22,13 +23,20 @@
 
 namespace smelt::codegen {
 
-/// A value in the text: a name or a literal. `perLane`: valid inside the loop over lanes only.
-struct Operand {
-  std::string text;
-  bool perLane = false;
+/// How far a value is the same, and so where its statement stands.
+enum class Scope {
+  uniform, ///< everywhere: before the chunks
+  chunk,   ///< for all lanes of a chunk, but not from chunk to chunk: among its loads
+  lane,    ///< for one lane: inside the loop over lanes
 };
 
-/// The statements of one pass over a thread's lanes.
+/// A value in the text: a name or a literal, known within its scope.
+struct Operand {
+  std::string text;
+  Scope scope = Scope::uniform;
+};
+
+/// The statements of one pass over a thread's lanes. `loads` also hold what the chunk's lanes share.
 struct Chunk {
   std::vector<std::string> loads, lanes, stores;
 
@@ -52,6 +60,8 @@ public:
   /// Asked for ops that are not pointwise; the default reports them.
   using Resolver = std::function<mlir::FailureOr<Operand>(mlir::Operation *, llvm::ArrayRef<Dim>)>;
   void setResolver(Resolver hook) { resolver = std::move(hook); }
+  /// Chunks stand in loops over the flat coordinate `name`: what depends on it is no uniform value.
+  void loopOver(llvm::StringRef name);
 
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
   void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
@@ -61,14 +71,14 @@ public:
   void storeMoments(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand,
                     mlir::Type element);
 
-  /// A new variable of `type` with the value of `expression`, in the loop over lanes or uniform.
-  Operand variable(llvm::StringRef type, llvm::StringRef expression, bool perLane,
+  /// A new variable of `type` with the value of `expression`.
+  Operand variable(llvm::StringRef type, llvm::StringRef expression, Scope scope,
                    llvm::StringRef comment = "");
   /// A fresh name: prefix and number.
   std::string name(llvm::StringRef prefix) { return prefix.str() + std::to_string(counter++); }
 
-  /// Starts another pass over the lanes. A per-lane value that an earlier chunk computed is
-  /// computed again, or, with `keep`, kept in an array of registers `[kChunks][W]`, indexed by
+  /// Starts another pass over the lanes. A value that an earlier chunk computed is computed again,
+  /// or, with `keep`, a per-lane value is kept in an array of registers `[kChunks][W]`, indexed by
   /// `chunk`.
   void beginChunk(bool keep);
   Chunk &chunk() { return chunks.back(); }
@@ -78,9 +88,8 @@ public:
   std::string takeUniform();
   /// Declarations of the kept registers.
   std::string keptDeclarations() const;
-  /// Computes the parts of flat coordinates that the emitted text uses, or those that `text` uses.
-  std::string coordinateDefinitions();
-  std::string coordinateDefinitions(llvm::StringRef text);
+  /// Computes those parts of flat coordinates that `text` uses; with `flat`, of that one only.
+  std::string coordinateDefinitions(llvm::StringRef text, llvm::StringRef flat = "");
 
   /// Splits vector loads whose addresses depend on coordinates alone: `fetched()` loads the vector
   /// as it is stored, the chunk unpacks it.
@@ -110,7 +119,7 @@ private:
   /// Loads happen only where it holds; `text` empty: always.
   struct Predicate {
     std::string text;
-    bool perLane = false;
+    Scope scope = Scope::uniform;
   };
   using Key = std::tuple<void *, std::vector<const void *>, std::string>;
   struct Known {
@@ -122,10 +131,15 @@ private:
   Key key(mlir::Value value, llvm::ArrayRef<Dim> index) const;
   std::optional<Operand> lookup(const Key &key);
   mlir::FailureOr<Operand> emitNew(mlir::Value value, llvm::ArrayRef<Dim> index);
+  Scope scopeOf(Dim dim) const;
+  /// The same for a value that all lanes share.
+  Scope sharedScopeOf(Dim dim) const;
+  /// Adds a statement where its scope has its place.
+  void addStatement(Scope scope, std::string statement);
   Operand load(mlir::BlockArgument input, llvm::ArrayRef<Dim> index);
   Operand loadVector(mlir::BlockArgument input, Dim offset);
   bool mayFetchAhead(mlir::BlockArgument input, Dim offset);
-  Operand loadScalar(mlir::BlockArgument input, Dim offset, bool isUniform);
+  Operand loadScalar(mlir::BlockArgument input, Dim offset, Scope scope);
   mlir::FailureOr<Operand> elementwise(mlir::Operation *op, llvm::ArrayRef<Dim> index);
   mlir::FailureOr<Operand> constant(ConstantOp op, llvm::ArrayRef<Dim> index);
   mlir::FailureOr<Operand> dimsValue(DimsOp op, llvm::ArrayRef<Dim> index);
@@ -141,6 +155,7 @@ private:
   FusionOp fusion;
   const IterationSpace &space;
   Lanes lanes;
+  llvm::StringSet<> loopSymbols; // that change from chunk to chunk
   Bounds bounds;
   DimPrinter dims;
   Resolver resolver;

@@ -82,11 +82,20 @@ std::optional<Dim> IterationSpace::rowMajorFactor(Dim offset, ArrayRef<Part> par
   return unit;
 }
 
+SmallVector<std::string> IterationSpace::symbolsOf(StringRef name) const {
+  SmallVector<std::string> symbols{"%" + name.str()};
+  for (const Flat &flat : flats)
+    if (flat.symbol == symbols.front())
+      for (const Part &part : flat.parts)
+        symbols.push_back(part.symbol);
+  return symbols;
+}
+
 SmallVector<IterationSpace::Definition>
-IterationSpace::definitions(llvm::function_ref<bool(StringRef)> isUsed) const {
+IterationSpace::definitions(llvm::function_ref<bool(StringRef)> isUsed, StringRef name) const {
   SmallVector<Definition> result;
   for (const Flat &flat : flats) {
-    if (flat.parts.size() < 2)
+    if (flat.parts.size() < 2 || (!name.empty() && StringRef(flat.symbol).drop_front() != name))
       continue;
     SmallVector<Dim> extents =
         llvm::map_to_vector(flat.parts, [](const Part &p) { return p.extent; });

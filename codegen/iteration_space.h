@@ -37,8 +37,11 @@ public:
     std::string symbol;
     Dim value;
   };
-  /// How to compute those parts that `isUsed`.
-  llvm::SmallVector<Definition> definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed) const;
+  /// How to compute those parts that `isUsed`; with `name`, only those of that flat coordinate.
+  llvm::SmallVector<Definition> definitions(llvm::function_ref<bool(llvm::StringRef)> isUsed,
+                                            llvm::StringRef name = "") const;
+  /// The flat coordinate `name` and its parts.
+  llvm::SmallVector<std::string> symbolsOf(llvm::StringRef name) const;
 
   /// `width` lanes along the flat coordinate `name`. Where its innermost part holds whole groups of
   /// lanes, that part moves with them and the others stand still; else all parts are irregular.

@@ -77,3 +77,24 @@ func.func @others(%x: !smelt.tensor<[b, s], f32>, %y: !smelt.tensor<[b, s, 4, 16
   }
   return %0, %2, %3 : !smelt.tensor<[b, s], f32>, !smelt.tensor<[b, s, 1, 1], f16>, !smelt.tensor<[b, s, 4096], bf16>
 }
+
+// What depends on the column stands inside the loop over columns: parts of the coordinate, and
+// conditions that all lanes of a vector share.
+// CHECK: // rowwise+concat+reduce 32 threads a row, 3 x 8 columns each
+// CHECK-NOT: col{{[0-9]}} =
+// CHECK: for (int chunk = 0;
+// CHECK-NEXT: const int col = tile.template column<W>(chunk);
+// CHECK: const int col0 = col / 128;
+// CHECK-NEXT: const int col1 = col % 128;
+// CHECK: bool [[FIRST:v[0-9]+]] = col1 < 32;
+// CHECK: if ([[FIRST]])
+// CHECK-NEXT: load<W>(in0 + col0 * 32 + col1 + row * 160,
+func.func @joined(%x: !smelt.tensor<[b, 5, 32], f16>, %y: !smelt.tensor<[b, 5, 96], f16>) -> !smelt.tensor<[b, 1, 1], f16> {
+  %0 = smelt.fusion rowwise(%x, %y) : (!smelt.tensor<[b, 5, 32], f16>, !smelt.tensor<[b, 5, 96], f16>) -> !smelt.tensor<[b, 1, 1], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 5, 32], f16>, %c: !smelt.tensor<[b, 5, 96], f16>):
+    %1 = smelt.concat %a, %c axis 2 : !smelt.tensor<[b, 5, 32], f16>, !smelt.tensor<[b, 5, 96], f16> -> <[b, 5, 128], f16>
+    %2 = smelt.reduce sum %1 axes [1, 2] : <[b, 5, 128], f16> -> <[b, 1, 1], f16>
+    smelt.yield %2 : !smelt.tensor<[b, 1, 1], f16>
+  }
+  return %0 : !smelt.tensor<[b, 1, 1], f16>
+}

@@ -236,8 +236,8 @@ FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter
   if (failed(operand))
     return failure();
   std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
-  return format(kBiasText, {{"body", emitter.coordinateDefinitions() + uniform + chunk},
-                            {"result", operand->text}});
+  std::string definitions = emitter.coordinateDefinitions(uniform + chunk + operand->text);
+  return format(kBiasText, {{"body", definitions + uniform + chunk}, {"result", operand->text}});
 }
 
 std::string AttentionEmitter::constants(DimPrinter &printer) {

@@ -71,7 +71,7 @@ LogicalResult EpilogueEmitter::run() {
   Index index(product.rowIndex);
   index.push_back(product.n);
   anchorResults(index);
-  emitter.define(product.matmul.getOutput(), index, Operand{"acc[i]", true});
+  emitter.define(product.matmul.getOutput(), index, Operand{"acc[i]", Scope::lane});
   for (auto [number, value] : llvm::enumerate(product.fusion.getYield()->getOperands())) {
     auto moments = value.getDefiningOp<RowMomentsOp>();
     auto position = positions.find(moments ? moments.getInput() : value);
@@ -121,7 +121,7 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
             return inverseRoot("(" + row + ".variance + " + row + ".mean * " + row + ".mean)",
                                rrms.getEpsilonAttr());
           });
-  return emitter.variable("float", value, /*perLane=*/false);
+  return emitter.variable("float", value, Scope::uniform);
 }
 
 GemmEpilogue EpilogueEmitter::take() {

@@ -65,7 +65,7 @@ GeneratedKernel finish(FusionOp fusion, ExpressionEmitter &emitter) {
   bool hasTail = knownDivisor(count, Lanes()) % lanes != 0;
   std::string width = std::to_string(lanes);
   std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
-  std::string body = emitter.coordinateDefinitions() + uniform + chunk;
+  std::string body = emitter.coordinateDefinitions(uniform + chunk) + uniform + chunk;
   std::string countText = emitter.printer().print(count);
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());

@@ -85,6 +85,7 @@ RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConf
   emitter.emplace(fusion, space, space.lanesAlong("col", config.width));
   if (config.chunks)
     emitter->fetchAhead(ExpressionEmitter::FetchAhead::constants, kFetchedBytes / config.chunks);
+  emitter->loopOver("col");
   emitter->setResolver([this](Operation *op, ArrayRef<Dim> at) { return resolve(op, at); });
 }
 
@@ -218,7 +219,7 @@ FailureOr<Operand> RowPasses::scaled(std::string value, Value scale, Value bias,
       return failure();
     value += " + " + summand->text;
   }
-  return Operand{value, true};
+  return Operand{value, Scope::lane};
 }
 
 FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
@@ -228,7 +229,7 @@ FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
            failure();
   ArrayRef<std::string> known = found->second;
   if (isa<ReduceOp>(op))
-    return Operand{known[0], false};
+    return Operand{known[0], Scope::uniform};
   FailureOr<Operand> x = emitter->emit(op->getOperand(0), at);
   if (failed(x))
     return failure();
@@ -242,11 +243,12 @@ FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
             return scaled(x->text + " * " + known[0], norm.getScale(), nullptr, at);
           })
           .Case([&](SoftmaxOp) {
-            return Operand{exponential(op, x->text + " - " + known[0]) + " * " + known[1], true};
+            return Operand{exponential(op, x->text + " - " + known[0]) + " * " + known[1],
+                           Scope::lane};
           });
   if (failed(value))
     return failure();
-  return emitter->variable(computeTypeOf(op->getResult(0)), value->text, true,
+  return emitter->variable(computeTypeOf(op->getResult(0)), value->text, Scope::lane,
                            join(nodeNames(op->getLoc())));
 }
 
@@ -291,12 +293,14 @@ LogicalResult RowPasses::storeRowValue(unsigned output, Value value) {
 std::string RowPasses::loop(const std::string &chunk) {
   if (chunk.empty())
     return "";
+  std::string statements = emitter->coordinateDefinitions(chunk, "col") + chunk;
   if (config.chunks == 0)
-    return format(kStreamLoop, {{"columns", emitter->printer().print(columns)}, {"chunk", chunk}});
+    return format(kStreamLoop,
+                  {{"columns", emitter->printer().print(columns)}, {"chunk", statements}});
   bool isExact = columns.isConstant(config.chunks * config.threadsPerRow * config.width);
   std::string guard =
       isExact ? "" : "if (col >= " + emitter->printer().print(columns) + ")\n  continue;";
-  return format(kRegisterLoop, {{"guard", guard}, {"chunk", chunk}});
+  return format(kRegisterLoop, {{"guard", guard}, {"chunk", statements}});
 }
 
 std::string RowPasses::beforeFirstPass() {
@@ -319,7 +323,7 @@ std::string RowPasses::body() {
   std::string constants = "constexpr int W = " + std::to_string(config.width) + ";\n";
   if (config.chunks)
     constants += "constexpr int kChunks = " + std::to_string(config.chunks) + ";\n";
-  return constants + emitter->coordinateDefinitions() + text;
+  return constants + emitter->coordinateDefinitions(text, "row") + text;
 }
 
 } // namespace smelt::codegen
