@@ -172,11 +172,16 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
   CompiledProgram program;
   for (size_t index : firstUse)
     program.kernels.push_back(texts[index]);
-  auto compiled = compileKernels(
-      nvrtc, cache, program.kernels, target.arch, options.threads,
-      options.progress ? llvm::function_ref<void(size_t, size_t)>(options.progress) : nullptr);
+  bool isStopped = false;
+  auto progress = [&](size_t done, size_t total) {
+    isStopped = options.progress && !options.progress(done, total);
+    return !isStopped;
+  };
+  auto compiled =
+      compileKernels(nvrtc, cache, program.kernels, target.arch, options.threads, progress);
   if (!compiled)
-    return Status(StatusCode::kInternal, llvm::toString(compiled.takeError()));
+    return Status(isStopped ? StatusCode::kResources : StatusCode::kInternal,
+                  llvm::toString(compiled.takeError()));
   program.compiled = std::move(*compiled);
   warnOfSpills(function, program.kernels, program.compiled, target.arch);
   return program;

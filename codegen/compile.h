@@ -20,8 +20,8 @@ struct CompileOptions {
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
   std::string modelName;
-  /// Called with kernels compiled so far and in all.
-  std::function<void(size_t done, size_t total)> progress;
+  /// Called with kernels compiled so far and in all; false stops the compilation.
+  std::function<bool(size_t done, size_t total)> progress;
 };
 
 /// The CUDA text of every distinct kernel for one architecture, with its fusion's name: what
@@ -32,7 +32,7 @@ Result<std::vector<KernelText>> generateKernels(mlir::ModuleOp fused,
 /// Compiles a module in the fused form to the plan at `path`, atomically. Fails with kInvalidModel
 /// where a fusion has no kernel or a weight is missing (diagnostics say which), kEnvironment
 /// without NVRTC, kInternal where NVRTC refuses a kernel, kResources where the file cannot be
-/// written, kUsage for an unknown architecture.
+/// written or `progress` stopped it, kUsage for an unknown architecture.
 Status compileToPlan(mlir::ModuleOp fused, WeightStore &weights, const CompileOptions &options,
                      const std::string &path);
 

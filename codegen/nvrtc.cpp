@@ -226,7 +226,7 @@ std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> w
 llvm::Expected<std::vector<CompiledKernel>>
 compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,
-               llvm::function_ref<void(size_t, size_t)> progress) {
+               llvm::function_ref<bool(size_t, size_t)> progress) {
   std::string flags = nvrtc.version();
   for (const char *flag : kFlags)
     flags += std::string(" ") + flag;
@@ -242,21 +242,24 @@ compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<Kerne
     jobOfKernel.push_back(entry->second);
   }
   std::atomic<size_t> next = 0;
+  std::atomic<bool> isStopped = false;
   std::mutex mutex;
   size_t done = 0;
   auto work = [&] {
-    for (size_t index; (index = next++) < jobs.size();) {
+    for (size_t index; !isStopped && (index = next++) < jobs.size();) {
       runJob(jobs[index], nvrtc, cache, architecture);
       std::lock_guard lock(mutex);
       ++done;
-      if (progress)
-        progress(done, jobs.size());
+      if (progress && !isStopped && !progress(done, jobs.size()))
+        isStopped = true;
     }
   };
   std::vector<std::thread> workers = startWorkers(std::min<size_t>(threads, jobs.size()), work);
   work();
   for (std::thread &worker : workers)
     worker.join();
+  if (isStopped)
+    return makeError("stopped before every kernel was compiled");
   std::string errors;
   for (const Job &job : jobs)
     errors += job.error.empty() ? "" : (errors.empty() ? "" : "\n") + job.error;

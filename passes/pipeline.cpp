@@ -15,17 +15,18 @@ namespace {
 struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PhaseMarker)
 
-  PhaseMarker(StringRef phase, std::function<void(StringRef, ModuleOp)> callback)
+  PhaseMarker(StringRef phase, std::function<LogicalResult(StringRef, ModuleOp)> callback)
       : phase(phase), callback(std::move(callback)) {}
 
   StringRef getName() const override { return "PhaseMarker"; }
   void runOnOperation() override {
-    callback(phase, getOperation());
+    if (failed(callback(phase, getOperation())))
+      return signalPassFailure();
     markAllAnalysesPreserved();
   }
 
   std::string phase;
-  std::function<void(StringRef, ModuleOp)> callback;
+  std::function<LogicalResult(StringRef, ModuleOp)> callback;
 };
 
 /// Afterwards: no shape arithmetic but what depends on data, one spelling for each computation.

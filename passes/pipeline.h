@@ -12,8 +12,9 @@ namespace smelt {
 struct PipelineOptions {
   /// Bytes of the module's weights; must outlive the pipeline.
   WeightStore *weights = nullptr;
-  /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps.
-  std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;
+  /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps; failure ends the
+  /// pipeline.
+  std::function<mlir::LogicalResult(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;
 };
 
 /// Adds every phase to `manager`, which runs on a module of verified graph IR.

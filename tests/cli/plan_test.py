@@ -64,7 +64,7 @@ class Compile(CliTest):
         self.assertIn("2 <= batch", text)
         self.assertIn("batch <= 8", text)
         self.expect(USAGE, "compile", self.model, "--max-shape", "z=1", says="'z'")
-        self.expect(USAGE, "compile", self.model, "--max-shape", "x=1", says="--max-shape")
+        self.expect(USAGE, "compile", self.model, "--max-shape", "x=1", says="largest shape of 'x'")
 
     def test_tensors_that_a_kernel_cannot_address(self):
         """An input is read by 32-bit offsets, however few of its rows the result takes."""
@@ -81,7 +81,7 @@ class Compile(CliTest):
 
         refuse("dimension 0 cannot be 0", ("--max", "0x4"))
         refuse("dimension 0 cannot be 0", ("--min", "0x4"))
-        refuse("dimension 0 cannot be 9: --max-shape x limits it to 8", ("--min", "9x4"), ("--max", "8x4"))
+        refuse("dimension 0 cannot be 9: the largest shape of 'x' limits it to 8", ("--min", "9x4"), ("--max", "8x4"))
         refuse("dimension 1 cannot be 3: the model fixes it as 4", ("--max", "8x3"))
         refuse("dimension 1 cannot be 5: the model fixes it as 4", ("--min", "1x5"))
         refuse("'x', float32 [batch, 4], has more elements than a kernel", ("--min", "536805377x4"))

@@ -62,6 +62,18 @@ class CheckLayers(unittest.TestCase):
         self.write("ir/interpret/run.cpp", "#include <Eigen/Core>\n#include <cuda.h>\n")
         self.expect("ir/interpret/run.cpp:2: layers: ir/ knows nothing of cuda")
 
+    def test_the_compiler_library_knows_no_command_line(self):
+        self.write("compiler/model.cpp", '#include "passes/pipeline.h"\n#include "runtime/text.h"\n')
+        self.expect_clean()
+        self.write("compiler/model.cpp", '#include "tools/smelt/report.h"\n#include <CLI/CLI.hpp>\n')
+        self.expect(
+            "compiler/model.cpp:1: layers: compiler/ must not include",
+            "compiler/model.cpp:2: layers: compiler/ knows nothing of cli11",
+        )
+        self.write("compiler/model.cpp", "")
+        self.write("codegen/compile.cpp", '#include "compiler/model.h"\n')
+        self.expect("codegen/compile.cpp:1: layers: codegen/ must not include")
+
     def test_quoted_includes_start_at_the_root(self):
         self.write("passes/fuse.cpp", '#include "pipeline.h"\n')
         self.expect('passes/fuse.cpp:1: layers: "pipeline.h" is not a path from the repository')

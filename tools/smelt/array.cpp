@@ -118,32 +118,6 @@ void Array::set(size_t index, double value) {
   }
 }
 
-std::string_view typeName(ElementType type) {
-  switch (type) {
-  case ElementType::f32:
-    return "float32";
-  case ElementType::f16:
-    return "float16";
-  case ElementType::bf16:
-    return "bfloat16";
-  case ElementType::f64:
-    return "float64";
-  case ElementType::i64:
-    return "int64";
-  case ElementType::i32:
-    return "int32";
-  case ElementType::i16:
-    return "int16";
-  case ElementType::i8:
-    return "int8";
-  case ElementType::u8:
-    return "uint8";
-  case ElementType::boolean:
-    return "bool";
-  }
-  return "?";
-}
-
 bool isFloat(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16 ||
          type == ElementType::f64;

@@ -1,18 +1,16 @@
 // Tensors in host memory, as the command line reads, draws, compares and writes them.
 #pragma once
 
-#include "runtime/plan_format.h"
-#include "runtime/status.h"
+#include "compiler/signature.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace smelt::tools {
 
-using plan::ElementType;
+using namespace compiler; // the command line speaks of what the library is made of
 
 /// Row-major and contiguous. A bool is one byte, 0 or 1.
 struct Array {
@@ -30,9 +28,6 @@ struct Array {
   /// Rounds to nearest for floats; truncates for integers; any non-zero value is true.
   void set(size_t index, double value);
 };
-
-/// NumPy's name: "float16", "int64", "bool"; and "bfloat16".
-std::string_view typeName(ElementType type);
 
 bool isFloat(ElementType type);
 

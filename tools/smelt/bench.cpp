@@ -54,7 +54,7 @@ static Result<std::vector<double>> timeRuns(Session &session, const std::vector<
   SMELT_ASSIGN_OR_RETURN([[maybe_unused]] auto outputs, session.run(inputs));
   std::vector<double> samples;
   Clock::time_point begin = Clock::now();
-  Progress progress;
+  ProgressLine progress;
   while (Clock::now() - begin < std::chrono::duration<double>(kSeconds) ||
          samples.size() < kMinSamples) {
     Clock::time_point start = Clock::now();

@@ -1,9 +1,8 @@
 // smelt check: what keeps a model from being compiled, all of it at once.
-#include "tools/smelt/commands.h"
-#include "tools/smelt/node_list.h"
-#include "tools/smelt/report.h"
-
+#include "compiler/node_list.h"
 #include "runtime/text.h"
+#include "tools/smelt/commands.h"
+#include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -54,7 +53,8 @@ static void printProblems(const Flags &flags, const std::vector<Problem> &proble
 }
 
 static Status check(const Flags &flags) {
-  SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(flags.model));
+  SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags.model));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(options));
   printProblems(flags, problems);
   if (problems.empty())
     return {};

@@ -58,7 +58,7 @@ static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) 
     return openGivenPlan(flags.plan, model);
   SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
   if (!opened.cuda) {
-    SMELT_RETURN_IF_ERROR(opened.model->fuse(""));
+    SMELT_RETURN_IF_ERROR(fuse(*opened.model));
     opened.session = openCpuSession(*opened.model, false);
   }
   return opened;
@@ -165,7 +165,7 @@ static Status compare(Flags flags) {
   flags.open.model.runShapes = flags.inputs.shapes;
   if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, Model::import(flags.open.model));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
   // A plan may be compiled for fewer shapes than the model takes.
   const Signature &taken = judged.model ? reference->signature() : judged.session->signature();

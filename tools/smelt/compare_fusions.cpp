@@ -2,10 +2,11 @@
 
 #include "ir/interpret/interpret.h"
 #include "runtime/text.h"
-#include "tools/smelt/build_plan.h"
 #include "tools/smelt/cuda_session.h"
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/interpreter_array.h"
+#include "tools/smelt/model_flags.h"
+#include "tools/smelt/temporary_file.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -48,7 +49,7 @@ static Result<std::vector<Array>> runOnGpu(Model &fused, const std::vector<Array
                                            bool tf32) {
   SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture());
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(buildPlan(fused, {{architecture}, tf32}, plan.path()));
+  SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, tf32}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
   return session->run(inputs);
 }

@@ -1,7 +1,8 @@
 // Where an error comes from: every fusion of a model, on a GPU, against the interpreter.
 #pragma once
 
-#include "tools/smelt/model.h"
+#include "compiler/model.h"
+#include "tools/smelt/array.h"
 
 namespace smelt::tools {
 

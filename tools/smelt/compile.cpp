@@ -1,10 +1,10 @@
 // smelt compile: an ONNX model becomes a plan, or what lies on the way to one.
 #include "codegen/compile.h"
 #include "codegen/output_file.h"
+#include "compiler/folder.h"
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-#include "tools/smelt/folder.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -138,15 +138,15 @@ static Status compile(Flags flags) {
                                       "object; give the text a file with -o");
   if (flags.emit == Emit::kPlan && flags.output.empty())
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
-  SMELT_RETURN_IF_ERROR(model->fuse(flags.dumpDir));
+  SMELT_RETURN_IF_ERROR(fuse(*model, flags.dumpDir));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
   if (flags.emit != Emit::kPlan)
     return emit(*model, flags);
   double passSeconds = watch.lap();
-  SMELT_RETURN_IF_ERROR(buildPlan(*model, flags.build, flags.output));
+  SMELT_RETURN_IF_ERROR(build(*model, flags.build, flags.output));
   return reportPlan(flags, passSeconds, watch.lap());
 }
 

@@ -1,7 +1,7 @@
 // Sessions on the CPU: the interpreter.
+#include "compiler/model.h"
 #include "ir/interpret/interpret.h"
 #include "tools/smelt/interpreter_array.h"
-#include "tools/smelt/model.h"
 #include "tools/smelt/session.h"
 
 #include "runtime/text.h"

@@ -1,8 +1,9 @@
 // smelt explain: what became of every ONNX node, and why.
+#include "compiler/node_list.h"
 #include "passes/remark.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-#include "tools/smelt/node_list.h"
+
 #include "tools/smelt/report.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -182,12 +183,12 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
 }
 
 static Status explain(const Flags &flags) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   std::vector<ListedNode> nodes = listNodes(flags.model.path); // their names outlive the fates
   Fates fates;
   for (const ListedNode &node : nodes)
     fates[node.name].op = node.op;
-  SMELT_RETURN_IF_ERROR(model->fuse(""));
+  SMELT_RETURN_IF_ERROR(fuse(*model));
   printExplanation(flags, explainModule(model->module(), std::move(fates)));
   return {};
 }

@@ -1,6 +1,7 @@
 #include "tools/smelt/inputs.h"
 
 #include "runtime/text.h"
+#include "tools/smelt/model_flags.h"
 #include "tools/smelt/npy.h"
 #include "tools/smelt/test_data.h"
 

@@ -1,7 +1,7 @@
 // The inputs of one run: read from files, or drawn at random.
 #pragma once
 
-#include "tools/smelt/signature.h"
+#include "tools/smelt/array.h"
 
 namespace smelt::tools {
 

@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/report.h"
+#include "tools/smelt/temporary_file.h"
 
 namespace smelt::tools {
 
@@ -22,10 +23,10 @@ static Result<OpenModel> openPlan(const OpenFlags &flags) {
 }
 
 static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &architecture) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
-  SMELT_RETURN_IF_ERROR(model->fuse(""));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
+  SMELT_RETURN_IF_ERROR(fuse(*model));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(buildPlan(*model, {{architecture}, flags.tf32}, plan.path()));
+  SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.tf32}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
   CudaSession *cuda = session.get();
   return OpenModel{std::move(model), std::move(session), cuda};
@@ -42,7 +43,7 @@ Result<OpenModel> openModel(const OpenFlags &flags) {
       return architecture.status();
     note("running on the CPU: " + architecture.status().message());
   }
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(flags.model));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   std::unique_ptr<Session> session = openCpuSession(*model, false);
   return OpenModel{std::move(model), std::move(session), nullptr};
 }

@@ -1,8 +1,8 @@
 // Opens what the user named, an .onnx or a .plan, on the device that the user chose.
 #pragma once
 
-#include "tools/smelt/build_plan.h"
 #include "tools/smelt/cuda_session.h"
+#include "tools/smelt/model_flags.h"
 
 namespace smelt::tools {
 

@@ -54,25 +54,6 @@ void printJson(llvm::json::Object object) {
   llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object)));
 }
 
-static std::string escape(llvm::StringRef text, bool lineEndsToo) {
-  std::string escaped;
-  for (size_t i = 0; i < text.size(); ++i) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    bool isLineEnd = byte == '\n' && !lineEndsToo;
-    bool isSecondSet = byte == 0xc2 && next >= 0x80 && next < 0xa0; // U+0080 to U+009F in UTF-8
-    if ((byte < 0x20 && !isLineEnd) || byte == 0x7f || isSecondSet)
-      escaped += "\\x" + llvm::toHex(text.substr(isSecondSet ? ++i : i, 1), true);
-    else
-      escaped += text[i];
-  }
-  return escaped;
-}
-
-std::string printable(llvm::StringRef text) { return escape(text, false); }
-
-std::string oneLine(llvm::StringRef text) { return escape(text, true); }
-
 void print(const std::string &line) { llvm::outs() << printable(line) << '\n'; }
 
 void note(const std::string &text) { llvm::errs() << "smelt: " << printable(text) << '\n'; }
@@ -81,15 +62,15 @@ static double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Progress::Progress()
+ProgressLine::ProgressLine()
     : isTerminal(isatty(STDERR_FILENO)), startSeconds(secondsNow()), lastSeconds(startSeconds) {}
 
-Progress::~Progress() {
+ProgressLine::~ProgressLine() {
   if (isShown && isTerminal)
     llvm::errs() << kClearLine;
 }
 
-void Progress::show(const std::string &text) {
+void ProgressLine::show(const std::string &text) {
   double now = secondsNow();
   double pause = isTerminal ? (isShown ? kRewriteSeconds : kQuietSeconds) : kLineSeconds;
   if (now - lastSeconds < pause)

@@ -1,12 +1,16 @@
 // How commands talk: results to stdout as a table or as one JSON object, everything else to stderr.
 #pragma once
 
+#include "compiler/diagnostics.h"
+
 #include "llvm/Support/JSON.h"
 
 #include <string>
 #include <vector>
 
 namespace smelt::tools {
+
+using namespace compiler;
 
 /// Rows of text under a header, columns aligned; columns of numbers to the right.
 class Table {
@@ -25,26 +29,21 @@ private:
 /// One object, indented, to stdout.
 void printJson(llvm::json::Object object);
 
-/// Text that may hold a model's names, for a terminal: control characters are escaped, as "\x1b".
-std::string printable(llvm::StringRef text);
-/// The same, with line ends escaped too.
-std::string oneLine(llvm::StringRef text);
-
 /// A line on stdout.
 void print(const std::string &line);
 
 /// A line on stderr, as "smelt: text".
 void note(const std::string &text);
 
-/// Progress of long work on stderr: on a terminal one line that is rewritten, elsewhere a line at
+/// ProgressLine of long work on stderr: on a terminal one line that is rewritten, elsewhere a line at
 /// most every ten seconds. Nothing is shown for work of less than half a second.
-class Progress {
+class ProgressLine {
 public:
-  Progress();
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
+  ProgressLine();
+  ProgressLine(const ProgressLine &) = delete;
+  ProgressLine &operator=(const ProgressLine &) = delete;
   /// Clears the line.
-  ~Progress();
+  ~ProgressLine();
 
   void show(const std::string &text);
 

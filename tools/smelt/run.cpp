@@ -1,8 +1,8 @@
 // smelt run: one inference, from files or random inputs, with what came out.
+#include "compiler/folder.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/error_statistics.h"
-#include "tools/smelt/folder.h"
 #include "tools/smelt/npy.h"
 #include "tools/smelt/open.h"
 #include "tools/smelt/report.h"

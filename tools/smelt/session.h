@@ -1,14 +1,13 @@
 // A model that is ready to run on one device.
 #pragma once
 
-#include "tools/smelt/signature.h"
+#include "compiler/model.h"
+#include "tools/smelt/array.h"
 
 #include <memory>
 #include <optional>
 
 namespace smelt::tools {
-
-class Model;
 
 class Session {
 public:

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 struct ListedNode {
   std::string name;
@@ -16,4 +16,4 @@ struct ListedNode {
 /// can be walked, which an import reports.
 std::vector<ListedNode> listNodes(const std::string &path);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

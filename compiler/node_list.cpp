@@ -1,4 +1,4 @@
-#include "tools/smelt/node_list.h"
+#include "compiler/node_list.h"
 
 #include "frontend/graph.h"
 #include "frontend/model_file.h"
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 std::vector<ListedNode> listNodes(const std::string &path) {
   MLIRContext context;
@@ -29,4 +29,4 @@ std::vector<ListedNode> listNodes(const std::string &path) {
   return nodes;
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,10 +1,10 @@
-#include "tools/smelt/folder.h"
+#include "compiler/folder.h"
 
 #include "runtime/text.h"
 
 #include "llvm/Support/FileSystem.h"
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 Status createFolder(const std::string &path) {
   namespace fs = llvm::sys::fs;
@@ -13,4 +13,4 @@ Status createFolder(const std::string &path) {
   return {};
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,4 +1,4 @@
-#include "tools/smelt/row_bound.h"
+#include "passes/row_bound.h"
 
 #include "ir/dialect.h"
 
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace smelt::tools {
+namespace smelt::passes {
 
 static bool isInteger(Value value) {
   Type element = tensorType(value).getElementType();
@@ -55,4 +55,4 @@ void markRowBounds(func::FuncOp main) {
                       Builder(main.getContext()).getI64IntegerAttr(*bound));
 }
 
-} // namespace smelt::tools
+} // namespace smelt::passes

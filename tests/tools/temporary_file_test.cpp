@@ -1,5 +1,5 @@
-// tools/smelt/build_plan: temporary plans.
-#include "tools/smelt/build_plan.h"
+// tools/smelt/temporary_file: temporary plans.
+#include "tools/smelt/temporary_file.h"
 
 #include <gtest/gtest.h>
 

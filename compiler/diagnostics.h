@@ -1,15 +1,16 @@
-// The compiler's diagnostics, collected for people and for --json.
+// The compiler's diagnostics, collected for people and for programs.
 #pragma once
 
 #include "runtime/status.h"
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 /// One error, and where it is: the ONNX nodes, "input 'x'", "tensor 'w'", or the model's file for
 /// what concerns it as a whole. Names are as the file has them, control characters included.
@@ -23,11 +24,19 @@ struct Problem {
 /// each note; to be printed: what could move a terminal's cursor is escaped.
 std::string problemText(const Problem &problem, const std::string &modelPath);
 
-/// Collects the errors that a context reports while this object lives; writes warnings to stderr.
+/// Text that may hold a model's names, for a terminal: control characters are escaped, as "\x1b".
+std::string printable(llvm::StringRef text);
+/// The same, with line ends escaped too.
+std::string oneLine(llvm::StringRef text);
+
+/// Takes a warning as it is reported, on whichever thread; never two at once.
+using WarningHandler = std::function<void(const Problem &)>;
+
+/// Collects the errors that a context reports while this object lives; hands on its warnings.
 class DiagnosticCollector {
 public:
   /// `modelPath`: how the model's own location is named.
-  DiagnosticCollector(mlir::MLIRContext &context, std::string modelPath);
+  DiagnosticCollector(mlir::MLIRContext &context, std::string modelPath, WarningHandler onWarning);
 
   std::vector<Problem> problems() const;
   /// The problems as the text of a Status, one a line; `fallback` where none was reported.
@@ -37,6 +46,7 @@ private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
 
   std::string modelPath;
+  WarningHandler onWarning;
   mutable std::mutex mutex;
   std::vector<Problem> collected;
   mlir::ScopedDiagnosticHandler handler;
@@ -45,4 +55,4 @@ private:
 /// The names in a location, outermost first, without repetitions: "/layer.0/Add" or "a + b".
 std::string locationText(mlir::Location location);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -3,7 +3,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace smelt::tools {
+namespace smelt::passes {
 
 /// Marks each argument of an imported `main` that the model looks rows up with, directly or through
 /// casts, views, concatenations and selections, by `smelt.row_bound`: the number of rows, so that
@@ -11,4 +11,4 @@ namespace smelt::tools {
 /// number is symbolic.
 void markRowBounds(mlir::func::FuncOp main);
 
-} // namespace smelt::tools
+} // namespace smelt::passes

@@ -1,10 +1,10 @@
-// tools/smelt/signature: shapes from flags, defaults, and the refusals.
-#include "tools/smelt/signature.h"
+// compiler/signature: the shapes of a run, defaults, and the refusals.
+#include "compiler/signature.h"
 
 #include <gtest/gtest.h>
 
 using namespace smelt;
-using namespace smelt::tools;
+using namespace smelt::compiler;
 
 namespace {
 
@@ -20,11 +20,6 @@ Signature bertSignature() {
   return {{ids, mask, bias}, {}, {}, {}};
 }
 
-Result<Shapes> resolve(const Signature &signature, const std::vector<std::string> &flags) {
-  SMELT_ASSIGN_OR_RETURN(NamedShapes shapes, parseShapes(flags));
-  return resolveShapes(signature, shapes);
-}
-
 void expectRefused(const Result<Shapes> &result, const char *part) {
   ASSERT_FALSE(result.isOk());
   EXPECT_EQ(result.status().code(), StatusCode::kUsage);
@@ -33,26 +28,10 @@ void expectRefused(const Result<Shapes> &result, const char *part) {
 
 } // namespace
 
-TEST(ParseShapes, ReadsNamesAndExtents) {
-  Result<NamedShapes> shapes = parseShapes({"a=1x128", "b:0=7", "scalar=", "c=?x3"});
-  ASSERT_TRUE(shapes.isOk());
-  EXPECT_EQ((*shapes)["a"], (std::vector<int64_t>{1, 128}));
-  EXPECT_EQ((*shapes)["b:0"], (std::vector<int64_t>{7}));
-  EXPECT_TRUE((*shapes)["scalar"].empty());
-  EXPECT_EQ((*shapes)["c"], (std::vector<int64_t>{-1, 3}));
-}
-
-TEST(ParseShapes, RefusesWhatIsNoShape) {
-  for (const char *flag :
-       {"a", "=1x2", "a=1x", "a=x1", "a=1x-2", "a=1,2", "a=99999999999999999999"})
-    EXPECT_FALSE(parseShapes({flag}).isOk()) << flag;
-  EXPECT_FALSE(parseShapes({"a=1", "a=1"}).isOk());
-}
-
 TEST(ResolveShapes, TakesSymbolsFromAnyInput) {
   Signature signature = bertSignature();
   signature.inputs.pop_back();
-  Result<Shapes> shapes = resolve(signature, {"attention_mask=3x77"});
+  Result<Shapes> shapes = resolveShapes(signature, {{"attention_mask", {3, 77}}});
   ASSERT_TRUE(shapes.isOk()) << shapes.status().message();
   EXPECT_EQ(*shapes, (Shapes{{3, 77}, {3, 77}}));
 }
@@ -60,26 +39,28 @@ TEST(ResolveShapes, TakesSymbolsFromAnyInput) {
 TEST(ResolveShapes, DefaultsToBatchOneAndLength128) {
   Signature signature = bertSignature();
   signature.inputs.pop_back();
-  Result<Shapes> shapes = resolve(signature, {});
+  Result<Shapes> shapes = resolveShapes(signature, {});
   ASSERT_TRUE(shapes.isOk());
   EXPECT_EQ(*shapes, (Shapes{{1, 128}, {1, 128}}));
 }
 
 TEST(ResolveShapes, AsksForExpressions) {
-  expectRefused(resolve(bertSignature(), {}), "--shape bias=");
-  Result<Shapes> shapes = resolve(bertSignature(), {"input_ids=2x5", "bias=2x12x10"});
+  expectRefused(resolveShapes(bertSignature(), {}), "give the input a shape");
+  Result<Shapes> shapes =
+      resolveShapes(bertSignature(), {{"input_ids", {2, 5}}, {"bias", {2, 12, 10}}});
   ASSERT_TRUE(shapes.isOk()) << shapes.status().message();
   EXPECT_EQ(*shapes, (Shapes{{2, 5}, {2, 5}, {2, 12, 10}}));
 }
 
 TEST(ResolveShapes, RefusesWhatTheModelDoesNotTake) {
-  expectRefused(resolve(bertSignature(), {"ids=1x2"}),
+  expectRefused(resolveShapes(bertSignature(), {{"ids", {1, 2}}}),
                 "it has 'input_ids', 'attention_mask', 'bias'");
-  expectRefused(resolve(bertSignature(), {"input_ids=1x2x3"}), "it has 2 dimensions");
-  expectRefused(resolve(bertSignature(), {"bias=1x11x4"}), "dimension 1 must be 12");
-  expectRefused(resolve(bertSignature(), {"input_ids=1x2", "attention_mask=1x3"}),
+  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {1, 2, 3}}}), "it has 2 dimensions");
+  expectRefused(resolveShapes(bertSignature(), {{"bias", {1, 11, 4}}}), "dimension 1 must be 12");
+  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {1, 2}}, {"attention_mask", {1, 3}}}),
                 "'seq' is 2 by another");
-  expectRefused(resolve(bertSignature(), {"input_ids=0x2"}), "size 'batch' must be at least 1");
+  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {0, 2}}}),
+                "size 'batch' must be at least 1");
 }
 
 TEST(FindDifference, TakesWhatACompilationFixes) {

@@ -1,6 +1,4 @@
-#include "tools/smelt/diagnostics.h"
-
-#include "tools/smelt/report.h"
+#include "compiler/diagnostics.h"
 
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/SetVector.h"
@@ -8,7 +6,26 @@
 
 using namespace mlir;
 
-namespace smelt::tools {
+namespace smelt::compiler {
+
+static std::string escape(StringRef text, bool lineEndsToo) {
+  std::string escaped;
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    bool isLineEnd = byte == '\n' && !lineEndsToo;
+    bool isSecondSet = byte == 0xc2 && next >= 0x80 && next < 0xa0; // U+0080 to U+009F in UTF-8
+    if ((byte < 0x20 && !isLineEnd) || byte == 0x7f || isSecondSet)
+      escaped += "\\x" + llvm::toHex(text.substr(isSecondSet ? ++i : i, 1), true);
+    else
+      escaped += text[i];
+  }
+  return escaped;
+}
+
+std::string printable(StringRef text) { return escape(text, false); }
+
+std::string oneLine(StringRef text) { return escape(text, true); }
 
 std::string locationText(Location location) {
   llvm::SmallSetVector<llvm::StringRef, 4> names;
@@ -20,8 +37,9 @@ std::string locationText(Location location) {
   return llvm::join(names, " + ");
 }
 
-DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string modelPath)
-    : modelPath(std::move(modelPath)),
+DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string modelPath,
+                                         WarningHandler onWarning)
+    : modelPath(std::move(modelPath)), onWarning(std::move(onWarning)),
       handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 
 LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
@@ -33,8 +51,9 @@ LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
     std::scoped_lock lock(mutex);
     collected.push_back(std::move(problem));
-  } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning) {
-    note("warning: " + problemText(problem, modelPath));
+  } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning && onWarning) {
+    std::scoped_lock lock(mutex);
+    onWarning(problem);
   }
   return success();
 }
@@ -62,4 +81,4 @@ Status DiagnosticCollector::asStatus(StatusCode code, const std::string &fallbac
   return Status(code, text.empty() ? fallback : text);
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,18 +1,11 @@
-// From a fused model to a plan file.
+// A plan that nobody asked to keep.
 #pragma once
 
-#include "tools/smelt/model.h"
+#include "runtime/status.h"
+
+#include <string>
 
 namespace smelt::tools {
-
-struct BuildFlags {
-  std::vector<std::string> architectures;
-  bool tf32 = false;
-};
-
-/// Compiles a model after Model::fuse() to the plan at `path`, with progress on stderr and kernels
-/// from the cache. Fails as codegen::compileToPlan does, with the diagnostics in the message.
-Status buildPlan(Model &model, const BuildFlags &flags, const std::string &path);
 
 /// A file name in the system's folder for temporary files that is removed with the object, and when
 /// a signal ends the process.

@@ -1,11 +1,11 @@
-// The --min-shape and --max-shape flags: guards of the module.
+// The smallest and largest shapes that a plan is to take: guards of the module.
 #pragma once
 
-#include "tools/smelt/signature.h"
+#include "compiler/signature.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 /// Adds guards that keep each dimension of the inputs at or above `smallest` and at or below
 /// `largest`; -1 sets no limit. Fails with kUsage for unknown inputs, and for limits that
@@ -13,4 +13,4 @@ namespace smelt::tools {
 Status addShapeLimits(mlir::ModuleOp module, const Signature &signature,
                       const NamedShapes &smallest, const NamedShapes &largest);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -2,9 +2,10 @@
 // meet.
 #pragma once
 
+#include "compiler/diagnostics.h"
+#include "compiler/progress.h"
+#include "compiler/signature.h"
 #include "ir/weights.h"
-#include "tools/smelt/diagnostics.h"
-#include "tools/smelt/signature.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -12,26 +13,36 @@
 #include <optional>
 #include <string>
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
-struct ModelFlags {
+struct ModelOptions {
   std::string path;
-  /// "name=1x128" flags to compile for; what they leave open stays dynamic.
-  std::vector<std::string> shapes;
-  /// "name=1x128" flags of one run: they are compiled for only where an input declares no shape.
-  std::vector<std::string> runShapes;
-  std::vector<std::string> minShapes;
-  std::vector<std::string> maxShapes;
-  /// Draw weights whose file is missing.
+  /// To compile for; what they leave open stays dynamic.
+  NamedShapes shapes;
+  /// Of one run: they are compiled for only where an input declares no shape.
+  NamedShapes runShapes;
+  /// Limits that the plan checks.
+  NamedShapes smallest, largest;
+  /// Draw weights whose file is missing, by this seed.
   std::optional<uint64_t> randomWeights;
+  /// Of the import and of everything that is done with the model afterwards.
+  WarningHandler onWarning;
+};
+
+struct FuseOptions {
+  /// Receives the IR after each phase; "" for no dumps.
+  std::string dumpFolder;
+  /// File that receives what makes a pass fail, or crash; "" for none.
+  std::string reproducer;
+  ProgressHandler progress;
 };
 
 /// An imported ONNX model with the context that it lives in.
 class Model {
 public:
-  /// Fails with kUsage where the file cannot be read and with kInvalidModel, naming every problem,
-  /// where it is no model that Smelt supports.
-  static Result<std::unique_ptr<Model>> import(const ModelFlags &flags);
+  /// Fails with kUsage where the file cannot be read or the shapes are not the model's, and with
+  /// kInvalidModel, naming every problem, where it is no model that Smelt supports.
+  static Result<std::unique_ptr<Model>> import(const ModelOptions &options);
 
   mlir::ModuleOp module() { return *imported; }
   WeightStore &weights() { return *weightStore; }
@@ -43,12 +54,12 @@ public:
   std::vector<std::string> filePaths() const;
   DiagnosticCollector &diagnostics() { return collector; }
 
-  /// Runs the pass pipeline. `dumpFolder` (or "") receives the IR after each phase. Failing passes
-  /// are a defect of Smelt: kInternal, with a reproducer written beside the working directory.
-  Status fuse(const std::string &dumpFolder);
+  /// Runs the pass pipeline. Failing passes are a defect of Smelt: kInternal. Fails with kResources
+  /// where a dump cannot be written, and where `progress` asks to stop.
+  Status fuse(const FuseOptions &options);
 
 private:
-  explicit Model(std::string path);
+  explicit Model(const ModelOptions &options);
 
   std::string modelPath;
   std::unique_ptr<mlir::MLIRContext> context;
@@ -64,8 +75,8 @@ std::string moduleText(mlir::ModuleOp module);
 /// The inputs and outputs of @main, in order.
 Signature signatureOf(mlir::ModuleOp module);
 
-/// Problems of the model at `path`; empty where Smelt supports it.
-Result<std::vector<Problem>> checkModel(const ModelFlags &flags);
+/// Problems of the model; empty where Smelt supports it.
+Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 
 /// Fails with kUsage where `output` is one of `ownFiles`, under whatever name: they may be mapped
 /// while it is written, and nobody means to lose them.
@@ -74,4 +85,4 @@ Status refuseToReplace(const std::vector<std::string> &ownFiles, const std::stri
 /// Whether `path` names a plan rather than an ONNX model: by its first bytes, else by its ending.
 bool isPlan(const std::string &path);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

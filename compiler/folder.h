@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 /// Creates the folder and those above it, for everyone whom the umask lets in. Fails with
 /// kResources.
 Status createFolder(const std::string &path);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,14 +1,21 @@
 // What a model takes and gives, whether it is an .onnx or a .plan, and the shapes of one run.
 #pragma once
 
-#include "tools/smelt/array.h"
+#include "runtime/plan_format.h"
+#include "runtime/status.h"
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace smelt::tools {
+namespace smelt::compiler {
+
+using plan::ElementType;
+
+/// NumPy's name: "float16", "int64", "bool"; and "bfloat16".
+std::string_view typeName(ElementType type);
 
 /// One dimension of an input or output: a number, a symbol ("batch"), or an expression of symbols.
 struct Extent {
@@ -45,11 +52,9 @@ std::string typeText(const Port &port);
 /// the number, names, types, ranks or fixed dimensions of inputs and outputs. "" where it is.
 std::string findDifference(const Signature &model, const Signature &plan);
 
+/// Extents by input's name; kAnyExtent keeps what the model has.
 using NamedShapes = std::map<std::string, std::vector<int64_t>>;
-
-/// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?" (kept as the model has it),
-/// which becomes -1. Fails with kUsage for anything else and for a name given twice.
-Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
+constexpr int64_t kAnyExtent = -1;
 
 /// A shape for each input: as `given`; symbols that no given shape sets become 1 where they lead an
 /// input's shape and 128 elsewhere. Fails with kUsage for an unknown input, and for shapes that the
@@ -57,4 +62,4 @@ Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
 Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signature,
                                                         const NamedShapes &given);
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

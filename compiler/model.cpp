@@ -1,16 +1,16 @@
-#include "tools/smelt/model.h"
+#include "compiler/model.h"
 
 #include "codegen/element_type.h"
 #include "codegen/output_file.h"
+#include "compiler/folder.h"
+#include "compiler/shape_limits.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/import.h"
 #include "frontend/model_file.h"
 #include "passes/pipeline.h"
+#include "passes/row_bound.h"
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
-#include "tools/smelt/folder.h"
-#include "tools/smelt/row_bound.h"
-#include "tools/smelt/shape_limits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -27,7 +27,7 @@
 
 using namespace mlir;
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 static constexpr int64_t kMaxPrintedElements = 16;
 
@@ -58,21 +58,19 @@ Signature signatureOf(ModuleOp module) {
   return signature;
 }
 
-Model::Model(std::string path)
-    : modelPath(std::move(path)), context(std::make_unique<MLIRContext>()),
-      collector(*context, modelPath) {
+Model::Model(const ModelOptions &options)
+    : modelPath(options.path), context(std::make_unique<MLIRContext>()),
+      collector(*context, modelPath, options.onWarning) {
   context->printOpOnDiagnostic(false);
 }
 
-static Result<ImportOptions> importOptions(const ModelFlags &flags) {
-  ImportOptions options;
-  SMELT_ASSIGN_OR_RETURN(NamedShapes shapes, parseShapes(flags.shapes));
-  SMELT_ASSIGN_OR_RETURN(NamedShapes runShapes, parseShapes(flags.runShapes));
-  options.inputShapes.assign(shapes.begin(), shapes.end());
-  options.undeclaredShapes.assign(runShapes.begin(), runShapes.end());
-  options.drawMissingWeights = flags.randomWeights.has_value();
-  options.seed = flags.randomWeights.value_or(0);
-  return options;
+static ImportOptions importOptions(const ModelOptions &options) {
+  ImportOptions result;
+  result.inputShapes.assign(options.shapes.begin(), options.shapes.end());
+  result.undeclaredShapes.assign(options.runShapes.begin(), options.runShapes.end());
+  result.drawMissingWeights = options.randomWeights.has_value();
+  result.seed = options.randomWeights.value_or(0);
+  return result;
 }
 
 static Status checkReadable(const std::string &path) {
@@ -139,39 +137,37 @@ static std::map<std::string, std::string> equalitiesOf(const std::vector<Equated
   return equalities;
 }
 
-Result<std::unique_ptr<Model>> Model::import(const ModelFlags &flags) {
-  SMELT_RETURN_IF_ERROR(checkReadable(flags.path));
-  SMELT_ASSIGN_OR_RETURN(ImportOptions options, importOptions(flags));
-  std::unique_ptr<Model> model(new Model(flags.path));
-  FailureOr<ImportedModel> result = importModel(*model->context, flags.path, options);
+Result<std::unique_ptr<Model>> Model::import(const ModelOptions &options) {
+  SMELT_RETURN_IF_ERROR(checkReadable(options.path));
+  ImportOptions import = importOptions(options);
+  std::unique_ptr<Model> model(new Model(options));
+  FailureOr<ImportedModel> result = importModel(*model->context, options.path, import);
   if (failed(result)) {
-    SMELT_RETURN_IF_ERROR(checkShapes(flags.path, options, model->collector));
-    return model->collector.asStatus(StatusCode::kInvalidModel, flags.path + ": import failed");
+    SMELT_RETURN_IF_ERROR(checkShapes(options.path, import, model->collector));
+    return model->collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
   }
   model->imported = std::move(result->module);
   model->weightStore = std::move(result->weights);
-  markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
+  passes::markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
   model->importedSignature = signatureOf(*model->imported);
   model->importedSignature.constants = std::move(result->constantInputs);
   model->importedSignature.equalities = equalitiesOf(result->equated);
-  SMELT_ASSIGN_OR_RETURN(NamedShapes smallest, parseShapes(flags.minShapes));
-  SMELT_ASSIGN_OR_RETURN(NamedShapes largest, parseShapes(flags.maxShapes));
   SMELT_RETURN_IF_ERROR(
-      addShapeLimits(model->module(), model->importedSignature, smallest, largest));
+      addShapeLimits(model->module(), model->importedSignature, options.smallest, options.largest));
   return model;
 }
 
-Result<std::vector<Problem>> checkModel(const ModelFlags &flags) {
-  SMELT_RETURN_IF_ERROR(checkReadable(flags.path));
-  SMELT_ASSIGN_OR_RETURN(ImportOptions options, importOptions(flags));
+Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
+  SMELT_RETURN_IF_ERROR(checkReadable(options.path));
+  ImportOptions import = importOptions(options);
   MLIRContext context;
   context.printOpOnDiagnostic(false);
-  DiagnosticCollector collector(context, flags.path);
-  if (failed(importModel(context, flags.path, options))) {
-    SMELT_RETURN_IF_ERROR(checkShapes(flags.path, options, collector));
+  DiagnosticCollector collector(context, options.path, options.onWarning);
+  if (failed(importModel(context, options.path, import))) {
+    SMELT_RETURN_IF_ERROR(checkShapes(options.path, import, collector));
     std::vector<Problem> problems = collector.problems();
     if (problems.empty())
-      problems.push_back({flags.path, "import failed", {}});
+      problems.push_back({options.path, "import failed", {}});
     return problems;
   }
   return std::vector<Problem>();
@@ -188,40 +184,86 @@ std::string moduleText(ModuleOp module) {
   return text;
 }
 
-static Status dumpModule(ModuleOp module, const std::string &path) {
-  std::string text = moduleText(module);
+static Status writeText(const std::string &text, const std::string &path) {
   SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
   SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
   return file.publish();
 }
 
-Status Model::fuse(const std::string &dumpFolder) {
-  Status dumped;
-  unsigned phase = 0;
-  auto dump = [&](StringRef name) {
-    if (dumpFolder.empty() || !dumped.isOk())
-      return;
-    dumped = dumpModule(
-        module(), joinText(dumpFolder, "/", phase / 10, phase % 10, "_", name.str(), ".mlir"));
-    ++phase;
-  };
-  if (!dumpFolder.empty())
-    SMELT_RETURN_IF_ERROR(createFolder(dumpFolder));
-  dump("import");
-  std::string reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
+namespace {
+
+/// What happens at the end of each phase: a dump, and a report to the caller.
+class PhaseEnd {
+public:
+  PhaseEnd(const FuseOptions &options) : options(options) {}
+
+  Status operator()(StringRef phase, ModuleOp module) {
+    unsigned number = count++;
+    if (!options.dumpFolder.empty())
+      SMELT_RETURN_IF_ERROR(
+          writeText(moduleText(module), joinText(options.dumpFolder, "/", number / 10, number % 10,
+                                                 "_", phase.str(), ".mlir")));
+    if (options.progress && !options.progress({phase, 1, 1}))
+      return Status(StatusCode::kResources, "stopped after the phase " + phase.str());
+    return {};
+  }
+
+private:
+  const FuseOptions &options;
+  unsigned count = 0;
+};
+
+/// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
+/// by `written`: the failure that it describes is the more important one.
+class Reproducer : public ReproducerStream {
+public:
+  Reproducer(std::string path, Status &written)
+      : path(std::move(path)), written(written), stream(text) {}
+  ~Reproducer() override { written = writeText(text, path); }
+
+  StringRef description() override { return path; }
+  raw_ostream &os() override { return stream; }
+
+private:
+  std::string path;
+  Status &written;
+  std::string text;
+  llvm::raw_string_ostream stream;
+};
+
+} // namespace
+
+Status Model::fuse(const FuseOptions &options) {
+  if (!options.dumpFolder.empty())
+    SMELT_RETURN_IF_ERROR(createFolder(options.dumpFolder));
+  PhaseEnd endPhase(options);
+  SMELT_RETURN_IF_ERROR(endPhase("import", module()));
   PassManager manager(context.get());
-  manager.enableCrashReproducerGeneration(reproducer);
-  PipelineOptions options;
-  options.weights = weightStore.get();
-  options.afterPhase = [&](StringRef name, ModuleOp) { dump(name); };
-  buildPipeline(manager, options);
+  Status ended, reproduced(StatusCode::kInternal, "no reproducer");
+  if (!options.reproducer.empty())
+    manager.enableCrashReproducerGeneration(
+        [&](std::string &) -> std::unique_ptr<ReproducerStream> {
+          return std::make_unique<Reproducer>(options.reproducer, reproduced);
+        });
+  PipelineOptions pipeline;
+  pipeline.weights = weightStore.get();
+  pipeline.afterPhase = [&](StringRef phase, ModuleOp module) {
+    ended = endPhase(phase, module);
+    return success(ended.isOk());
+  };
+  buildPipeline(manager, pipeline);
   LogicalResult fused = manager.run(module());
-  // MLIR's reproducer turns recovery from crashes off behind itself; main() still relies on it.
+  // MLIR's reproducer turns recovery from crashes off behind itself; callers may rely on it.
   llvm::CrashRecoveryContext::Enable();
-  if (failed(fused))
-    return collector.asStatus(StatusCode::kInternal, "a pass failed")
-        .within("this is a defect of Smelt; " + reproducer + " reproduces it");
-  return dumped;
+  SMELT_RETURN_IF_ERROR(ended);
+  if (succeeded(fused))
+    return {};
+  std::string what = "this is a defect of Smelt";
+  if (reproduced.isOk())
+    what += "; " + options.reproducer + " reproduces it";
+  else if (!options.reproducer.empty())
+    what += "; " + reproduced.message();
+  return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
 }
 
 std::vector<std::string> Model::filePaths() const {
@@ -246,4 +288,4 @@ bool isPlan(const std::string &path) {
   return hasMagic || StringRef(path).ends_with(".plan");
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,16 +1,40 @@
-#include "tools/smelt/signature.h"
+#include "compiler/signature.h"
 
 #include "runtime/text.h"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 static constexpr int64_t kDefaultLeading = 1;
 static constexpr int64_t kDefaultExtent = 128;
-static constexpr int64_t kUnset = -1;
+
+std::string_view typeName(ElementType type) {
+  switch (type) {
+  case ElementType::f32:
+    return "float32";
+  case ElementType::f16:
+    return "float16";
+  case ElementType::bf16:
+    return "bfloat16";
+  case ElementType::f64:
+    return "float64";
+  case ElementType::i64:
+    return "int64";
+  case ElementType::i32:
+    return "int32";
+  case ElementType::i16:
+    return "int16";
+  case ElementType::i8:
+    return "int8";
+  case ElementType::u8:
+    return "uint8";
+  case ElementType::boolean:
+    return "bool";
+  }
+  return "?";
+}
 
 bool Extent::isSymbol() const {
   auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
@@ -58,44 +82,6 @@ std::string findDifference(const Signature &model, const Signature &plan) {
 
 static Status usage(const std::string &message) { return Status(StatusCode::kUsage, message); }
 
-static std::optional<int64_t> parseExtent(std::string_view text) {
-  if (text == "?")
-    return kUnset;
-  int64_t extent = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
-  bool isNumber = error == std::errc() && end == text.data() + text.size();
-  return isNumber && extent >= 0 ? std::optional(extent) : std::nullopt;
-}
-
-static std::optional<std::vector<int64_t>> parseShape(std::string_view text) {
-  std::vector<int64_t> shape;
-  while (!text.empty()) {
-    size_t cross = text.find('x');
-    std::optional<int64_t> extent = parseExtent(text.substr(0, cross));
-    bool endsInCross = cross == text.size() - 1;
-    if (!extent || endsInCross)
-      return std::nullopt;
-    shape.push_back(*extent);
-    text = cross == std::string_view::npos ? "" : text.substr(cross + 1);
-  }
-  return shape;
-}
-
-Result<NamedShapes> parseShapes(const std::vector<std::string> &flags) {
-  NamedShapes shapes;
-  for (const std::string &flag : flags) {
-    size_t equals = flag.rfind('=');
-    std::optional<std::vector<int64_t>> shape;
-    if (equals != std::string::npos && equals > 0)
-      shape = parseShape(std::string_view(flag).substr(equals + 1));
-    if (!shape)
-      return usage(joinText("'", flag, "' is no shape; write NAME=1x128"));
-    if (!shapes.emplace(flag.substr(0, equals), *shape).second)
-      return usage(joinText("the shape of '", flag.substr(0, equals), "' is given twice"));
-  }
-  return shapes;
-}
-
 static std::string inputNames(const Signature &signature) {
   std::string names;
   for (const Port &input : signature.inputs)
@@ -135,7 +121,7 @@ static Status bind(const Signature &signature, const Port &input, const std::vec
     return refuse(joinText("it has ", input.shape.size(), " dimensions"));
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const Extent &extent = input.shape[axis];
-    if (shape[axis] == kUnset)
+    if (shape[axis] == kAnyExtent)
       continue;
     if (extent.constant && *extent.constant != shape[axis])
       return refuse(joinText("dimension ", axis, " must be ", *extent.constant));
@@ -180,14 +166,14 @@ Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signatu
         shape.push_back(*extent.constant);
       else if (extent.isSymbol())
         shape.push_back(symbols.at(extent.text));
-      else if (asked != given.end() && asked->second[axis] != kUnset)
+      else if (asked != given.end() && asked->second[axis] != kAnyExtent)
         shape.push_back(asked->second[axis]);
       else
         return usage(joinText("dimension ", axis, " of input '", input.name, "' is ", extent.text,
-                              "; give its size with --shape ", input.name, "=..."));
+                              "; give the input a shape"));
     }
   }
   return shapes;
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

@@ -1,4 +1,4 @@
-#include "tools/smelt/shape_limits.h"
+#include "compiler/shape_limits.h"
 
 #include "codegen/cuda_text.h"
 #include "ir/dialect.h"
@@ -8,13 +8,13 @@
 
 using namespace mlir;
 
-namespace smelt::tools {
+namespace smelt::compiler {
 
 namespace {
 
-/// One number of a flag, and the dimension that it limits.
+/// One number of a limiting shape, and the dimension that it limits.
 struct Limit {
-  const char *flag;
+  const char *which;
   std::string input;
   size_t axis;
   Dim dim;
@@ -22,13 +22,13 @@ struct Limit {
 };
 
 Status refuse(const Limit &limit, const std::string &why) {
-  return Status(StatusCode::kUsage, joinText(limit.flag, " ", limit.input, ": dimension ",
+  return Status(StatusCode::kUsage, joinText(limit.which, " of '", limit.input, "': dimension ",
                                              limit.axis, " cannot be ", limit.extent, ": ", why));
 }
 
-/// The limits that a flag sets for the open dimensions, in the inputs' order.
-Result<std::vector<Limit>> readLimits(const char *flag, ModuleOp module, const Signature &signature,
-                                      const NamedShapes &shapes) {
+/// The limits that `shapes` set for the open dimensions, in the inputs' order.
+Result<std::vector<Limit>> readLimits(const char *which, ModuleOp module,
+                                      const Signature &signature, const NamedShapes &shapes) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   std::vector<Limit> limits;
   NamedShapes unknown = shapes;
@@ -39,14 +39,14 @@ Result<std::vector<Limit>> readLimits(const char *flag, ModuleOp module, const S
     unknown.erase(input.name);
     if (given->second.size() != input.shape.size())
       return Status(StatusCode::kUsage,
-                    joinText(flag, " ", input.name, ": the input is ", typeText(input)));
+                    joinText(which, " of '", input.name, "': the input is ", typeText(input)));
     SmallVector<Dim> shape = cast<TensorType>(main.getArgumentTypes()[index]).getShape();
     for (auto [axis, extent] : llvm::enumerate(given->second))
       if (extent >= 0)
-        limits.push_back({flag, input.name, axis, shape[axis], extent});
+        limits.push_back({which, input.name, axis, shape[axis], extent});
   }
   if (!unknown.empty())
-    return unknownInput(signature, unknown.begin()->first).within(flag);
+    return unknownInput(signature, unknown.begin()->first).within(which);
   return limits;
 }
 
@@ -64,13 +64,13 @@ Status checkOrder(ArrayRef<Limit> smallest, ArrayRef<Limit> largest) {
   for (const Limit &lower : smallest)
     for (const Limit &upper : largest)
       if (lower.dim == upper.dim && lower.extent > upper.extent)
-        return refuse(lower,
-                      joinText(upper.flag, " ", upper.input, " limits it to ", upper.extent));
+        return refuse(lower, joinText("the ", upper.which, " of '", upper.input, "' limits it to ",
+                                      upper.extent));
   return {};
 }
 
 /// Whether an input of the smallest sizes (1 where none is set) has more elements than a kernel can
-/// address. What has no open size is no flag's fault; expressions are left to the plan's guards:
+/// address. What has no open size is no limit's fault; expressions are left to the plan's guards:
 /// they may become smaller as symbols grow.
 bool isTooLarge(TensorType input, const llvm::StringMap<int64_t> &smallest) {
   auto isPlain = [](Dim dim) { return dim.asConstant() || dim.asSymbol(); };
@@ -93,7 +93,7 @@ Status checkElementCounts(ModuleOp module, const Signature &signature, ArrayRef<
   for (auto [port, type] : llvm::zip(signature.inputs, main.getArgumentTypes()))
     if (!smallest.empty() && isTooLarge(cast<TensorType>(type), smallest))
       return Status(StatusCode::kUsage,
-                    joinText("--min-shape: input '", port.name, "', ", typeText(port),
+                    joinText("smallest shape: input '", port.name, "', ", typeText(port),
                              ", has more elements than a kernel can address (",
                              codegen::DimPrinter::kMaxElements, ")"));
   return {};
@@ -105,7 +105,7 @@ Attribute guard(const Limit &limit, bool isSmallest) {
   Dim extent = Dim::constant(limit.dim.getContext(), limit.extent);
   Dim lower = isSmallest ? extent : limit.dim, upper = isSmallest ? limit.dim : extent;
   std::string message =
-      joinText("the model was compiled with ", limit.flag, " for '", limit.input, "'");
+      joinText("the model was compiled for a ", limit.which, " of '", limit.input, "'");
   return builder.getDictionaryAttr({
       builder.getNamedAttr("left", lower.getAttribute()),
       builder.getNamedAttr("relation", builder.getStringAttr("less_equal")),
@@ -119,9 +119,9 @@ Attribute guard(const Limit &limit, bool isSmallest) {
 Status addShapeLimits(ModuleOp module, const Signature &signature, const NamedShapes &smallest,
                       const NamedShapes &largest) {
   SMELT_ASSIGN_OR_RETURN(std::vector<Limit> lower,
-                         readLimits("--min-shape", module, signature, smallest));
+                         readLimits("smallest shape", module, signature, smallest));
   SMELT_ASSIGN_OR_RETURN(std::vector<Limit> upper,
-                         readLimits("--max-shape", module, signature, largest));
+                         readLimits("largest shape", module, signature, largest));
   SMELT_RETURN_IF_ERROR(checkOrder(lower, upper));
   SMELT_RETURN_IF_ERROR(checkElementCounts(module, signature, lower));
   SmallVector<Attribute> guards;
@@ -137,4 +137,4 @@ Status addShapeLimits(ModuleOp module, const Signature &signature, const NamedSh
   return {};
 }
 
-} // namespace smelt::tools
+} // namespace smelt::compiler

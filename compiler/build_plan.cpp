@@ -1,0 +1,35 @@
+#include "compiler/build_plan.h"
+
+#include "codegen/compile.h"
+
+#include "llvm/Support/Path.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace smelt::compiler {
+
+static codegen::CompileOptions compileOptions(const Model &model, const PlanOptions &options) {
+  codegen::CompileOptions result;
+  result.architectures = options.architectures;
+  result.cacheDirectory = options.cacheDirectory;
+  result.nvrtcPath = options.nvrtcPath;
+  result.threads = std::max(1u, std::thread::hardware_concurrency());
+  result.tf32 = options.tf32;
+  result.modelName = llvm::sys::path::stem(model.path()).str();
+  if (options.progress)
+    result.progress = [progress = options.progress](size_t done, size_t total) {
+      return progress({"kernels", done, total});
+    };
+  return result;
+}
+
+Status buildPlan(Model &model, const PlanOptions &options, const std::string &path) {
+  Status status =
+      codegen::compileToPlan(model.module(), model.weights(), compileOptions(model, options), path);
+  if (status.isOk() || model.diagnostics().problems().empty())
+    return status;
+  return model.diagnostics().asStatus(status.code(), "").within(status.message());
+}
+
+} // namespace smelt::compiler

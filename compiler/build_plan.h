@@ -1,0 +1,21 @@
+// From a fused model to a plan file.
+#pragma once
+
+#include "compiler/model.h"
+
+namespace smelt::compiler {
+
+struct PlanOptions {
+  std::vector<std::string> architectures = {"sm_90a"};
+  /// float32 products on tensor cores, at ten bits of mantissa.
+  bool tf32 = false;
+  std::string cacheDirectory; ///< of compiled kernels; "": no cache
+  std::string nvrtcPath;      ///< file or folder; "": search
+  ProgressHandler progress;
+};
+
+/// Compiles a model after Model::fuse() to the plan at `path`. Fails as codegen::compileToPlan
+/// does, with the diagnostics in the message.
+Status buildPlan(Model &model, const PlanOptions &options, const std::string &path);
+
+} // namespace smelt::compiler

@@ -1,0 +1,22 @@
+// How far a compilation is, and whether it should go on.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+namespace smelt::compiler {
+
+struct Progress {
+  /// "import", "simplify", "raise", "fuse", "lower", "kernels", in this order.
+  std::string_view phase;
+  /// Steps of the phase that are done, of how many: phases but "kernels" have one.
+  size_t done;
+  size_t total;
+};
+
+/// Called whenever a step is done, on any thread, never by two at once. False stops the
+/// compilation: it fails with kResources and leaves no file behind.
+using ProgressHandler = std::function<bool(const Progress &)>;
+
+} // namespace smelt::compiler

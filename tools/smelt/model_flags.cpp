@@ -1,0 +1,91 @@
+#include "tools/smelt/model_flags.h"
+
+#include "runtime/text.h"
+#include "tools/smelt/environment.h"
+#include "tools/smelt/report.h"
+
+#include <charconv>
+#include <unistd.h>
+
+namespace smelt::tools {
+
+static std::optional<int64_t> parseExtent(std::string_view text) {
+  if (text == "?")
+    return kAnyExtent;
+  int64_t extent = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+  bool isNumber = error == std::errc() && end == text.data() + text.size();
+  return isNumber && extent >= 0 ? std::optional(extent) : std::nullopt;
+}
+
+static std::optional<std::vector<int64_t>> parseShape(std::string_view text) {
+  std::vector<int64_t> shape;
+  while (!text.empty()) {
+    size_t cross = text.find('x');
+    std::optional<int64_t> extent = parseExtent(text.substr(0, cross));
+    bool endsInCross = cross == text.size() - 1;
+    if (!extent || endsInCross)
+      return std::nullopt;
+    shape.push_back(*extent);
+    text = cross == std::string_view::npos ? "" : text.substr(cross + 1);
+  }
+  return shape;
+}
+
+Result<NamedShapes> parseShapes(const std::vector<std::string> &flags) {
+  NamedShapes shapes;
+  for (const std::string &flag : flags) {
+    size_t equals = flag.rfind('=');
+    std::optional<std::vector<int64_t>> shape;
+    if (equals != std::string::npos && equals > 0)
+      shape = parseShape(std::string_view(flag).substr(equals + 1));
+    if (!shape)
+      return Status(StatusCode::kUsage, joinText("'", flag, "' is no shape; write NAME=1x128"));
+    if (!shapes.emplace(flag.substr(0, equals), *shape).second)
+      return Status(StatusCode::kUsage,
+                    joinText("the shape of '", flag.substr(0, equals), "' is given twice"));
+  }
+  return shapes;
+}
+
+Result<ModelOptions> modelOptions(const ModelFlags &flags) {
+  ModelOptions options;
+  options.path = flags.path;
+  SMELT_ASSIGN_OR_RETURN(options.shapes, parseShapes(flags.shapes));
+  SMELT_ASSIGN_OR_RETURN(options.runShapes, parseShapes(flags.runShapes));
+  SMELT_ASSIGN_OR_RETURN(options.smallest, parseShapes(flags.minShapes));
+  SMELT_ASSIGN_OR_RETURN(options.largest, parseShapes(flags.maxShapes));
+  options.randomWeights = flags.randomWeights;
+  options.onWarning = [path = flags.path](const Problem &problem) {
+    note("warning: " + problemText(problem, path));
+  };
+  return options;
+}
+
+Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
+  SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags));
+  return Model::import(options);
+}
+
+Status fuse(Model &model, const std::string &dumpFolder) {
+  FuseOptions options;
+  options.dumpFolder = dumpFolder;
+  options.reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
+  return model.fuse(options);
+}
+
+Status build(Model &model, const BuildFlags &flags, const std::string &path) {
+  ProgressLine line;
+  PlanOptions options;
+  options.architectures = flags.architectures;
+  options.tf32 = flags.tf32;
+  options.cacheDirectory = cacheDirectory();
+  options.nvrtcPath = nvrtcPath();
+  options.progress = [&](const Progress &progress) {
+    line.show(joinText("compiling ", progress.phase, ": ", progress.done, " of ", progress.total));
+    return true;
+  };
+  return compiler::buildPlan(model, options, path);
+}
+
+} // namespace smelt::tools

@@ -1,0 +1,43 @@
+// The flags that several commands compile by, and what the compiler makes of them.
+#pragma once
+
+#include "compiler/build_plan.h"
+
+namespace smelt::tools {
+
+using namespace compiler;
+
+struct ModelFlags {
+  std::string path;
+  /// "name=1x128" flags to compile for; what they leave open stays dynamic.
+  std::vector<std::string> shapes;
+  /// "name=1x128" flags of one run: they are compiled for only where an input declares no shape.
+  std::vector<std::string> runShapes;
+  std::vector<std::string> minShapes;
+  std::vector<std::string> maxShapes;
+  /// Draw weights whose file is missing.
+  std::optional<uint64_t> randomWeights;
+};
+
+struct BuildFlags {
+  std::vector<std::string> architectures;
+  bool tf32 = false;
+};
+
+/// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?", which becomes kAnyExtent.
+/// Fails with kUsage for anything else and for a name given twice.
+Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
+
+/// With warnings on stderr. Fails with kUsage where a shape is none.
+Result<ModelOptions> modelOptions(const ModelFlags &flags);
+
+/// Model::import of the flags.
+Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags);
+
+/// Model::fuse with a reproducer in the working directory.
+Status fuse(Model &model, const std::string &dumpFolder = "");
+
+/// compiler::buildPlan with progress on stderr, and with the cache and NVRTC of the environment.
+Status build(Model &model, const BuildFlags &flags, const std::string &path);
+
+} // namespace smelt::tools

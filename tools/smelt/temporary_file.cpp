@@ -1,0 +1,25 @@
+#include "tools/smelt/temporary_file.h"
+
+#include "codegen/remove_on_signal.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace smelt::tools {
+
+Result<TemporaryFile> TemporaryFile::create(const std::string &ending) {
+  llvm::SmallString<128> path;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("smelt", ending, path))
+    return Status(StatusCode::kResources, "no temporary file can be created: " + error.message());
+  codegen::removeOnSignal(path.str().str());
+  return TemporaryFile(path.str().str());
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (file.empty())
+    return;
+  (void)llvm::sys::fs::remove(file);
+  codegen::keepOnSignal(file);
+}
+
+} // namespace smelt::tools
