@@ -3,6 +3,8 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace smelt::frontend {
@@ -13,6 +15,28 @@ bool mentions(Dim dim, StringRef symbol) {
   bool found = false;
   dim.forEachSymbol([&](StringRef name) { found |= name == symbol; });
   return found;
+}
+
+/// The two sides without the summands that they share, where one symbol is left on a side:
+/// past + seq = kept + seq is past = kept, 2*n = 2*m is n = m.
+std::pair<Dim, Dim> withoutCommonTerms(Dim left, Dim right) {
+  SmallVector<Dim::Term> terms = (left - right).getTerms();
+  auto isSymbol = [](const Dim::Term &term) {
+    return term.atoms.size() == 1 && isa<StringAttr>(term.atoms.front());
+  };
+  if (terms.size() != 2 || !llvm::any_of(terms, isSymbol))
+    return {left, right};
+  Dim::Term &first = terms[isSymbol(terms[0]) ? 0 : 1], &second = terms[isSymbol(terms[0]) ? 1 : 0];
+  bool isUsable = second.atoms.empty() || isSymbol(second);
+  bool isOverflow = second.coefficient == std::numeric_limits<int64_t>::min();
+  if (!isUsable || isOverflow || second.coefficient % first.coefficient != 0)
+    return {left, right};
+  int64_t quotient = -(second.coefficient / first.coefficient);
+  if (!second.atoms.empty() && quotient != 1)
+    return {left, right};
+  first.coefficient = 1, second.coefficient = quotient;
+  MLIRContext *context = left.getContext();
+  return {Dim::fromTerms(context, {first}), Dim::fromTerms(context, {second})};
 }
 
 } // namespace
@@ -44,14 +68,15 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
   if (difference)
     return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
                                << why;
-  auto a = left.asSymbol(), b = right.asSymbol();
+  auto [first, second] = withoutCommonTerms(left, right);
+  auto a = first.asSymbol(), b = second.asSymbol();
   if (a && b)
-    return order(*a) < order(*b) ? replace(location, *b, left) : replace(location, *a, right),
+    return order(*a) < order(*b) ? replace(location, *b, first) : replace(location, *a, second),
            success();
   // A symbol may stand for a constant, never for an expression: an input's size must bind each
   // symbol.
-  if ((a && right.asConstant()) || (b && left.asConstant())) {
-    Dim value = a ? right : left;
+  if ((a && second.asConstant()) || (b && first.asConstant())) {
+    Dim value = a ? second : first;
     if (*value.asConstant() < 1)
       return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
                                  << why;

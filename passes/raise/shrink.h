@@ -14,12 +14,15 @@ struct ShrunkOps {
   llvm::SmallVector<mlir::Value> roots;
 };
 
-/// Copies `ops`, which compute `roots` from `leaves`, with large constant sizes replaced by small
-/// ones wherever every reshape, slice and concat still fits. Sizes that enter as numbers, such as
-/// 1/768 for a mean, keep their value, so that a difference between shrunk expressions proves
-/// nothing. None where no size can shrink.
+/// Copies `ops`, which compute `roots` from `leaves`, with constant sizes replaced by small ones:
+/// one for each class of axes that the ops tie together (axis_classes.h). `keepsCounted`: axes along
+/// which positions are counted keep their sizes, as an offset between queries and keys that is a
+/// number by now needs it. Sizes that enter as numbers, such as 1/768 for a mean, keep their value,
+/// so that a difference between shrunk expressions proves nothing. None where no size can shrink.
+/// An op that no longer fits is reported as a diagnostic before its sizes are kept.
 std::optional<ShrunkOps> shrinkSizes(llvm::ArrayRef<mlir::Operation *> ops,
                                      llvm::ArrayRef<mlir::Value> leaves,
-                                     llvm::ArrayRef<mlir::Value> roots, int64_t firstSize);
+                                     llvm::ArrayRef<mlir::Value> roots, int64_t firstSize,
+                                     bool keepsCounted);
 
 } // namespace smelt::passes
