@@ -143,7 +143,7 @@ Result<Target> findTarget(const std::string &architecture) {
   if (succeeded(target))
     return *target;
   return Status(StatusCode::kUsage,
-                "unknown architecture '" + architecture + "'; known are sm_90a and sm_80");
+                "unknown architecture '" + architecture + "'; known are " + Target::names());
 }
 
 /// Each architecture once; all are known before the first is compiled.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/nvrtc.h"
+#include "codegen/target.h"
 #include "ir/weights.h"
 #include "runtime/status.h"
 
@@ -14,9 +15,9 @@
 namespace smelt::codegen {
 
 struct CompileOptions {
-  std::vector<std::string> architectures = {"sm_90a"}; ///< repeated names count once
-  std::string cacheDirectory;                          ///< of cubins; empty: no cache
-  std::string nvrtcPath;                               ///< empty: search
+  std::vector<std::string> architectures = {kDefaultArchitecture}; ///< repeated names count once
+  std::string cacheDirectory;                                      ///< of cubins; empty: no cache
+  std::string nvrtcPath;                                           ///< empty: search
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
   std::string modelName;

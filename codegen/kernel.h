@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/nvrtc.h"
+#include "codegen/target.h"
 #include "ir/dialect.h"
 
 #include <array>
@@ -9,19 +10,6 @@
 #include <vector>
 
 namespace smelt::codegen {
-
-/// An architecture that kernels are generated for.
-struct Target {
-  std::string arch;     ///< "sm_90a", "sm_80"
-  int computeMajor = 9; ///< 9 for sm_90a
-  int multiprocessors = 132;
-  int sharedBytesPerBlock = 232448; ///< opt-in limit
-
-  bool hasClusters() const { return computeMajor >= 9; }
-  /// Griddepcontrol and programmatic edges.
-  bool hasProgrammaticLaunch() const { return computeMajor >= 9; }
-  static mlir::FailureOr<Target> named(llvm::StringRef arch);
-};
 
 /// One parameter of a kernel, in the order of its signature.
 struct KernelArgument {

@@ -130,7 +130,7 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
   launch->block = extent(kernel.block);
   launch->cluster = extent(kernel.cluster);
   launch->shared_bytes = kernel.sharedBytes;
-  launch->programmatic = kernel.programmatic && target.hasProgrammaticLaunch();
+  launch->programmatic = kernel.programmatic && target.instructions.programmaticLaunch;
   for (const KernelArgument &argument : kernel.arguments) {
     if (argument.kind == KernelArgument::size) {
       launch->arguments.emplace_back(plan::ArgumentKind::size32, dims.index(argument.value));

@@ -1,17 +1,74 @@
-// The architectures that kernels are generated for, and their limits (CUDA C++ Programming Guide,
-// compute capabilities).
-#include "codegen/kernel.h"
+#include "codegen/target.h"
+
+#include "codegen/targets/sm_100.h"
+#include "codegen/targets/sm_103.h"
+#include "codegen/targets/sm_120.h"
+#include "codegen/targets/sm_80.h"
+#include "codegen/targets/sm_86.h"
+#include "codegen/targets/sm_87.h"
+#include "codegen/targets/sm_89.h"
+#include "codegen/targets/sm_90a.h"
+
+#include "llvm/ADT/StringRef.h"
 
 using namespace mlir;
 
 namespace smelt::codegen {
 
+namespace {
+
+/// Oldest first.
+constexpr Target kTargets[] = {kSm80, kSm86, kSm87, kSm89, kSm90a, kSm100, kSm103, kSm120};
+
+constexpr int kGeneration = 10;
+
+} // namespace
+
+double Target::rate(Arithmetic arithmetic) const {
+  switch (arithmetic) {
+  case Arithmetic::float64:
+    return flopsPerClock.float64;
+  case Arithmetic::float32:
+    return flopsPerClock.float32;
+  case Arithmetic::tf32:
+    return flopsPerClock.tf32;
+  case Arithmetic::half:
+    return flopsPerClock.half;
+  case Arithmetic::int8:
+    return flopsPerClock.int8;
+  case Arithmetic::float8:
+    return flopsPerClock.float8;
+  }
+  return 0;
+}
+
 FailureOr<Target> Target::named(StringRef arch) {
-  if (arch == "sm_90a")
-    return Target{"sm_90a", 9, 132, 232448};
-  if (arch == "sm_80")
-    return Target{"sm_80", 8, 108, 166912};
+  for (const Target &target : kTargets)
+    if (arch == target.arch)
+      return target;
   return failure();
+}
+
+FailureOr<Target> Target::forCapability(int capability) {
+  const Target *best = nullptr;
+  for (const Target &target : kTargets) {
+    bool isSpecific = StringRef(target.arch).ends_with("a");
+    bool runs = isSpecific ? target.capability == capability
+                           : target.capability <= capability &&
+                                 target.capability / kGeneration == capability / kGeneration;
+    if (runs)
+      best = &target;
+  }
+  if (!best)
+    return failure();
+  return *best;
+}
+
+std::string Target::names() {
+  std::string all;
+  for (const Target &target : kTargets)
+    all += (all.empty() ? "" : ", ") + std::string(target.arch);
+  return all;
 }
 
 } // namespace smelt::codegen

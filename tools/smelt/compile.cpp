@@ -21,7 +21,7 @@ enum class Emit { kPlan, kMlir, kCuda };
 
 struct Flags {
   ModelFlags model;
-  BuildFlags build{{"sm_90a"}, false};
+  BuildFlags build{{codegen::kDefaultArchitecture}, false};
   std::string output;
   std::string dumpDir;
   Emit emit = Emit::kPlan;
@@ -172,10 +172,10 @@ void addCompile(CLI::App &app, Status &status) {
       "The plan's file (default: MODEL.plan here); with --emit, of the text (default: stdout)");
   command
       ->add_option("--arch", flags->build.architectures,
-                   "Architectures, sm_90a, sm_80 or both, comma-separated (default: " +
-                       flags->build.architectures[0] + ")")
+                   "Architectures, comma-separated, of " + codegen::Target::names() +
+                       " (default: " + flags->build.architectures[0] + ")")
       ->delimiter(',')
-      ->option_text("sm_90a[,sm_80]");
+      ->option_text("ARCH[,ARCH...]");
   addShapeFlags(*command, flags->model);
   command
       ->add_option("--emit", flags->emit,

@@ -1,5 +1,6 @@
 #include "tools/smelt/cuda_session.h"
 
+#include "codegen/target.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 
@@ -9,20 +10,17 @@ using runtime::Binding;
 using runtime::Location;
 
 static constexpr size_t kKernelRepetitions = 50;
-static constexpr int kHopper = 90;
-static constexpr int kAmpere = 80;
 
 Result<std::string> deviceArchitecture() {
   SMELT_ASSIGN_OR_RETURN(runtime::Driver driver, runtime::openDriver());
   SMELT_ASSIGN_OR_RETURN(runtime::SharedDevice device, runtime::Device::open(driver, 0));
   int capability = device->computeCapability();
-  if (capability == kHopper)
-    return std::string("sm_90a");
-  if (capability >= kAmpere && capability < kHopper)
-    return std::string("sm_80");
+  mlir::FailureOr<codegen::Target> target = codegen::Target::forCapability(capability);
+  if (mlir::succeeded(target))
+    return std::string(target->arch);
   return Status(StatusCode::kEnvironment,
                 joinText(device->name(), " has compute capability ", capability / 10, ".",
-                         capability % 10, "; Smelt has kernels for 8.x and 9.0"));
+                         capability % 10, "; Smelt has kernels for ", codegen::Target::names()));
 }
 
 Signature signatureOf(const plan::MetadataT &metadata) {

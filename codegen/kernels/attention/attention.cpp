@@ -200,31 +200,40 @@ std::vector<Configuration> AttentionEmitter::configurations() {
   int head = *query.getDim(3).asConstant(), width = *value.getDim(3).asConstant();
   bool isLarge = head > 64 || width > 64, isHuge = head > 128 || width > 128;
   std::vector<Configuration> all;
-  auto add = [&](Configuration configuration, int64_t minWaves) {
-    configuration.minWaves = all.empty() ? 0 : minWaves;
-    if (configuration.sharedBytes <= target.sharedBytesPerBlock)
-      all.push_back(std::move(configuration));
+  // The first of `tilings`, best first, that fits; none fits: the use falls to the one before.
+  auto add = [&](int64_t minWaves, auto describeTiling, auto... tilings) {
+    for (auto tiling : {tilings...}) {
+      Configuration configuration = describeTiling(tiling, head, width);
+      if (configuration.sharedBytes > target.limits.sharedBytesPerBlock)
+        continue;
+      configuration.minWaves = all.empty() ? 0 : minWaves;
+      if (all.empty() || all.back().text != configuration.text)
+        all.push_back(std::move(configuration));
+      return;
+    }
   };
   if (query.getElementType().isF32()) {
-    add(simt(isHuge ? AttentionSimtTiling{16, 32, 2} : kAttentionSimt[0], head, width), 0);
-    if (!isHuge)
-      add(simt(kAttentionSimt[1], head, width), 1);
+    if (isHuge) {
+      add(0, simt, kAttentionSimtHuge[0], kAttentionSimtHuge[1]);
+      return all;
+    }
+    add(0, simt, kAttentionSimt[0], kAttentionSimtHuge[0]);
+    add(1, simt, kAttentionSimt[1], AttentionSimtTiling{64, 32, 2}, AttentionSimtTiling{32, 32, 2});
     return all;
   }
   if (isHuge) {
-    add(tensorCores({16, 64, 4, 2}, head, width), 0);
-    add(tensorCores(kAttentionWide, head, width), 1);
+    add(0, tensorCores, AttentionTiling{16, 64, 4, 2}, AttentionTiling{16, 32, 2, 2});
+    add(1, tensorCores, kAttentionWide);
     return all;
   }
   Value bias = attention.getBias();
   bool isBiasedByScore = bias && !tensorType(bias).getDim(2).isConstant(1);
-  add(tensorCores(kAttentionShort, head, width), 0);
-  add(tensorCores(kAttentionMedium, head, width), 1);
-  add(tensorCores(isLarge           ? AttentionTiling{128, 64, 8, 2}
-                  : isBiasedByScore ? kAttentionLongBiased
-                                    : kAttentionLong,
-                  head, width),
-      2);
+  add(0, tensorCores, kAttentionShort, AttentionTiling{16, 64, 4, 2});
+  add(1, tensorCores, kAttentionMedium, AttentionTiling{32, 64, 4, 2});
+  add(2, tensorCores,
+      isLarge           ? AttentionTiling{128, 64, 8, 2}
+      : isBiasedByScore ? kAttentionLongBiased
+                        : kAttentionLong);
   return all;
 }
 
@@ -311,7 +320,7 @@ FailureOr<std::vector<GeneratedKernel>> AttentionEmitter::run() {
   Dim blocks = query.getDim(2).ceilDiv(size(64)) * query.getDim(1) * query.getDim(0);
   auto fills = [&](int64_t waves) {
     return waves == 0 ? size(1)
-                      : blocks.floorDiv(size(waves * target.multiprocessors)).min(size(1));
+                      : blocks.floorDiv(size(waves * target.part.multiprocessors)).min(size(1));
   };
   std::vector<GeneratedKernel> kernels;
   for (size_t index = 0; index < all.size(); ++index) {

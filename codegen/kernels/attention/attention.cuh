@@ -5,18 +5,15 @@
 // output.
 //
 // Method
-//   - A warp owns 16 or 32 query rows. For each step of keys it multiplies Q K^T (mma.sync),
-//   applies
+//   - A warp owns 16 or 32 query rows. For each step of keys it multiplies Q K^T (mma.sync), applies
 //     scale, softcap, bias and masks in float, updates the running maximum and sum of every row,
 //     and multiplies the 16-bit probabilities, already laid out as an operand, with V. Exponentials
 //     are powers of two; without bias and softcap the scale folds into their argument.
 //   - K and V of later steps arrive by cp.async while this one is computed.
 //   - Short sequences have too few rows for the chip: blocks of 16 rows put several warps on each
-//   row
-//     and divide every step's keys among them; their results merge at the end.
+//     row and divide every step's keys among them; their results merge at the end.
 //   - Causal blocks stop at their last visible key, skip steps that a warp cannot see, and mask
-//   only
-//     steps that cross the diagonal; the longest blocks start first.
+//     only steps that cross the diagonal; the longest blocks start first.
 //
 // Assumes: rows of one head lie at a constant distance from each other; kVector divides kHeadSize
 // and kValueSize; Config::kThreads threads; Config::sharedBytes(kHeadSize, kValueSize) of shared

@@ -7,10 +7,10 @@
 //   - 16 bits, blocks of 64 rows do not fill the multiprocessors once: kAttentionShort. 12 heads,
 //     128 x 128 2.4 us (5.7), with head size 32 2.3 (5.7), causal 2.4 (6.2).
 //   - they do not fill them twice: kAttentionMedium. 12 heads, 197 x 197 3.5 us (7.3).
-//   - else kAttentionLong, or kAttentionLongBiased where every score has its own bias: 8 x 12
-//   heads,
+//   - else kAttentionLong, or kAttentionLongBiased where every score has its own bias: 8 x 12 heads,
 //     512 x 512 29 us (20); 64 x 12 heads, 197 x 197 61 us (46); 4 x 16 heads, 4096 x 4096, causal
 //     570 us (359); head size 128 1550 us (975). wgmma would close this gap.
+//   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
 //   - head sizes beyond 128: kAttentionWide. float: kAttentionSimt, 16 rows for short sequences
 //     (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99 us).
 #pragma once
@@ -97,5 +97,7 @@ inline constexpr AttentionTiling kAttentionLong{128, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionLongBiased{64, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionWide{64, 32, 4, 2};
 inline constexpr AttentionSimtTiling kAttentionSimt[] = {{16, 64, 2}, {64, 64, 2}};
+/// Head sizes beyond 128, or little shared memory; the second where that is 99 KB.
+inline constexpr AttentionSimtTiling kAttentionSimtHuge[] = {{16, 32, 2}, {16, 32, 1}};
 
 } // namespace smelt

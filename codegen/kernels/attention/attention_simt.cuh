@@ -201,9 +201,14 @@ template <class Config, class Problem> struct AttentionSimtTask {
       });
     });
     for (int step = 0; step < block.steps; ++step) {
-      ptx::copyAsyncWait<kStages - 2>();
+      if constexpr (kStages == 1) { // nothing arrives ahead: there is room for one step only
+        __syncthreads();
+        copyStep(step);
+      }
+      ptx::copyAsyncWait<kStages == 1 ? 0 : kStages - 2>();
       __syncthreads(); // this step has arrived, and nobody reads the one before it any more
-      copyStep(step + kStages - 1);
+      if constexpr (kStages > 1)
+        copyStep(step + kStages - 1);
       multiplyKeys(block.stageK(step));
       updateSoftmax(step * kBlockKV);
       multiplyValues(block.stageV(step));

@@ -98,7 +98,8 @@ private:
   std::string constants(const GemmEpilogue &epilogue) const;
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
-  std::vector<Range> chooseRanges() const;
+  std::optional<GemmChoice> fastest(int64_t rows, int sharedBytesPerRow) const;
+  FailureOr<std::vector<Range>> chooseRanges(int sharedBytesPerRow) const;
   GemmPrecision precision() const;
 
   GemmProduct product;
@@ -168,10 +169,16 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
                      {"parameters", entryParameters(product.fusion, sizes)},
                      {"arguments", entryArguments(product.fusion, sizes)}});
   GeneratedKernel kernel = launch(choice, epilogue);
-  finishKernel(kernel, product.fusion, std::move(text), choice.config, used);
+  finishKernel(kernel, product.fusion, std::move(text), choice.name, used);
   kernel.flops =
       kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
   return kernel;
+}
+
+/// Shared memory that an epilogue keeps for every row of a tile.
+int sharedBytesPerRow(const GemmEpilogue &epilogue) {
+  constexpr int kMomentsBytes = 2 * sizeof(float); // device/moments.cuh: RowMoments
+  return static_cast<int>(epilogue.moments.size()) * kMomentsBytes;
 }
 
 /// The kernel without its text.
@@ -184,38 +191,41 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
                  product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
-  kernel.sharedBytes =
-      choice.sharedBytes +
-      choice.blockM * static_cast<int>(epilogue.moments.size() * 2 * sizeof(float));
+  kernel.sharedBytes = choice.sharedBytes + choice.blockM * sharedBytesPerRow(epilogue);
   return kernel;
 }
 
-/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
-std::vector<GemmEmitter::Range> GemmEmitter::chooseRanges() const {
+/// The tiling that suits so many rows best; none where none fits.
+std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerRow) const {
   auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
-  GemmShape shape{0, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),
-                  sizeOr(product.batches, 8)};
-  auto best = [&](int64_t count) {
-    shape.m = count;
-    std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision(), target);
+  GemmShape shape{rows, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),
+                  sizeOr(product.batches, 8), sharedBytesPerRow};
+  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target))
     // Addresses that are computed one by one take registers that large blocks do not have.
-    auto fits = [&](const GemmChoice &choice) {
-      return (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
-    };
-    return *llvm::find_if(ranked, fits);
-  };
-  if (product.rows.asConstant())
-    return {{best(*product.rows.asConstant()), std::nullopt}};
+    if ((a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads)
+      return choice;
+  return std::nullopt;
+}
+
+/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
+FailureOr<std::vector<GemmEmitter::Range>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
+  std::optional<int64_t> known = product.rows.asConstant();
   std::vector<Range> ranges;
   for (auto [index, typical] : llvm::enumerate(kTypicalRows)) {
-    GemmChoice choice = best(typical);
+    std::optional<GemmChoice> choice = fastest(known.value_or(typical), sharedBytesPerRow);
+    if (!choice)
+      return product.matmul->emitError("no tiling of a matrix product fits the shared memory of ")
+                 << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
+             failure();
     std::optional<int64_t> last;
-    if (index < std::size(kLastRows))
+    if (!known && index < std::size(kLastRows))
       last = kLastRows[index];
-    if (!ranges.empty() && ranges.back().choice == choice)
+    if (!ranges.empty() && ranges.back().choice == *choice)
       ranges.back().lastRow = last;
     else
-      ranges.push_back({choice, last});
+      ranges.push_back({*choice, last});
+    if (known)
+      break;
   }
   return ranges;
 }
@@ -232,7 +242,10 @@ FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
   std::vector<GeneratedKernel> kernels;
   Dim one = Dim::constant(product.fusion.getContext(), 1),
       isBelow = Dim::constant(product.fusion.getContext(), 0);
-  for (const Range &range : chooseRanges()) {
+  FailureOr<std::vector<Range>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
+  if (failed(ranges))
+    return failure();
+  for (const Range &range : *ranges) {
     GeneratedKernel kernel = emit(range.choice, *epilogue);
     // 1 for row counts up to the range's last: variants exclude each other by an empty grid.
     Dim upTo = one;

@@ -9,20 +9,17 @@
 //     thread where alignment allows, else 8, 4 or 2) and zero-fills the edges, ldmatrix reads them.
 //     Fragments of the next 32 bytes of K arrive while the tensor cores work on the present ones.
 //   - B is [k][n] (ldmatrix transposes) or [n][k]. A and B are reached through the Problem, which
-//   may
-//     fold any view into its addresses.
+//     may fold any view into its addresses.
 //   - Small M * N with long K: the blocks of a cluster share one tile of C. Each takes a part of K
 //     and sends its sums for a band of rows to the block that owns the band, through distributed
 //     shared memory; the owner adds them in the order of the ranks, so results are reproducible.
 //   - Sums pass through shared memory, so that the epilogue gets up to eight consecutive columns
-//   and
-//     moves 16 bytes at a time. What it reads is fetched before the main loop where registers
+//     and moves 16 bytes at a time. What it reads is fetched before the main loop where registers
 //     allow.
 //   - Where few blocks run, a block's warps share K as well (warpsK), which shortens the chain of
 //     dependent mma that one warp has to get through.
 //   - Weights (kBConstant) fill the pipeline before `griddepcontrol.wait`, while the previous
-//   kernel
-//     drains.
+//     kernel drains.
 //
 // Assumes: kAVector divides k(), kBVector divides k() (transposed) or n(), kEpilogueWidth divides
 // n(); Config::kThreads threads; Config::sharedBytes(sizeof(Element)) of shared memory, 16-byte

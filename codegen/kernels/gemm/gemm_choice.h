@@ -9,15 +9,17 @@ namespace smelt::codegen {
 /// A product C[m, n] += A[m, k] B[k, n], `batches` times.
 struct GemmShape {
   int64_t m, n, k, batches;
+  int sharedBytesPerRow = 0; ///< of a tile: what its epilogue keeps, beside the tiling's own
 };
 
 enum class GemmPrecision { halfWidth, tf32, float32 };
 
-/// A configuration of one of the GEMM templates.
+/// A GEMM template with its configuration.
 struct GemmChoice {
   std::string header;   ///< "gemm_wgmma": the template's file
   std::string function; ///< "gemmWgmma": its device function
-  std::string config;   ///< "GemmWgmmaConfig<64, 64, 6, 1>"
+  std::string config;   ///< "GemmWgmmaConfig</*blockM*/ 64, /*blockN*/ 64, ...>", in CUDA text
+  std::string name;     ///< for people: "wgmma blockM 64, blockN 64, stages 6, clusterK 1"
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
   double microseconds = 0; ///< by the model
   bool operator==(const GemmChoice &other) const { return config == other.config; }

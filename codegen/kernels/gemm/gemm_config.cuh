@@ -103,20 +103,20 @@ inline constexpr GemmWgmmaTiling kGemmWgmmaTilings[] = {
     {128, 128, 5, 1}, {192, 128, 4, 1},  {128, 256, 4, 1}, {256, 128, 4, 1},
 };
 
-/// Clocks that an H200 takes for C (m x n) with K = k. Fitted to 198 measured cases (m 128 to
+/// Clocks that Hopper takes for C (m x n) with K = k. Fitted to 198 measured cases (m 128 to
 /// 12608, n and k 384 to 4096): a step costs 225 clocks of copying and waiting plus its share of
 /// the tensor cores, a tile 880 plus its epilogue, a cluster its exchange. The tiling with the
 /// fewest is on average 2 % slower than the best that was measured, at most 11 %.
-constexpr double estimatedClocks(const GemmWgmmaTiling &t, long long m, long long n, long long k,
-                                 long long batches = 1) {
-  constexpr double kMultiprocessors = 132, kSecondBlock = 1.37;
+constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
+                                 long long n, long long k, long long batches = 1) {
+  constexpr double kSecondBlock = 1.37;
   double area = double(t.blockM) * t.blockN;
   double blocks = double((m + t.blockM - 1) / t.blockM) * double((n + t.blockN - 1) / t.blockN) *
                   t.clusterK * double(batches);
   long long steps = ((k + 63) / 64 + t.clusterK - 1) / t.clusterK;
   double block = double(steps) * (225 + 0.037 * area) + 880 + 0.29 * area +
                  (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
-  double waves = blocks / kMultiprocessors;
+  double waves = blocks / multiprocessors;
   if (t.minBlocks() == 1) // no second block fills the gaps
     waves = double((long long)(waves + 1 - 1e-9));
   else if (waves > 1 && waves < kSecondBlock) // some multiprocessors run two at a time

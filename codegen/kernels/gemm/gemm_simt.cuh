@@ -5,14 +5,11 @@
 //
 // Method
 //   - The same Problem, tiles, pipeline, cluster split and epilogue as gemm.cuh. Tiles keep the
-//   order
-//     of memory: A is [m][k], B [k][n] or [n][k], all filled by 16-byte cp.async where aligned.
+//     order of memory: A is [m][k], B [k][n] or [n][k], all filled by 16-byte cp.async where aligned.
 //   - A thread computes threadM x threadN elements, four steps of K at a time: 16-byte reads along
-//   k
-//     for A (and for B if it is [n][k]), along n for B [k][n], then 4 * threadM * threadN FFMA.
+//     k for A (and for B if it is [n][k]), along n for B [k][n], then 4 * threadM * threadN FFMA.
 //   - A warp is eight threads along n by four along m, and a thread's rows (and columns of B
-//   [n][k])
-//     lie threads apart, so that the eight reads of a phase fall into different banks.
+//     [n][k]) lie threads apart, so that the eight reads of a phase fall into different banks.
 //
 // Assumes: as gemm.cuh, with Element = float; 8 x 4 threads divide the block's threads.
 // Cost: 2 M N K FLOPs at 256 a clock and multiprocessor; bytes as gemm.cuh.

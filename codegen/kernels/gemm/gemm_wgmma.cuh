@@ -6,12 +6,10 @@
 //
 // Method
 //   - The same Problem, pipeline, cluster split and epilogue as gemm.cuh; only the middle differs.
-//   A
-//     warpgroup multiplies 64 rows by blockN columns straight from shared memory (32 clocks in the
+//     A warpgroup multiplies 64 rows by blockN columns straight from shared memory (32 clocks in the
 //     example), asynchronously, while its threads ask for later steps.
 //   - cp.async writes the stages in the permutation that wgmma expects: A and B [n][k] in rows of
-//   128
-//     bytes, B [k][n] in panels of 64, 32 or 16 columns.
+//     128 bytes, B [k][n] in panels of 64, 32 or 16 columns.
 //   - In small tiles copying and finishing take longer than multiplying: helper warpgroups share
 //   them.
 //   - One step stays in flight across the barrier: a stage is refilled only when the multiplication
