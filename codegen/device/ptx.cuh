@@ -49,6 +49,13 @@ template <int Pending> __device__ __forceinline__ void copyAsyncWait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+// --- Barriers ---
+
+/// Waits for `Threads` threads of the block at its barrier number `Id`; 0 is that of __syncthreads.
+template <int Id, int Threads> __device__ __forceinline__ void barrierSync() {
+  asm volatile("bar.sync %0, %1;" ::"n"(Id), "n"(Threads) : "memory");
+}
+
 // --- Shared memory ---
 
 __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32_t b, uint32_t c,

@@ -58,6 +58,15 @@ template <int Count> __device__ __forceinline__ void pin(float (&d)[Count]) {
     asm volatile("" : "+f"(d[i])::"memory");
 }
 
+/// Hands registers back until this thread has `Count`, and takes more until it has. All threads of a
+/// warpgroup call; a kernel must have a limit of registers at its start (__launch_bounds__).
+template <int Count> __device__ __forceinline__ void lowerRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count> __device__ __forceinline__ void raiseRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+
 /// Multiply<N, T, TransposedB>::run(d, describedA, describedB): one instruction, asynchronous.
 /// TransposedB: B is contiguous along N.
 template <int N, class T, bool TransposedB> struct Multiply;

@@ -51,12 +51,14 @@ private:
     int spilled = spilledBytes(compiled.log);
     std::lock_guard<std::mutex> lock(mutex_);
     bool serialized =
-        compiled.log.find("serialized") != std::string::npos; // wgmma, by the assembler
-    if (!compiled.succeeded || spilled != 0 || serialized) {
+        compiled.log.find("serialized") != std::string::npos;            // wgmma, by the assembler
+    bool ignored = compiled.log.find("setmaxnreg") != std::string::npos; // it says why
+    if (!compiled.succeeded || spilled != 0 || serialized || ignored) {
       ++failed_;
       std::printf("FAILED %s %s: %s\n%s\n%s\n", job.architecture.c_str(), job.kernel.name.c_str(),
                   !compiled.succeeded ? "did not compile"
                   : serialized        ? "wgmma was serialized"
+                  : ignored           ? "setmaxnreg was ignored"
                                       : "registers spilled",
                   compiled.log.c_str(), job.kernel.text.c_str());
     } else if (options_.verbose) {

@@ -28,6 +28,12 @@ constexpr GemmTiling kTensor[] = {
 const std::vector<GemmShape> kOddShapes = {
     {1, 768, 768, 1}, {77, 384, 1536, 1}, {197, 768, 768, 1}, {513, 200, 136, 1}, {128, 64, 64, 1}};
 
+// Edges of every size that the hardware fills with zeros, in each dimension; more tiles than blocks;
+// fewer steps than stages, and more. A map's rows are multiples of 16 bytes.
+const std::vector<GemmShape> kTmaShapes = {
+    {1, 8, 8, 1},      {1, 768, 768, 1},     {77, 200, 520, 1},    {197, 776, 72, 1},
+    {513, 512, 64, 1}, {513, 1032, 1000, 1}, {2309, 2568, 136, 1}, {128, 256, 4096, 1}};
+
 // Block M, N, stages, cluster, helpers: panels of all widths, clusters, helpers.
 constexpr GemmWgmmaTiling kWgmma[] = {
     {64, 48, 5, 1, 1},  {64, 48, 6, 4},   {64, 96, 5, 8},
@@ -101,6 +107,20 @@ std::vector<GemmCase> gemmChecks() {
       cases.push_back({v, {{77, 11 * width, 13 * width, 3}, {197, 101 * width, 77 * width, 2}}});
     }
 
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    for (bool transposed : {false, true})
+      for (bool constant : {false, true}) {
+        GemmVariant v = variant(tiling);
+        v.element = constant ? Element::kHalf : Element::kBfloat16;
+        v.bTransposed = transposed;
+        v.bConstant = constant;
+        cases.push_back({v, kTmaShapes});
+        if (transposed) { // rows of B, and of C, that no vector access is aligned to
+          v.width = 1;
+          cases.push_back({v, {{77, 197, 136, 1}, {513, 513, 200, 1}, {1, 1, 8, 1}}});
+        }
+      }
+
   for (bool transposed : {false, true}) { // tf32
     GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
     v.element = Element::kFloat;
@@ -150,6 +170,21 @@ std::vector<GemmCase> gemmTimings() {
     for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
       if ((tiling.blockM * tiling.blockN > 64 * 128) == (shape.m > 256) || shape.n > 50000)
         add(tiling, shape);
+  for (GemmShape shape : {GemmShape{512, 3072, 768, 1},
+                          {1024, 3072, 768, 1},
+                          {4096, 768, 768, 1},
+                          {4096, 2304, 768, 1},
+                          {4096, 3072, 768, 1},
+                          {4096, 768, 3072, 1},
+                          {12608, 768, 768, 1},
+                          {12608, 3072, 768, 1},
+                          {12608, 768, 3072, 1},
+                          {2048, 2048, 2048, 1},
+                          {4096, 4096, 4096, 1},
+                          {8192, 8192, 8192, 1}})
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      add(tiling, shape);
+  add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
   for (const GemmTiling &tiling : {kGemmFewRows, kGemmFewRowsSplit}) {
     add(tiling, {1, 768, 768, 1});
     add(tiling, {16, 3072, 768, 1});

@@ -46,8 +46,25 @@ double tolerance(const GemmVariant &variant) {
   return 0;
 }
 
-Launch launchOf(const KernelText &kernel, CUfunction function, const GemmVariant &variant,
-                const GemmShape &s, const GemmParameters &parameters) {
+/// The problem and, behind it, the maps of its operands.
+struct MappedParameters {
+  GemmParameters problem;
+  CUtensorMap a, b;
+};
+
+MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmShape &s,
+                        const GemmParameters &parameters) {
+  constexpr unsigned kBoxColumns = 64;
+  auto size = [](int value) { return uint64_t(value); };
+  MatrixMap a{parameters.a, size(s.m), size(s.k), unsigned(variant.blockM()), kBoxColumns};
+  MatrixMap b{parameters.b, size(s.k), size(s.n), kBoxColumns, kBoxColumns};
+  if (variant.bTransposed)
+    b = {parameters.b, size(s.n), size(s.k), unsigned(variant.blockN()), kBoxColumns};
+  return {parameters, gpu.encode(a), gpu.encode(b)};
+}
+
+Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
+                const GemmVariant &variant, const GemmShape &s, const GemmParameters &parameters) {
   Launch launch;
   launch.function = function;
   launch.grid[0] = tiles(s.m, variant.blockM()) * tiles(s.n, variant.blockN());
@@ -56,7 +73,13 @@ Launch launchOf(const KernelText &kernel, CUfunction function, const GemmVariant
   launch.clusterY = unsigned(kernel.clusterK);
   launch.threads = unsigned(kernel.threads);
   launch.sharedBytes = unsigned(kernel.sharedBytes);
-  launch.parameters = bytesOf(parameters);
+  if (!variant.usesTensorMaps()) {
+    launch.parameters = bytesOf(parameters);
+    return launch;
+  }
+  launch.grid[0] = std::min(launch.grid[0], unsigned(gpu.multiprocessors()));
+  launch.parameters = bytesOf(mapped(gpu, variant, s, parameters));
+  launch.offsets = {0, offsetof(MappedParameters, a), offsetof(MappedParameters, b)};
   return launch;
 }
 
@@ -76,7 +99,7 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   c.poison();
   GemmParameters parameters{a.data(), b.data(), bias.data(), residual.data(), c.data(),
                             s.m,      s.n,      s.k,         s.batches};
-  gpu_.run(launchOf(kernel, load(kernel, "kernel"), variant, s, parameters));
+  gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
 
   struct {
     GemmParameters problem;
@@ -133,7 +156,7 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
   for (size_t i = 0; i < std::max(sets, kMinLaunches); ++i) {
     CUdeviceptr set = weights.data() + i % sets * weightCount * elementBytes(element);
     launches.push_back(
-        launchOf(kernel, function, variant, s,
+        launchOf(gpu_, kernel, function, variant, s,
                  {a.data(), set, bias.data(), residual.data(), c.data(), s.m, s.n, s.k, 1}));
   }
   Result result{kernel.name, describe(s)};

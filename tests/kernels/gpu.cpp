@@ -40,7 +40,8 @@ namespace smelt::kernel_tests {
   X(cuMemFree)                                                                                     \
   X(cuMemcpyHtoD)                                                                                  \
   X(cuMemcpyDtoH)                                                                                  \
-  X(cuMemsetD8)
+  X(cuMemsetD8)                                                                                    \
+  X(cuTensorMapEncodeTiled)
 
 struct Driver {
 #define SMELT_DECLARE(name) decltype(&::name) name;
@@ -124,6 +125,9 @@ Gpu::Gpu() : driver_(openDriver()) {
   d.check(d.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   d.check(d.cuDeviceGetAttribute(&major_, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_),
           "cuDeviceGetAttribute");
+  d.check(
+      d.cuDeviceGetAttribute(&multiprocessors_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_),
+      "cuDeviceGetAttribute");
 }
 
 Gpu::~Gpu() {
@@ -150,6 +154,19 @@ CUfunction Gpu::load(const std::string &cubin, const std::string &kernel, int sh
                        function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes),
                    "asking for shared memory");
   return function;
+}
+
+CUtensorMap Gpu::encode(const MatrixMap &matrix) const {
+  CUtensorMap map;
+  cuuint64_t sizes[] = {matrix.columns, matrix.rows}, stride = matrix.columns * 2;
+  cuuint32_t box[] = {matrix.boxColumns, matrix.boxRows}, steps[] = {1, 1};
+  driver_->check(driver_->cuTensorMapEncodeTiled(
+                     &map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, reinterpret_cast<void *>(matrix.data),
+                     sizes, &stride, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                 "encoding a tensor map");
+  return map;
 }
 
 void Gpu::enqueue(const Launch &launch, bool programmatic) {

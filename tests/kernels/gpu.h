@@ -51,6 +51,13 @@ struct Launch {
   std::vector<size_t> offsets = {0}; // of the arguments in `parameters`
 };
 
+/// A row-major matrix of 16-bit elements as the hardware that copies boxes of it sees it.
+struct MatrixMap {
+  CUdeviceptr data = 0;
+  uint64_t rows = 0, columns = 0;
+  unsigned boxRows = 0, boxColumns = 0;
+};
+
 class Gpu {
 public:
   /// Opens the driver and the first device; throws GpuError if there is none.
@@ -66,6 +73,9 @@ public:
 
   void run(const Launch &launch); // and waits
   Buffer buffer(size_t bytes) { return Buffer(*driver_, bytes); }
+  int multiprocessors() const { return multiprocessors_; }
+  /// Rows of 128 bytes in the permutation of that width; what lies outside is zero.
+  CUtensorMap encode(const MatrixMap &matrix) const;
 
   /// Median time of a kernel within a graph of `launches`, each depending on the one before.
   double timeChain(const std::vector<Launch> &launches, bool programmatic);
@@ -77,7 +87,7 @@ private:
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
-  int major_ = 0;
+  int major_ = 0, multiprocessors_ = 0;
   std::vector<CUmodule> modules_;
 };
 

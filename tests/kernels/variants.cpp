@@ -35,6 +35,7 @@ std::vector<int> numbers(const GemmTiling &t) {
 std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
+std::vector<int> numbers(const GemmTmaTiling &t) { return {t.blockN, t.stages}; }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
 }
@@ -43,18 +44,23 @@ std::vector<int> numbers(const AttentionTiling &t) {
 }
 std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
 
-/// Include, problem and configuration of a kernel that calls `function` of `header`.
+/// Include, problem and configuration of a kernel that calls `function` of `header`, with maps of
+/// its operands where it takes them.
 std::string kernelText(const std::string &header, const char *problemHeader,
-                       const std::string &problem, const std::string &config,
-                       const char *function) {
+                       const std::string &problem, const std::string &config, const char *function,
+                       bool takesMaps = false) {
   std::ostringstream text;
   text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
        << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
        << ";\n"
        << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)\n"
-       << "kernel(const __grid_constant__ Problem problem) {\n"
+       << "kernel(const __grid_constant__ Problem problem"
+       << (takesMaps ? ", const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b"
+                     : "")
+       << ") {\n"
        << "  extern __shared__ __align__(1024) char shared[];\n"
-       << "  " << function << "<Config>(problem, shared);\n}\n}\n";
+       << "  " << function << "<Config>(problem, " << (takesMaps ? "a, b, " : "")
+       << "shared);\n}\n}\n";
   return text.str();
 }
 
@@ -78,12 +84,14 @@ GemmTemplate templateOf(const GemmTiling &) { return {"gemm", "GemmConfig", "gem
 GemmTemplate templateOf(const GemmWgmmaTiling &) {
   return {"gemm_wgmma", "GemmWgmmaConfig", "gemmWgmma"};
 }
+GemmTemplate templateOf(const GemmTmaTiling &) { return {"gemm_tma", "GemmTmaConfig", "gemmTma"}; }
 GemmTemplate templateOf(const GemmSimtTiling &) {
   return {"gemm_simt", "GemmSimtConfig", "gemmSimt"};
 }
 
 int sharedBytesOf(const GemmTiling &t, Element e) { return t.sharedBytes(elementBytes(e)); }
 int sharedBytesOf(const GemmWgmmaTiling &t, Element) { return t.sharedBytes(); }
+int sharedBytesOf(const GemmTmaTiling &t, Element) { return t.sharedBytes(); }
 int sharedBytesOf(const GemmSimtTiling &t, Element) { return t.sharedBytes(); }
 
 } // namespace
@@ -99,13 +107,15 @@ KernelText GemmVariant::kernel() const {
              << (residual ? "_add" : "") << (linear ? "" : "_scattered");
         KernelText result;
         result.name = name.str();
-        result.text = kernelText(
-            "gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
-            std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function);
+        result.text = kernelText("gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh",
+                                 gemmProblemType(*this),
+                                 std::string(used.config) + "<" + join(numbers(t), ", ") + ">",
+                                 used.function, usesTensorMaps());
         result.threads = t.threads();
         result.sharedBytes = sharedBytesOf(t, element);
         result.clusterK = t.clusterK;
-        result.needsHopper = t.clusterK > 1 || std::holds_alternative<GemmWgmmaTiling>(tiling);
+        result.needsHopper =
+            t.clusterK > 1 || usesTensorMaps() || std::holds_alternative<GemmWgmmaTiling>(tiling);
         return result;
       },
       tiling);

@@ -27,7 +27,7 @@ struct KernelText {
 /// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
-  std::variant<GemmTiling, GemmWgmmaTiling, GemmSimtTiling> tiling;
+  std::variant<GemmTiling, GemmWgmmaTiling, GemmTmaTiling, GemmSimtTiling> tiling;
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;
@@ -41,6 +41,8 @@ struct GemmVariant {
   int blockM() const;
   int blockN() const;
   bool usesTf32() const;
+  /// The kernel takes maps of A and B behind its problem.
+  bool usesTensorMaps() const { return std::holds_alternative<GemmTmaTiling>(tiling); }
 };
 
 struct GemmShape {

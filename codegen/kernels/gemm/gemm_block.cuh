@@ -16,14 +16,14 @@ struct TileCoordinates {
   int m, n;
 };
 
-/// Tile `index` of tilesM x tilesN in bands of eight tile rows, walked down the band first: blocks
+/// Tile `index` of tilesM x tilesN in bands of `Band` tile rows, walked down the band first: blocks
 /// that run together share few rows of A and few columns of B, which then come from L2.
+template <int Band = 8>
 __device__ __forceinline__ TileCoordinates rasterize(int index, int tilesM, int tilesN) {
-  constexpr int kBand = 8;
-  int band = index / (kBand * tilesN);
-  int height = min(kBand, tilesM - band * kBand);
-  int within = index - band * kBand * tilesN;
-  return {band * kBand + within % height, within / height};
+  int band = index / (Band * tilesN);
+  int height = min(Band, tilesM - band * Band);
+  int within = index - band * Band * tilesN;
+  return {band * Band + within % height, within / height};
 }
 
 /// The part of K that one block of a cluster of `Size` multiplies, and the barriers around the

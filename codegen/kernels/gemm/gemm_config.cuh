@@ -103,6 +103,40 @@ inline constexpr GemmWgmmaTiling kGemmWgmmaTilings[] = {
     {128, 128, 5, 1}, {192, 128, 4, 1},  {128, 256, 4, 1}, {256, 128, 4, 1},
 };
 
+/// The same for wgmma fed by tensor maps (sm_90a, 16-bit operands, gemm_tma.cuh): two warpgroups
+/// multiply 64 x blockN elements each, one more thread asks for their operands. blockN is 128, 192
+/// or 256.
+struct GemmTmaTiling {
+  int blockN;
+  int stages;
+
+  static constexpr int blockM = 128, clusterK = 1, kBlockK = 64;
+  static constexpr int kConsumers = 256; // threads
+  constexpr int threads() const { return kConsumers + 128; }
+  constexpr int stageBytes() const { return (blockM + blockN) * kBlockK * 2; }
+  /// Columns of a warp's sums that pass through shared memory at a time.
+  constexpr int exchangeColumns() const { return blockN > 128 ? 32 : 64; }
+  constexpr int exchangeBytes() const {
+    return blockM * (exchangeColumns() + kExchangePadding) * 4;
+  }
+  /// Dynamic shared memory of one block: nothing is used twice, for copies run ahead of the epilogue.
+  constexpr int sharedBytes() const {
+    constexpr int kBarrierBytes = 128;
+    return stages * stageBytes() + exchangeBytes() + kBarrierBytes;
+  }
+};
+
+template <int BlockN, int Stages> struct GemmTmaConfig {
+  static constexpr GemmTmaTiling kTiling{BlockN, Stages};
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int kMinBlocks = 1;
+  // Of a thread: 128 * 40 + 256 * 232 is just below what a multiprocessor has.
+  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  static constexpr int sharedBytes() { return kTiling.sharedBytes(); }
+};
+
+inline constexpr GemmTmaTiling kGemmTmaTilings[] = {{128, 5}, {192, 5}, {256, 4}};
+
 /// Clocks that Hopper takes for C (m x n) with K = k. Fitted to 198 measured cases (m 128 to
 /// 12608, n and k 384 to 4096): a step costs 225 clocks of copying and waiting plus its share of
 /// the tensor cores, a tile 880 plus its epilogue, a cluster its exchange. The tiling with the

@@ -1,0 +1,34 @@
+// Bulk copies of boxes of a tensor into shared memory (TMA, sm_90): one thread asks, the hardware
+// computes addresses, permutes, and fills with zeros what lies outside. One PTX instruction a
+// function.
+#pragma once
+
+#include "device/types.cuh"
+
+namespace smelt {
+
+/// A tensor as the hardware sees it, encoded by the host (cuTensorMapEncodeTiled). A kernel's
+/// parameter, marked __grid_constant__.
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+};
+
+} // namespace smelt
+
+namespace smelt::tma {
+
+/// Brings the description itself near.
+__device__ __forceinline__ void prefetch(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+/// Copies the box at (column, row) to `target`; its bytes, those outside too, count on `barrier`.
+__device__ __forceinline__ void copyBox(uint32_t target, const TensorMap &map, int column, int row,
+                                        uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3}], [%4];" ::"r"(target),
+               "l"(&map), "r"(column), "r"(row), "r"(barrier)
+               : "memory");
+}
+
+} // namespace smelt::tma
