@@ -117,13 +117,16 @@ enum class Along { kRows, kColumns };
 /// Copies the tile whose first element is (row0, column0) of a rows x columns matrix to shared
 /// memory at `target`; elements outside the matrix become zero. `source(row, column)` is the
 /// address of `VectorWidth` consecutive elements of a row; VectorWidth divides `columns`.
+///   - Contiguous: all elements of a row are neighbours in memory. Otherwise (VectorWidth is then 1)
+///     they lie any distance apart, a transposed operand's for example, or all at one place.
 ///   - Linear: addresses are a linear function of row and column, so that one of them gives the
 ///     others; they may be computed outside the matrix.
 ///   - Otherwise every address is asked for, outside the matrix only along K (clamping there would
 ///     cost every step of a main loop), and not used there.
 /// Asynchronous (the caller commits the group), except that single 16-bit elements pass through
 /// registers.
-template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, class Source>
+template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, bool Contiguous,
+          class Source>
 __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, int row0,
                                          int column0, int rows, int columns) {
   using T = typename Tile::Element;
@@ -132,11 +135,14 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
   constexpr int kPieceElements = kPieceBytes / sizeof(T);
   constexpr bool kGather = kPieceBytes < 4;
   constexpr bool kStepRows = Linear && Walk::kColumnwise && !kGather;
+  static_assert(Contiguous || VectorWidth == 1, "the elements of a vector are neighbours");
   const T *first = nullptr;
-  int64_t rowStep = 0;
+  int64_t rowStep = 0, pieceStep = kPieceElements;
   if constexpr (kStepRows) {
     first = source(row0 + Walk::row(0), column0 + Walk::chunk(0) * Tile::kChunkElements);
     rowStep = source(Walk::kRowStep, 0) - source(0, 0);
+    if constexpr (!Contiguous)
+      pieceStep = source(0, kPieceElements) - source(0, 0);
   }
   uint32_t gathered[kGather ? Walk::kCount : 1][4];
 #pragma unroll
@@ -158,7 +164,7 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
         bool valid = rowValid && start < columns;
         const T *from = nullptr;
         if constexpr (kStepRows)
-          from = first + i * rowStep + piece * kPieceElements;
+          from = first + i * rowStep + piece * pieceStep;
         else if constexpr (K == Along::kRows)
           from = source(row, min(start, columns - kPieceElements));
         else

@@ -109,7 +109,7 @@ TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
                                   kernel("x[0] = 1.0f;")};
   size_t total = 0;
   auto first = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2,
-                              [&](size_t, size_t count) { total = count; });
+                              [&](size_t, size_t count) { return total = count, true; });
   ASSERT_TRUE(static_cast<bool>(first)) << llvm::toString(first.takeError());
   EXPECT_EQ(total, 2u);
   EXPECT_EQ((*first)[0].cubin, (*first)[2].cubin);

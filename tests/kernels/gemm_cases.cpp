@@ -54,6 +54,40 @@ GemmVariant simtVariant(GemmSimtTiling tiling) {
   return v;
 }
 
+/// Each operand in each layout, the other one as it is, at edges that no tile divides and at width 1.
+void addLayouts(std::vector<GemmCase> &cases, GemmVariant v) {
+  const std::vector<GemmShape> kEdges = {
+      {1, 77, 197, 2}, {77, 1, 513, 2}, {197, 513, 1, 2}, {513, 197, 77, 1}, {1, 1, 1, 1}};
+  v.aVector = v.bVector = v.width = 1;
+  v.bConstant = false;
+  for (Layout layout : {Layout::kUnit, Layout::kOffset, Layout::kStrided, Layout::kZeroColumns,
+                        Layout::kZeroRows, Layout::kTransposed})
+    for (bool transposed : {false, true}) {
+      v.bTransposed = transposed;
+      v.a = Layout::kUnit;
+      v.b = layout;
+      cases.push_back({v, kEdges});
+      std::swap(v.a, v.b);
+      if (!transposed && layout != Layout::kUnit)
+        cases.push_back({v, kEdges});
+    }
+  v.b = v.a = Layout::kTransposed;
+  cases.push_back({v, kEdges});
+}
+
+/// Moments of rows, stored by the epilogue and read by it.
+void addMoments(std::vector<GemmCase> &cases, GemmVariant v) {
+  const std::vector<GemmShape> kWholeGroups = {
+      {1, 32, 64, 1}, {77, 192, 128, 1}, {197, 96, 512, 1}, {513, 1184, 136, 1}};
+  v.storesMoments = true;
+  cases.push_back({v, kWholeGroups});
+  v.storesMoments = false;
+  for (int groups : {1, 24, 37}) {
+    v.rowGroups = groups;
+    cases.push_back({v, kWholeGroups});
+  }
+}
+
 } // namespace
 
 std::vector<GemmCase> gemmChecks() {
@@ -145,6 +179,23 @@ std::vector<GemmCase> gemmChecks() {
   cases.push_back({narrow, {{77, 101, 77, 2}}});
   narrow.bTransposed = true;
   cases.push_back({narrow, {{77, 101, 77, 2}}});
+
+  GemmVariant tf32 = variant(kGemmTf32[0]);
+  tf32.element = Element::kFloat;
+  addLayouts(cases, tf32);
+  for (const GemmSimtTiling &tiling : {kGemmSimtTilings[1], kGemmSimtTilings[3]})
+    addLayouts(cases, simtVariant(tiling));
+  addLayouts(cases, variant(kGemmPortable[1]));
+  GemmVariant wgmmaLayouts = variant(GemmWgmmaTiling{64, 64, 4, 1});
+  wgmmaLayouts.element = Element::kBfloat16;
+  addLayouts(cases, wgmmaLayouts);
+
+  for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[1], kGemmPortable[3], kGemmFewRows})
+    addMoments(cases, variant(tiling));
+  for (const GemmWgmmaTiling &tiling :
+       {kGemmWgmmaTilings[3], kGemmWgmmaTilings[1], kGemmWgmmaTilings[8]})
+    addMoments(cases, variant(tiling));
+  addMoments(cases, simtVariant(kGemmSimtTilings[1]));
   return cases;
 }
 

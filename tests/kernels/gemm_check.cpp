@@ -11,9 +11,45 @@ namespace {
 
 /// GemmTestProblem of gemm_problem.cuh, as the kernel's parameter.
 struct GemmParameters {
-  CUdeviceptr a, b, bias, residual, c;
+  CUdeviceptr a, b, bias, residual, c, moments, rowMoments;
   int m, n, k, batches;
 };
+
+constexpr size_t kMomentsGroup = 32; // columns, as in device/moments.cuh
+
+/// An operand of rows x columns in memory; `isTransposed`: read along its columns.
+struct Matrix {
+  Layout layout;
+  long long rows, columns;
+  bool isTransposed;
+
+  size_t elements(size_t count) const {
+    return size_t(isTransposed ? elementsOf(layout, columns, rows, (long long)count)
+                               : elementsOf(layout, rows, columns, (long long)count));
+  }
+  Strides strides() const {
+    if (!isTransposed)
+      return stridesOf(layout, rows, columns);
+    Strides s = stridesOf(layout, columns, rows);
+    std::swap(s.row, s.column);
+    return s;
+  }
+};
+
+/// Mean and sum of squared deviations of every group of columns.
+std::vector<double> momentsOf(const std::vector<double> &values) {
+  std::vector<double> moments;
+  for (size_t first = 0; first < values.size(); first += kMomentsGroup) {
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < kMomentsGroup; ++i)
+      mean += values[first + i] / kMomentsGroup;
+    for (size_t i = 0; i < kMomentsGroup; ++i)
+      squares += (values[first + i] - mean) * (values[first + i] - mean);
+    moments.push_back(mean);
+    moments.push_back(squares);
+  }
+  return moments;
+}
 
 std::string describe(const GemmShape &s) {
   std::ostringstream out;
@@ -90,28 +126,45 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   Element element = variant.element;
   size_t weights = variant.bConstant ? 1 : size_t(s.batches);
   size_t outputs = size_t(s.batches) * s.m * s.n;
-  Buffer a = randomBuffer(element, size_t(s.batches) * s.m * s.k, 1);
-  Buffer b = randomBuffer(element, weights * s.k * s.n, 0.1f);
+  Matrix left{variant.a, s.m, s.k, false}, right{variant.b, s.k, s.n, variant.bTransposed};
+  Buffer a = randomBuffer(element, left.elements(s.batches), 1);
+  Buffer b = randomBuffer(element, right.elements(weights), 0.1f);
   Buffer bias = randomBuffer(element, size_t(s.n), 1);
   Buffer residual = randomBuffer(element, outputs, 1);
   Buffer c = gpu_.buffer(outputs * elementBytes(element));
+  size_t groups = variant.storesMoments ? outputs / kMomentsGroup : 1;
+  Buffer moments = gpu_.buffer(groups * 2 * sizeof(float));
+  size_t rowGroups = size_t(s.batches) * s.m * std::max(variant.rowGroups, 1);
+  Buffer rowMoments = randomBuffer(Element::kFloat, rowGroups * 2, 1);
   Buffer reference = gpu_.buffer(outputs * sizeof(double));
   c.poison();
-  GemmParameters parameters{a.data(), b.data(), bias.data(), residual.data(), c.data(),
-                            s.m,      s.n,      s.k,         s.batches};
+  moments.poison();
+  GemmParameters parameters{
+      a.data(), b.data(), bias.data(), residual.data(), c.data(), moments.data(), rowMoments.data(),
+      s.m,      s.n,      s.k,         s.batches};
   gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
 
   struct {
     GemmParameters problem;
     CUdeviceptr out;
     bool tf32;
-  } arguments{parameters, reference.data(), variant.usesTf32()};
+    Strides a, b;
+    int rowGroups;
+  } arguments{parameters,     reference.data(), variant.usesTf32(),
+              left.strides(), right.strides(),  variant.rowGroups};
+  if (variant.bConstant)
+    arguments.b.batch = 0;
   Launch check;
   check.function = load(gemmReferenceText(element), variant.referenceName());
   check.grid[0] = unsigned((outputs + 255) / 256);
   check.threads = 256;
   check.parameters = bytesOf(arguments);
-  check.offsets = {0, offsetof(decltype(arguments), out), offsetof(decltype(arguments), tf32)};
+  check.offsets = {0,
+                   offsetof(decltype(arguments), out),
+                   offsetof(decltype(arguments), tf32),
+                   offsetof(decltype(arguments), a),
+                   offsetof(decltype(arguments), b),
+                   offsetof(decltype(arguments), rowGroups)};
   gpu_.run(check);
 
   std::vector<double> expected(outputs);
@@ -121,11 +174,18 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   result.error = errors.norm;
   result.worst = errors.worst;
   bool guards = a.guardsIntact() && b.guardsIntact() && bias.guardsIntact() &&
-                residual.guardsIntact() && c.guardsIntact();
+                residual.guardsIntact() && c.guardsIntact() && moments.guardsIntact() &&
+                rowMoments.guardsIntact();
   if (!guards)
     result.remark = "wrote outside a buffer";
   result.passed =
       guards && errors.norm <= tolerance(variant) && errors.worst <= 20 * tolerance(variant);
+  if (variant.storesMoments) {
+    Errors ofMoments = compare(download(moments, Element::kFloat), momentsOf(download(c, element)));
+    result.passed &= ofMoments.norm <= 1e-5 && ofMoments.worst <= 1e-3;
+    if (ofMoments.norm > 1e-5 || ofMoments.worst > 1e-3)
+      result.remark = "the moments of its rows are wrong";
+  }
   add(result);
 }
 
@@ -157,7 +217,7 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
     CUdeviceptr set = weights.data() + i % sets * weightCount * elementBytes(element);
     launches.push_back(
         launchOf(gpu_, kernel, function, variant, s,
-                 {a.data(), set, bias.data(), residual.data(), c.data(), s.m, s.n, s.k, 1}));
+                 {a.data(), set, bias.data(), residual.data(), c.data(), 0, 0, s.m, s.n, s.k, 1}));
   }
   Result result{kernel.name, describe(s)};
   result.timing = true;

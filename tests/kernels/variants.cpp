@@ -17,6 +17,35 @@ const char *elementName(Element element) {
   return "";
 }
 
+const char *layoutName(Layout layout) {
+  static constexpr const char *kNames[] = {"Unit",        "Offset",   "Strided",
+                                           "ZeroColumns", "ZeroRows", "Transposed"};
+  return kNames[int(layout)];
+}
+
+Strides stridesOf(Layout layout, long long rows, long long columns) {
+  switch (layout) {
+  case Layout::kUnit:
+    return {rows * columns, columns, 1, 0};
+  case Layout::kOffset:
+    return {rows * columns, columns, 1, 1};
+  case Layout::kStrided:
+    return {3 * rows * columns, 3 * columns, 3, 0};
+  case Layout::kZeroColumns:
+    return {rows, 1, 0, 0};
+  case Layout::kZeroRows:
+    return {columns, 0, 1, 0};
+  case Layout::kTransposed:
+    return {rows * columns, 1, rows, 0};
+  }
+  return {};
+}
+
+long long elementsOf(Layout layout, long long rows, long long columns, long long count) {
+  Strides s = stridesOf(layout, rows, columns);
+  return s.start + (count - 1) * s.batch + (rows - 1) * s.row + (columns - 1) * s.column + 1;
+}
+
 int elementBytes(Element element) { return element == Element::kFloat ? 4 : 2; }
 
 namespace {
@@ -68,7 +97,9 @@ std::string gemmProblemType(const GemmVariant &v) {
   std::ostringstream out;
   out << "GemmTestProblem<" << elementName(v.element) << ", " << v.aVector << ", " << v.bVector
       << ", " << v.bTransposed << ", " << v.bConstant << ", " << v.width << ", " << v.n << ", "
-      << v.k << ", " << v.activation << ", " << v.residual << ", " << v.linear << ">";
+      << v.k << ", " << v.activation << ", " << v.residual << ", " << v.linear << ", Layout::k"
+      << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", " << v.storesMoments << ", "
+      << v.rowGroups << ">";
   return out.str();
 }
 
@@ -105,6 +136,11 @@ KernelText GemmVariant::kernel() const {
              << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
              << (bConstant ? "_const" : "") << "_n" << n << "_k" << k << (activation ? "_gelu" : "")
              << (residual ? "_add" : "") << (linear ? "" : "_scattered");
+        if (a != Layout::kUnit || b != Layout::kUnit)
+          name << "_a" << layoutName(a) << "_b" << layoutName(b);
+        name << (storesMoments ? "_moments" : "");
+        if (rowGroups > 0)
+          name << "_groups" << rowGroups;
         KernelText result;
         result.name = name.str();
         result.text = kernelText("gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh",
@@ -149,7 +185,8 @@ KernelText gemmReferenceText(Element element) {
       v.bConstant = constant;
       text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
            << gemmProblemType(v)
-           << " problem, double *out, bool tf32) {\n  gemmReference(problem, out, tf32);\n}\n";
+           << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups) {\n"
+           << "  gemmReference(problem, out, tf32, a, b, rowGroups);\n}\n";
     }
   text << "}\n";
   return {std::string("gemm_reference_") + elementName(element), text.str(), 256, 0, 1, false};

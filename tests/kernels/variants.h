@@ -24,6 +24,20 @@ struct KernelText {
   bool needsHopper = false; // clusters or wgmma
 };
 
+/// How a matrix whose rows are read in vectors lies in memory: as it is; behind one more element,
+/// so that nothing is aligned; every third element; every row one element that all columns share;
+/// one row that all rows share; transposed.
+enum class Layout { kUnit, kOffset, kStrided, kZeroColumns, kZeroRows, kTransposed };
+const char *layoutName(Layout layout);
+
+/// Distances in elements, as in device text.
+struct Strides {
+  long long batch, row, column, start;
+};
+Strides stridesOf(Layout layout, long long rows, long long columns);
+/// Elements of `count` matrices.
+long long elementsOf(Layout layout, long long rows, long long columns, long long count);
+
 /// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
@@ -33,6 +47,9 @@ struct GemmVariant {
   int n = 0, k = 0;
   bool activation = true, residual = true;
   bool linear = true; // the addresses are said to be linear
+  Layout a = Layout::kUnit, b = Layout::kUnit;
+  bool storesMoments = false; // of C's rows; n is a multiple of 32
+  int rowGroups = 0;          // of moments that the epilogue reads for each row
 
   KernelText kernel() const;
   /// Name, in the reference text, of the kernel for the same problem.

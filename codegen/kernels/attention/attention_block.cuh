@@ -51,17 +51,17 @@ struct AttentionBlock {
   // The caller commits the groups.
   __device__ __forceinline__ void copyQueries() const {
     auto source = [this](int i, int d) { return problem.q(batch, head, i) + d; };
-    copyTile<TileQ, Along::kColumns, Problem::kVector, Threads, true>(
+    copyTile<TileQ, Along::kColumns, Problem::kVector, Threads, true, true>(
         shared, source, row0, 0, problem.queries(), Problem::kHeadSize);
   }
   __device__ __forceinline__ void copyKeys(int step) const {
     auto source = [this](int j, int d) { return keys.row(j) + d; };
-    copyTile<TileK, Along::kColumns, Problem::kVector, Threads, true>(
+    copyTile<TileK, Along::kColumns, Problem::kVector, Threads, true, true>(
         stageK(step), source, step * kBlockKV, 0, problem.keys(), Problem::kHeadSize);
   }
   __device__ __forceinline__ void copyValues(int step) const {
     auto source = [this](int j, int d) { return values.row(j) + d; };
-    copyTile<TileV, Along::kColumns, Problem::kVector, Threads, true>(
+    copyTile<TileV, Along::kColumns, Problem::kVector, Threads, true, true>(
         stageV(step), source, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
   }
 

@@ -28,7 +28,9 @@ using Element = $element$;
 static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
 static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
 static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
+static constexpr bool kAContiguous = $aContiguous$, kBContiguous = $bContiguous$;
 static constexpr int kRowMoments = $rowMoments$;
+static constexpr bool kStoresMoments = $storesMoments$;
 )";
 
 constexpr char kText[] = R"(
@@ -130,10 +132,14 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"aVector", std::to_string(a.alongK)},
                              {"bVector", std::to_string(std::max(b.alongK, b.alongN))},
                              {"width", std::to_string(epilogue.width)},
-                             {"bTransposed", flag(b.alongK > b.alongN)},
+                             {"bTransposed", flag(b.isTransposed())},
                              {"bConstant", flag(isConstant)},
                              {"aLinear", flag(a.isLinear)},
                              {"bLinear", flag(b.isLinear)},
+                             {"aContiguous", flag(a.isContiguousAlongK)},
+                             {"bContiguous",
+                              flag(b.isTransposed() ? b.isContiguousAlongK : b.isContiguousAlongN)},
+                             {"storesMoments", flag(product.storesMoments())},
                              {"rowMoments", std::to_string(epilogue.moments.size())}});
 }
 
@@ -200,10 +206,14 @@ std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerR
   auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
   GemmShape shape{rows, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),
                   sizeOr(product.batches, 8), sharedBytesPerRow};
-  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target))
-    // Addresses that are computed one by one take registers that large blocks do not have.
-    if ((a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads)
+  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target)) {
+    // Addresses that are computed one by one take registers that large blocks do not have; groups
+    // of moments do not lie across tiles.
+    bool hasRegisters = (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
+    bool hasGroups = !product.storesMoments() || choice.blockN % RowMomentsOp::kGroup == 0;
+    if (hasRegisters && hasGroups)
       return choice;
+  }
   return std::nullopt;
 }
 

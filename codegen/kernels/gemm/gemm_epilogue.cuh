@@ -96,6 +96,8 @@ struct TileEpilogue {
   static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
                 "the epilogue takes 1, 2, 4 or 8 columns");
+  static_assert(!Problem::kStoresMoments || BlockN % kMomentsGroup == 0,
+                "a group of moments lies in one tile");
   using Inputs = typename Problem::template Inputs<kWidth>;
   static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
   static constexpr int kMoments = Problem::kRowMoments;

@@ -11,27 +11,16 @@
 
 namespace smelt {
 
-/// Whether the Problem says that its addresses are linear functions of their indices.
-template <class Problem, class = void> struct LinearOperands {
-  static constexpr bool kA = false, kB = false;
-};
-template <bool> using VoidFor = void;
-template <class Problem>
-struct LinearOperands<Problem, VoidFor<Problem::kALinear && Problem::kBLinear>> {
-  static constexpr bool kA = Problem::kALinear, kB = Problem::kBLinear;
-};
-
 /// A ring of `Stages` stages, filled `Ahead` steps ahead of the multiplication.
 template <class Problem, class TileA, class TileB, int Threads, int Stages, int Ahead = Stages - 1>
 struct GemmPipeline {
   static_assert(Ahead >= 1 && Ahead < Stages, "the pipeline needs two stages");
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kBlockK = TileA::kColumns;
-  using Linear = LinearOperands<Problem>;
   /// Addresses that are asked for one by one would fill the registers if all steps were unrolled.
-  static constexpr int kUnrolledB = Linear::kB ? Ahead : 1;
+  static constexpr int kUnrolledB = Problem::kBLinear ? Ahead : 1;
   static constexpr int kUnrolledSteps =
-      Linear::kA && (Problem::kBConstant || Linear::kB) ? Ahead : 1;
+      Problem::kALinear && (Problem::kBConstant || Problem::kBLinear) ? Ahead : 1;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
 
   const Problem &problem;
@@ -54,7 +43,8 @@ struct GemmPipeline {
         if (i < countK)
           copyB(i, i);
     }
-    if constexpr (Linear::kA && SMELT_HAS_CLUSTERS) { // the first copies' address, while we wait
+    if constexpr (Problem::kALinear &&
+                  SMELT_HAS_CLUSTERS) { // the first copies' address, while we wait
       using Walk = TileWalk<TileA, Threads>;
       ptx::keep(problem.a(batch, row0 + Walk::row(0),
                           firstK * kBlockK + Walk::chunk(0) * TileA::kChunkElements));
@@ -101,20 +91,21 @@ struct GemmPipeline {
 private:
   __device__ __forceinline__ void copyA(int step, int stage) const {
     auto source = [this](int m, int k) { return problem.a(batch, m, k); };
-    copyTile<TileA, Along::kColumns, Problem::kAVector, Threads, Linear::kA>(
-        stageA(stage), source, row0, (firstK + step) * kBlockK, problem.m(), problem.k());
+    copyTile<TileA, Along::kColumns, Problem::kAVector, Threads, Problem::kALinear,
+             Problem::kAContiguous>(stageA(stage), source, row0, (firstK + step) * kBlockK,
+                                    problem.m(), problem.k());
   }
 
   __device__ __forceinline__ void copyB(int step, int stage) const {
     int k0 = (firstK + step) * kBlockK;
     if constexpr (kBTransposed) {
       auto source = [this](int n, int k) { return problem.b(batch, k, n); };
-      copyTile<TileB, Along::kColumns, Problem::kBVector, Threads, Linear::kB>(
-          stageB(stage), source, column0, k0, problem.n(), problem.k());
+      copyTile<TileB, Along::kColumns, Problem::kBVector, Threads, Problem::kBLinear,
+               Problem::kBContiguous>(stageB(stage), source, column0, k0, problem.n(), problem.k());
     } else {
       auto source = [this](int k, int n) { return problem.b(batch, k, n); };
-      copyTile<TileB, Along::kRows, Problem::kBVector, Threads, Linear::kB>(
-          stageB(stage), source, k0, column0, problem.k(), problem.n());
+      copyTile<TileB, Along::kRows, Problem::kBVector, Threads, Problem::kBLinear,
+               Problem::kBContiguous>(stageB(stage), source, k0, column0, problem.k(), problem.n());
     }
   }
 };

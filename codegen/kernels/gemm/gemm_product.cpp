@@ -79,7 +79,7 @@ bool GemmProduct::isLinear(Dim offset, StringRef row, StringRef column) const {
   });
 }
 
-FailureOr<OperandAddress> GemmProduct::address(Value operand, Index index) {
+FailureOr<OperandAddress> GemmProduct::address(Value operand, Index index, StringRef outer) {
   FailureOr<InputElement> source = space.throughViews(operand, index);
   if (failed(source))
     return failure();
@@ -89,21 +89,31 @@ FailureOr<OperandAddress> GemmProduct::address(Value operand, Index index) {
   found.offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
   found.alongK = loadWidth(found.offset, k, depth);
   found.alongN = loadWidth(found.offset, n, columns);
-  bool isLeft = operand == matmul.getLhs();
-  found.isLinear = isLinear(found.offset, "%k", isLeft ? "%m" : "%n");
+  auto isContiguous = [&](StringRef coordinate) {
+    std::optional<Dim> factor = linearFactor(space.collapse(found.offset), coordinate);
+    return factor && factor->isConstant(1);
+  };
+  found.isContiguousAlongK = isContiguous("%k");
+  found.isContiguousAlongN = isContiguous("%n");
+  found.isLinear = isLinear(found.offset, "%k", outer);
   return found;
+}
+
+bool GemmProduct::storesMoments() const {
+  return llvm::any_of(FusionOp(fusion).getYield()->getOperands(),
+                      [](Value value) { return value.getDefiningOp<RowMomentsOp>() != nullptr; });
 }
 
 FailureOr<OperandAddress> GemmProduct::left() {
   Index index(batchOf(lhs));
   index.append({rowIndex.back(), k});
-  return address(matmul.getLhs(), index);
+  return address(matmul.getLhs(), index, "%m");
 }
 
 FailureOr<OperandAddress> GemmProduct::right() {
   Index index(batchOf(rhs));
   index.append({k, n});
-  return address(matmul.getRhs(), index);
+  return address(matmul.getRhs(), index, "%n");
 }
 
 } // namespace smelt::codegen

@@ -14,7 +14,13 @@ struct OperandAddress {
   unsigned input = 0;
   Dim offset;
   int alongK = 1, alongN = 1;
+  bool isContiguousAlongK = false, isContiguousAlongN = false; ///< neighbours in memory
   bool isLinear = false; ///< a linear function of the matrix's row and column
+
+  /// Of a right operand: it is read along K, as [n][k].
+  bool isTransposed() const {
+    return alongK > alongN || (alongK == alongN && isContiguousAlongK && !isContiguousAlongN);
+  }
 };
 
 struct GemmProduct {
@@ -22,6 +28,8 @@ struct GemmProduct {
 
   mlir::FailureOr<OperandAddress> left();
   mlir::FailureOr<OperandAddress> right();
+  /// A result is moments of rows.
+  bool storesMoments() const;
 
   FusionOp fusion;
   MatmulOp matmul;
@@ -33,7 +41,8 @@ struct GemmProduct {
 
 private:
   Index batchOf(TensorType operand) const;
-  mlir::FailureOr<OperandAddress> address(mlir::Value operand, Index index);
+  /// `outer`: the operand's coordinate besides %k.
+  mlir::FailureOr<OperandAddress> address(mlir::Value operand, Index index, llvm::StringRef outer);
   bool isLinear(Dim offset, llvm::StringRef row, llvm::StringRef column) const;
   int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
 };

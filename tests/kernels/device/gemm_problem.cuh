@@ -1,28 +1,47 @@
 // The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
-// the activation and the residual can be left out.
+// the activation and the residual can be left out, the operands lie in memory in any way, and the
+// moments of C's rows can be stored.
 #pragma once
 
+#include "device/arithmetic.cuh"
 #include "device/math.cuh"
+#include "device/moments.cuh"
 #include "device/vector.cuh"
 #include "kernels/gemm/gemm_epilogue.cuh"
 
 namespace smelt {
 
+/// How a matrix whose rows are read in vectors lies in memory (variants.h, stridesOf).
+enum class Layout { kUnit, kOffset, kStrided, kZeroColumns, kZeroRows, kTransposed };
+
+/// Distances in elements.
+struct Strides {
+  long long batch, row, column, start;
+};
+
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
 template <class T, int AVector, int BVector, bool BTransposed, bool BConstant, int Width, int N,
-          int K, bool Activation, bool Residual, bool Linear>
+          int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
+          bool StoresMoments, int RowGroups>
 struct GemmTestProblem {
   using Element = T;
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
   static constexpr bool kALinear = Linear, kBLinear = Linear;
-  static constexpr int kEpilogueWidth = Width, kRowMoments = 0;
+  static constexpr bool isContiguous(Layout layout) {
+    return layout == Layout::kUnit || layout == Layout::kOffset || layout == Layout::kZeroRows;
+  }
+  static constexpr bool kAContiguous = isContiguous(ALayout), kBContiguous = isContiguous(BLayout);
+  static constexpr bool kStoresMoments = StoresMoments;
+  static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
 
-  const T *aData;        // (batches, m, k)
-  const T *bData;        // (batches or 1 if constant, k, n) or (..., n, k)
-  const T *biasData;     // (n)
-  const T *residualData; // (batches, m, n)
-  T *cData;              // (batches, m, n)
+  const T *aData;              // (batches, m, k)
+  const T *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
+  const T *biasData;           // (n)
+  const T *residualData;       // (batches, m, n)
+  T *cData;                    // (batches, m, n)
+  float *momentsData;          // (batches, m, n / 32, 2), of the results
+  const float *rowMomentsData; // (batches, m, RowGroups, 2), that the epilogue reads
   int mSize, nSize, kSize, batchCount;
 
   __device__ int m() const { return mSize; }
@@ -30,16 +49,38 @@ struct GemmTestProblem {
   __device__ int k() const { return K == 0 ? kSize : K; }
   __device__ int batches() const { return batchCount; }
 
+  /// Element (row, column) of matrix number `batch` of rows x columns.
+  template <Layout L>
+  __device__ static int64_t place(int batch, int row, int column, int rows, int columns) {
+    int64_t size = int64_t(rows) * columns;
+    if constexpr (L == Layout::kUnit)
+      return (int64_t(batch) * rows + row) * columns + column;
+    else if constexpr (L == Layout::kOffset)
+      return 1 + batch * size + int64_t(row) * columns + column;
+    else if constexpr (L == Layout::kStrided)
+      return 3 * (batch * size + int64_t(row) * columns + column);
+    else if constexpr (L == Layout::kZeroColumns)
+      return int64_t(batch) * rows + row;
+    else if constexpr (L == Layout::kZeroRows)
+      return int64_t(batch) * columns + column;
+    else
+      return batch * size + int64_t(column) * rows + row;
+  }
   __device__ const T *a(int batch, int row, int column) const {
-    return aData + (int64_t(batch) * m() + row) * k() + column;
+    return aData + place<ALayout>(batch, row, column, m(), k());
   }
   __device__ const T *b(int batch, int row, int column) const {
-    const T *matrix = bData + (BConstant ? 0 : int64_t(batch) * k() * n());
-    return BTransposed ? matrix + int64_t(column) * k() + row
-                       : matrix + int64_t(row) * n() + column;
+    int matrix = BConstant ? 0 : batch;
+    return bData + (BTransposed ? place<BLayout>(matrix, column, row, n(), k())
+                                : place<BLayout>(matrix, row, column, k(), n()));
   }
   __device__ int64_t index(int batch, int row, int column) const {
     return (int64_t(batch) * m() + row) * n() + column;
+  }
+
+  template <int> static constexpr __device__ int momentGroups() { return RowGroups; }
+  template <int> __device__ const float *moments(int batch, int row) const {
+    return rowMomentsData + (int64_t(batch) * m() + row) * RowGroups * 2;
   }
 
   template <int W> struct Inputs {
@@ -54,25 +95,35 @@ struct GemmTestProblem {
   }
   template <int W>
   __device__ void epilogue(int batch, int row, int column, const float (&sums)[W],
-                           const Inputs<W> &in, const RowMoments (&)[1]) const {
+                           const Inputs<W> &in, const RowMoments (&rows)[1]) const {
     float bias[W], residual[W], result[W];
     unpack<W>(in.bias, bias);
     if constexpr (Residual)
       unpack<W>(in.residual, residual);
     for (int i = 0; i < W; ++i) {
       result[i] = sums[i] + bias[i];
+      if constexpr (RowGroups > 0)
+        result[i] += rows[0].variance - rows[0].mean;
       if constexpr (Activation)
         result[i] = kIsHalfWidth<T> ? approx::gelu(result[i]) : gelu(result[i]);
       if constexpr (Residual)
         result[i] += residual[i];
     }
     store<W>(cData + index(batch, row, column), result);
+    if constexpr (StoresMoments) {
+      float stored[W];
+      for (int i = 0; i < W; ++i)
+        stored[i] = rounded<T>(result[i]);
+      storeMoments<W>(momentsData + index(batch, row, column) / kMomentsGroup * 2, stored);
+    }
   }
 };
 
-/// The same in double, one thread an element.
+/// The same in double, one thread an element; operands lie as `a`, of (m, k), and `b`, of (k, n),
+/// say.
 template <class Problem>
-__device__ void gemmReference(const Problem &problem, double *out, bool roundToTf32) {
+__device__ void gemmReference(const Problem &problem, double *out, bool roundToTf32,
+                              const Strides &aStrides, const Strides &bStrides, int rowGroups) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t perBatch = int64_t(problem.m()) * problem.n();
   if (i >= perBatch * problem.batches())
@@ -80,8 +131,10 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
   int batch = i / perBatch, row = i % perBatch / problem.n(), column = i % problem.n();
   double sum = 0;
   for (int k = 0; k < problem.k(); ++k) {
-    float a = convert<float>(*problem.a(batch, row, k));
-    float b = convert<float>(*problem.b(batch, k, column));
+    float a = convert<float>(problem.aData[aStrides.start + batch * aStrides.batch +
+                                           row * aStrides.row + k * aStrides.column]);
+    float b = convert<float>(problem.bData[bStrides.start + batch * bStrides.batch +
+                                           k * bStrides.row + column * bStrides.column]);
     if (roundToTf32) {
       a = __uint_as_float(ptx::toTf32(__float_as_uint(a)));
       b = __uint_as_float(ptx::toTf32(__float_as_uint(b)));
@@ -89,6 +142,16 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
     sum += double(a) * double(b);
   }
   double x = sum + double(convert<float>(problem.biasData[column]));
+  const float *groups =
+      problem.rowMomentsData + (int64_t(batch) * problem.m() + row) * rowGroups * 2;
+  double mean = 0, variance = 0;
+  for (int g = 0; g < rowGroups; ++g)
+    mean += double(groups[2 * g]) / rowGroups;
+  for (int g = 0; g < rowGroups; ++g) {
+    double distance = groups[2 * g] - mean;
+    variance += (double(groups[2 * g + 1]) / kMomentsGroup + distance * distance) / rowGroups;
+  }
+  x += variance - mean;
   out[i] = gelu(x) + double(convert<float>(problem.residualData[i]));
 }
 
