@@ -65,19 +65,31 @@ static std::string floatLiteral(const APFloat &value, Type type) {
   return text.front() == '-' ? "(" + text + ")" : text;
 }
 
+/// Of the type itself: an operand of another type would leave templates without an instance.
+static std::string integerLiteral(const APInt &value, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  std::string suffix = bits == 64 ? "ll" : "";
+  if (type.isUnsignedInteger())
+    suffix = "u" + suffix;
+  SmallString<24> digits;
+  value.toString(digits, 10, /*Signed=*/!type.isUnsignedInteger());
+  std::string text = (digits + suffix).str();
+  if (bits < 32)
+    return computeType(type).str() + "(" + text + ")";
+  if (type.isUnsignedInteger() || !value.isNegative())
+    return text;
+  // The most negative number has no literal: its magnitude would be of a wider type.
+  return value.isMinSignedValue() ? "(" + integerLiteral(value + 1, type) + " - 1" + suffix + ")"
+                                  : "(" + text + ")";
+}
+
 std::string literal(Attribute attribute, Type type) {
   if (auto number = dyn_cast<FloatAttr>(attribute))
     return floatLiteral(number.getValue(), type);
   auto integer = cast<IntegerAttr>(attribute);
   if (type.isInteger(1))
     return integer.getValue().isZero() ? "false" : "true";
-  if (type.isUnsignedInteger())
-    return llvm::toString(integer.getValue(), 10, /*Signed=*/false) + "u";
-  int64_t value = integer.getValue().getSExtValue();
-  if (value == std::numeric_limits<int64_t>::min())
-    return "(-9223372036854775807ll - 1)";
-  std::string text = std::to_string(value) + (type.isInteger(64) ? "ll" : "");
-  return value < 0 ? "(" + text + ")" : text;
+  return integerLiteral(integer.getValue(), type);
 }
 
 std::string join(ArrayRef<std::string> parts, StringRef separator) {

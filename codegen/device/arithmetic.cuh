@@ -70,6 +70,8 @@ template <class Storage, class T> __device__ __forceinline__ T rounded(T x) {
 
 /// An index of an axis of `size` elements, counted from the end where negative, moved inside.
 template <class T> __device__ __forceinline__ int clampIndex(T index, int size) {
+  if constexpr (sizeof(T) < sizeof(int)) // which may not hold the size
+    return clampIndex(int(index), size);
   if (index < T(0))
     index = T(index + T(size));
   return index < T(0) ? 0 : index >= T(size) ? size - 1 : int(index);

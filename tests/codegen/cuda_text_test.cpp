@@ -168,7 +168,7 @@ TEST_F(CudaText, LiteralsKeepTheirValues) {
   EXPECT_EQ(literal(builder.getI64IntegerAttr(-3), builder.getI64Type()), "(-3ll)");
   EXPECT_EQ(
       literal(builder.getI64IntegerAttr(std::numeric_limits<int64_t>::min()), builder.getI64Type()),
-      "(-9223372036854775807ll - 1)");
+      "((-9223372036854775807ll) - 1ll)");
   EXPECT_EQ(literal(builder.getBoolAttr(true), builder.getI1Type()), "true");
 }
 
