@@ -3,10 +3,12 @@
 #include "codegen/element_type.h"
 #include "codegen/output_file.h"
 #include "compiler/folder.h"
+#include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/import.h"
 #include "frontend/model_file.h"
+#include "ir/interpret/size_solver.h"
 #include "passes/pipeline.h"
 #include "passes/row_bound.h"
 #include "runtime/plan_format.h"
@@ -55,6 +57,9 @@ Signature signatureOf(ModuleOp module) {
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     signature.outputs.push_back(
         portOf(main.getResultAttrDict(i), main.getResultTypes()[i], joinText("output_", i)));
+  for (const SizeRelation &guard : guardRelations(module))
+    signature.rules.push_back(
+        {guard.left.toString(), guard.right.toString(), guard.isEquality, guard.why});
   return signature;
 }
 
@@ -107,26 +112,6 @@ static std::optional<Signature> declaredInputs(Location location, const std::str
   return declared;
 }
 
-/// After an import that failed: kUsage where that is no problem of the model, but of the shapes
-/// given for it, since they are not what it declares, or it is supported without them.
-static Status checkShapes(const std::string &path, const ImportOptions &options,
-                          const DiagnosticCollector &problems) {
-  if (options.inputShapes.empty())
-    return {};
-  MLIRContext context;
-  context.loadDialect<SmeltDialect>();
-  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
-  if (auto declared = declaredInputs(UnknownLoc::get(&context), path, options)) {
-    NamedShapes given(options.inputShapes.begin(), options.inputShapes.end());
-    SMELT_RETURN_IF_ERROR(resolveShapes(*declared, given).status());
-  }
-  ImportOptions open = options;
-  open.undeclaredShapes = std::move(open.inputShapes);
-  open.inputShapes.clear();
-  bool isSupported = succeeded(importModel(context, path, open));
-  return isSupported ? problems.asStatus(StatusCode::kUsage, path + ": import failed") : Status();
-}
-
 static std::map<std::string, std::string> equalitiesOf(const std::vector<EquatedSymbol> &equated) {
   std::map<std::string, std::string> equalities;
   for (const EquatedSymbol &symbol : equated) {
@@ -137,15 +122,77 @@ static std::map<std::string, std::string> equalitiesOf(const std::vector<Equated
   return equalities;
 }
 
+/// The signature of a model as it is without the shapes given for it, but for inputs that declare
+/// none. None where it is not supported so.
+static std::optional<Signature> openSignature(const std::string &path, ImportOptions options) {
+  MLIRContext context;
+  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+  options.undeclaredShapes = std::move(options.inputShapes);
+  options.inputShapes.clear();
+  FailureOr<ImportedModel> model = importModel(context, path, options);
+  if (failed(model))
+    return std::nullopt;
+  Signature signature = signatureOf(*model->module);
+  signature.constants = std::move(model->constantInputs);
+  signature.equalities = equalitiesOf(model->equated);
+  return signature;
+}
+
+/// Shapes that contradict the open model may still be the model's: sizes that it takes to be equal
+/// broadcast where one of them is fixed as 1.
+static bool importsAsGiven(const std::string &path, const ImportOptions &options) {
+  MLIRContext context;
+  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+  return succeeded(importModel(context, path, options));
+}
+
+/// What to import a model with for the shapes given: they, and all that follows from them. A size
+/// fixed for one input would else leave an open one beside it that only ever has the same value.
+/// Fails with kUsage where the shapes are not what the model declares.
+static Result<ImportOptions> followOptions(const std::string &path, ImportOptions options,
+                                           const std::optional<Signature> &open) {
+  NamedShapes given(options.inputShapes.begin(), options.inputShapes.end());
+  if (open) {
+    Result<NamedShapes> followed = followShapes(*open, given);
+    if (!followed.isOk() && !importsAsGiven(path, options))
+      return followed.status();
+    if (followed.isOk())
+      options.inputShapes.assign(followed->begin(), followed->end());
+    return options;
+  }
+  MLIRContext context;
+  context.loadDialect<SmeltDialect>();
+  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+  if (auto declared = declaredInputs(UnknownLoc::get(&context), path, options))
+    SMELT_RETURN_IF_ERROR(followShapes(*declared, given).status());
+  return options;
+}
+
+/// Imports for the shapes of `options`. Fails with kUsage where the shapes are at fault, not the
+/// model: they are not what it declares, or it is supported without them. Where it is the model, the
+/// problems are reported in `context`.
+static Result<FailureOr<ImportedModel>> importForShapes(MLIRContext &context,
+                                                        const std::string &path,
+                                                        const ImportOptions &options,
+                                                        const DiagnosticCollector &problems) {
+  if (options.inputShapes.empty())
+    return importModel(context, path, options);
+  std::optional<Signature> open = openSignature(path, options);
+  SMELT_ASSIGN_OR_RETURN(ImportOptions followed, followOptions(path, options, open));
+  FailureOr<ImportedModel> model = importModel(context, path, followed);
+  if (failed(model) && open)
+    return problems.asStatus(StatusCode::kUsage, path + ": import failed");
+  return model;
+}
+
 Result<std::unique_ptr<Model>> Model::import(const ModelOptions &options) {
   SMELT_RETURN_IF_ERROR(checkReadable(options.path));
-  ImportOptions import = importOptions(options);
   std::unique_ptr<Model> model(new Model(options));
-  FailureOr<ImportedModel> result = importModel(*model->context, options.path, import);
-  if (failed(result)) {
-    SMELT_RETURN_IF_ERROR(checkShapes(options.path, import, model->collector));
+  SMELT_ASSIGN_OR_RETURN(
+      FailureOr<ImportedModel> result,
+      importForShapes(*model->context, options.path, importOptions(options), model->collector));
+  if (failed(result))
     return model->collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
-  }
   model->imported = std::move(result->module);
   model->weightStore = std::move(result->weights);
   passes::markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
@@ -159,18 +206,17 @@ Result<std::unique_ptr<Model>> Model::import(const ModelOptions &options) {
 
 Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
   SMELT_RETURN_IF_ERROR(checkReadable(options.path));
-  ImportOptions import = importOptions(options);
   MLIRContext context;
   context.printOpOnDiagnostic(false);
   DiagnosticCollector collector(context, options.path, options.onWarning);
-  if (failed(importModel(context, options.path, import))) {
-    SMELT_RETURN_IF_ERROR(checkShapes(options.path, import, collector));
-    std::vector<Problem> problems = collector.problems();
-    if (problems.empty())
-      problems.push_back({options.path, "import failed", {}});
-    return problems;
-  }
-  return std::vector<Problem>();
+  SMELT_ASSIGN_OR_RETURN(FailureOr<ImportedModel> model,
+                         importForShapes(context, options.path, importOptions(options), collector));
+  if (succeeded(model))
+    return std::vector<Problem>();
+  std::vector<Problem> problems = collector.problems();
+  if (problems.empty())
+    problems.push_back({options.path, "import failed", {}});
+  return problems;
 }
 
 std::string moduleText(ModuleOp module) {

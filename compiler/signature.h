@@ -1,4 +1,4 @@
-// What a model takes and gives, whether it is an .onnx or a .plan, and the shapes of one run.
+// What a model takes and gives, whether it is an .onnx or a .plan.
 #pragma once
 
 #include "runtime/plan_format.h"
@@ -33,6 +33,13 @@ struct Port {
   std::optional<int64_t> bound;
 };
 
+/// A guard: expressions of sizes that must be equal, or the left at most the right, and why.
+struct SizeRule {
+  std::string left, right;
+  bool isEquality;
+  std::string why;
+};
+
 struct Signature {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
@@ -40,6 +47,8 @@ struct Signature {
   std::vector<std::string> constants;
   /// Why a symbol stands for others of the file too: "node '/add' needs 'm' = 'n'", by 'n'.
   std::map<std::string, std::string> equalities;
+  /// What sizes must satisfy together.
+  std::vector<SizeRule> rules;
 };
 
 /// Refuses a name that is no input of the model, and says which are.
@@ -55,11 +64,5 @@ std::string findDifference(const Signature &model, const Signature &plan);
 /// Extents by input's name; kAnyExtent keeps what the model has.
 using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 constexpr int64_t kAnyExtent = -1;
-
-/// A shape for each input: as `given`; symbols that no given shape sets become 1 where they lead an
-/// input's shape and 128 elsewhere. Fails with kUsage for an unknown input, and for shapes that the
-/// model does not take, naming the input and the axis.
-Result<std::vector<std::vector<int64_t>>> resolveShapes(const Signature &signature,
-                                                        const NamedShapes &given);
 
 } // namespace smelt::compiler

@@ -415,9 +415,13 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &stream, Dim dim) {
 
 namespace {
 
-/// factor := integer | symbol | function(expression, expression)
+/// factor := integer | symbol | function(expression, expression) | (expression)
 FailureOr<Dim> parseFactor(AsmParser &parser) {
   MLIRContext *context = parser.getContext();
+  if (succeeded(parser.parseOptionalLParen())) {
+    FailureOr<Dim> inner = parseDim(parser);
+    return failed(inner) || failed(parser.parseRParen()) ? FailureOr<Dim>(failure()) : inner;
+  }
   int64_t value;
   OptionalParseResult integer = parser.parseOptionalInteger(value);
   if (integer.has_value())

@@ -42,11 +42,13 @@ std::optional<Linear> asLinear(Dim dim) {
 
 enum class Verdict { holds, fails, open };
 
+/// Of left - right. What is positive at all sizes fails as well: seq + 7 is never at most 5.
 Verdict judge(Dim difference, bool isEquality) {
-  std::optional<int64_t> value = difference.asConstant();
-  if (!value)
-    return Verdict::open;
-  return (isEquality ? *value == 0 : *value <= 0) ? Verdict::holds : Verdict::fails;
+  if (std::optional<int64_t> value = difference.asConstant())
+    return (isEquality ? *value == 0 : *value <= 0) ? Verdict::holds : Verdict::fails;
+  bool isAbove = (difference - 1).isKnownNonNegative(),
+       isBelow = (difference * -1 - 1).isKnownNonNegative();
+  return isAbove || (isBelow && isEquality) ? Verdict::fails : Verdict::open;
 }
 
 /// A depth-first search that gives up after so many tries.

@@ -177,6 +177,53 @@ class Run(CliTest):
         path = self.save(support.model([node], infos, [support.tensor_info("y", ["aa"])]))
         self.refuse_shape(path, "node '/sum'", "a=2", "b=3")
 
+    def cache_model(self):
+        """scores of the new tokens and of all before them, under a mask of all: total = past + seq, and a table of 64."""
+        nodes = [
+            helper.make_node("Concat", ["past", "new"], ["all"], axis=1, name="/append"),
+            helper.make_node("Mul", ["all", "mask"], ["masked"], name="/mask"),
+            helper.make_node("Shape", ["new"], ["sizes"], start=1, end=2),
+            helper.make_node("Slice", ["table", "zero", "sizes"], ["rows"], name="/positions"),
+            helper.make_node("Add", ["new", "rows"], ["placed"], name="/place"),
+        ]
+        inputs = [
+            support.tensor_info(name, [batch, size])
+            for name, batch, size in (("new", "b", "seq"), ("past", "c", "past"), ("mask", "d", "total"))
+        ]
+        outputs = [support.tensor_info("masked", None), support.tensor_info("placed", None)]
+        table = support.constant("table", np.arange(64, dtype=np.float32))
+        zero = support.constant("zero", np.zeros(1, np.int64))
+        return self.save(support.model(nodes, inputs, outputs, [table, zero], opset=20))
+
+    def test_a_shape_follows_to_the_other_inputs(self):
+        path = self.cache_model()
+        flags = ("--shape", "new=2x7", "--shape", "mask=2x12")
+        for command in ("check", "explain"):
+            self.expect(OK, command, path, *flags)
+        self.expect(OK, "compile", path, *flags, "--emit", "mlir", "-o", "out.mlir")
+        text = (self.folder / "out.mlir").read_text()
+        self.assertIn("%arg1: !smelt.tensor<[2, 5], f32>", text)
+        for command in ("run", "compare", "bench"):
+            self.expect(OK, command, path, "--device", "cpu", *flags)
+        self.expect(OK, "run", path, "--device", "cpu", "--shape", "mask=3x9")
+
+    def test_shapes_that_contradict_each_other_name_both_inputs(self):
+        path = self.cache_model()
+        shapes = ("new=2x7", "mask=2x5")
+        for says in ("'new'", "'mask'", "must equal"):
+            self.refuse_shape(path, says, *shapes)
+        self.refuse_shape(path, "of input 'new'; node '/append'", "new=2x7", "past=3x5")
+        self.refuse_shape(path, "at most 64", "new=2x65")
+
+    def test_a_size_that_is_fixed_as_1_broadcasts(self):
+        node = helper.make_node("Add", ["a", "b"], ["y"], name="/sum")
+        infos = [support.tensor_info(name, [name * 2]) for name in "ab"]
+        path = self.save(support.model([node], infos, [support.tensor_info("y", None)]))
+        self.expect(OK, "check", path, "--shape", "a=1", "--shape", "b=5")
+        self.expect(OK, "bench", path, "--device", "cpu", "--shape", "a=5", "--shape", "b=1")
+        flags = ("--shape", "a=1", "--shape", "b=5")
+        self.expect(USAGE, "run", path, "--device", "cpu", *flags, says="where it is compiled for")
+
     def test_a_wrong_model_is_no_wrong_shape(self):
         node = helper.make_node("Frobnicate", ["x"], ["y"])
         infos = [support.tensor_info(name, ["n"]) for name in "xy"]

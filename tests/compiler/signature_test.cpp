@@ -1,4 +1,4 @@
-// compiler/signature: the shapes of a run, defaults, and the refusals.
+// compiler/signature: where a plan is not the model that it is said to be compiled from.
 #include "compiler/signature.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@ using namespace smelt::compiler;
 
 namespace {
 
-using Shapes = std::vector<std::vector<int64_t>>;
-
 Extent symbol(const char *name) { return {name, std::nullopt}; }
 Extent number(int64_t value) { return {std::to_string(value), value}; }
 
@@ -17,51 +15,10 @@ Signature bertSignature() {
   Port ids{"input_ids", ElementType::i64, {symbol("batch"), symbol("seq")}, 30522};
   Port mask{"attention_mask", ElementType::i64, {symbol("batch"), symbol("seq")}, std::nullopt};
   Port bias{"bias", ElementType::f32, {symbol("batch"), number(12), symbol("2*seq")}, std::nullopt};
-  return {{ids, mask, bias}, {}, {}, {}};
-}
-
-void expectRefused(const Result<Shapes> &result, const char *part) {
-  ASSERT_FALSE(result.isOk());
-  EXPECT_EQ(result.status().code(), StatusCode::kUsage);
-  EXPECT_NE(result.status().message().find(part), std::string::npos) << result.status().message();
+  return {{ids, mask, bias}, {}, {}, {}, {}};
 }
 
 } // namespace
-
-TEST(ResolveShapes, TakesSymbolsFromAnyInput) {
-  Signature signature = bertSignature();
-  signature.inputs.pop_back();
-  Result<Shapes> shapes = resolveShapes(signature, {{"attention_mask", {3, 77}}});
-  ASSERT_TRUE(shapes.isOk()) << shapes.status().message();
-  EXPECT_EQ(*shapes, (Shapes{{3, 77}, {3, 77}}));
-}
-
-TEST(ResolveShapes, DefaultsToBatchOneAndLength128) {
-  Signature signature = bertSignature();
-  signature.inputs.pop_back();
-  Result<Shapes> shapes = resolveShapes(signature, {});
-  ASSERT_TRUE(shapes.isOk());
-  EXPECT_EQ(*shapes, (Shapes{{1, 128}, {1, 128}}));
-}
-
-TEST(ResolveShapes, AsksForExpressions) {
-  expectRefused(resolveShapes(bertSignature(), {}), "give the input a shape");
-  Result<Shapes> shapes =
-      resolveShapes(bertSignature(), {{"input_ids", {2, 5}}, {"bias", {2, 12, 10}}});
-  ASSERT_TRUE(shapes.isOk()) << shapes.status().message();
-  EXPECT_EQ(*shapes, (Shapes{{2, 5}, {2, 5}, {2, 12, 10}}));
-}
-
-TEST(ResolveShapes, RefusesWhatTheModelDoesNotTake) {
-  expectRefused(resolveShapes(bertSignature(), {{"ids", {1, 2}}}),
-                "it has 'input_ids', 'attention_mask', 'bias'");
-  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {1, 2, 3}}}), "it has 2 dimensions");
-  expectRefused(resolveShapes(bertSignature(), {{"bias", {1, 11, 4}}}), "dimension 1 must be 12");
-  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {1, 2}}, {"attention_mask", {1, 3}}}),
-                "'seq' is 2 by another");
-  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {0, 2}}}),
-                "size 'batch' must be at least 1");
-}
 
 TEST(FindDifference, TakesWhatACompilationFixes) {
   Signature model = bertSignature();

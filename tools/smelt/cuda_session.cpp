@@ -41,6 +41,10 @@ Signature signatureOf(const plan::MetadataT &metadata) {
     signature.inputs.push_back(portOf(*tensor));
   for (const auto &tensor : metadata.outputs)
     signature.outputs.push_back(portOf(*tensor));
+  for (const auto &guard : metadata.guards)
+    signature.rules.push_back({runtime::dimText(metadata, guard->left),
+                               runtime::dimText(metadata, guard->right),
+                               guard->relation == plan::Relation::equal, guard->message});
   return signature;
 }
 

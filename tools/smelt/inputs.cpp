@@ -1,5 +1,6 @@
 #include "tools/smelt/inputs.h"
 
+#include "compiler/resolve_shapes.h"
 #include "runtime/text.h"
 #include "tools/smelt/model_flags.h"
 #include "tools/smelt/npy.h"

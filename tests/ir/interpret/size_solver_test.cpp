@@ -48,6 +48,16 @@ TEST_F(SizeSolverTest, NamesTheRelationThatCannotHold) {
   EXPECT_EQ(failed->why, "the table of positions");
 }
 
+TEST_F(SizeSolverTest, SeesWhatNoSizeMakesTrue) {
+  SizeSolver solver({{symbol("past") + symbol("seq"), symbol("total"), false, "the mask"}});
+  Symbols sizes;
+  sizes["seq"] = 7;
+  sizes["total"] = 5;
+  EXPECT_NE(solver.follow(sizes), nullptr) << "whatever past is";
+  sizes["total"] = 8;
+  EXPECT_EQ(solver.follow(sizes), nullptr);
+}
+
 TEST_F(SizeSolverTest, NoSizeBecomesNegative) {
   SizeSolver solver({{symbol("total"), symbol("past") + symbol("seq"), true, "the mask"}});
   Symbols sizes;
