@@ -8,6 +8,7 @@
 #include "frontend/model_file.h"
 #include "frontend/node_table.h"
 #include "frontend/tensor_reader.h"
+#include "frontend/type_constraints.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/Path.h"
 
@@ -174,7 +175,7 @@ private:
       if (!reader.input(index))
         return reader.error() << "needs at least " << rule->requiredInputs << " inputs; input "
                               << index << " is missing";
-    if (failed(rule->handler(reader)) || reader.hasFailed())
+    if (failed(checkTypes(reader)) || failed(rule->handler(reader)) || reader.hasFailed())
       return failure();
     for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
       if (!name.empty() && !value)

@@ -40,9 +40,19 @@ int64_t ravel(ArrayRef<int64_t> coordinates, ArrayRef<int64_t> shape) {
   return index;
 }
 
+/// -1, 0 or 1 where both are constants: the difference of distant ones is no int64.
+std::optional<int> compareConstants(Dim a, Dim b) {
+  auto left = a.asConstant(), right = b.asConstant();
+  if (!left || !right)
+    return std::nullopt;
+  return *left < *right ? -1 : *left > *right;
+}
+
 std::optional<bool> compareEqual(Dim a, Dim b) {
   if (a == b)
     return true;
+  if (compareConstants(a, b))
+    return false;
   // Sizes are never negative: this is what guards such as Where(shape == -1, ...) need.
   Dim difference = a - b;
   if ((difference - 1).isKnownNonNegative() || (difference * -1 - 1).isKnownNonNegative())
@@ -73,11 +83,15 @@ std::optional<Dim> applyBinary(Operation *op, Dim a, Dim b) {
         return equal ? std::optional<Dim>(boolean(*equal)) : std::nullopt;
       })
       .Case<LessOp>([&](auto) -> std::optional<Dim> {
+        if (std::optional<int> order = compareConstants(a, b))
+          return boolean(*order < 0);
         if ((b - a - 1).isKnownNonNegative())
           return boolean(true);
         return (a - b).isKnownNonNegative() ? std::optional<Dim>(boolean(false)) : std::nullopt;
       })
       .Case<LessEqualOp>([&](auto) -> std::optional<Dim> {
+        if (std::optional<int> order = compareConstants(a, b))
+          return boolean(*order <= 0);
         if ((b - a).isKnownNonNegative())
           return boolean(true);
         return (a - b - 1).isKnownNonNegative() ? std::optional<Dim>(boolean(false)) : std::nullopt;

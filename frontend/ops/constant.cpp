@@ -101,18 +101,81 @@ std::optional<double> constantFloat(Value value) {
   return number.convertToDouble();
 }
 
+/// A float scalar that is a whole number for all sizes: a constant, or the cast of a size. Sizes
+/// that `element` would round are refused by a guard. Null where it is no such number.
+FailureOr<Dim> wholeNumber(NodeReader &node, Value scalar) {
+  GraphBuilder &build = node.build;
+  while (auto reshape = scalar.getDefiningOp<ReshapeOp>())
+    scalar = reshape.getInput();
+  auto exact = [&](int64_t bits) { return int64_t{1} << std::min<int64_t>(bits, 62); };
+  int64_t largest =
+      exact(cast<FloatType>(tensorType(scalar).getElementType()).getFPMantissaWidth());
+  if (auto value = constantFloat(scalar)) {
+    bool isWhole = *value == std::floor(*value) && std::abs(*value) <= static_cast<double>(largest);
+    return isWhole ? build.size(static_cast<int64_t>(*value)) : Dim();
+  }
+  auto cast = scalar.getDefiningOp<CastOp>();
+  auto sizes = cast ? knownDims(cast.getInput()) : std::nullopt;
+  if (!sizes || sizes->size() != 1)
+    return Dim();
+  Dim size = sizes->front();
+  if (failed(build.getFacts().requireAtMost(build.getLocation(), size, build.size(largest),
+                                            "the range's type must hold the size exactly")))
+    return failure();
+  return size;
+}
+
+/// max(ceil((limit - start) / step), 0). Fails where constant bounds are further apart than a tensor
+/// can be long; their distance need not be an int64.
+FailureOr<Dim> countSteps(NodeReader &node, Dim start, Dim limit, int64_t step) {
+  GraphBuilder &build = node.build;
+  Dim low = step > 0 ? start : limit, high = step > 0 ? limit : start;
+  auto first = low.asConstant(), last = high.asConstant();
+  if (first && last && *first >= *last)
+    return build.size(0);
+  int64_t distance;
+  if (first && last &&
+      (__builtin_sub_overflow(*last, *first, &distance) ||
+       distance / std::abs(step) > kMaxElements))
+    return node.error() << "from " << *start.asConstant() << " to " << *limit.asConstant() << " by "
+                        << step << " has more elements than a tensor can have";
+  return (high - low).max(build.size(0)).ceilDiv(build.size(std::abs(step)));
+}
+
+/// A range from and to whole numbers by a constant one is counted like one of integers.
+FailureOr<Dim> wholeCount(NodeReader &node, ArrayRef<Value> scalars) {
+  SmallVector<Dim> numbers;
+  for (Value scalar : scalars) {
+    FailureOr<Dim> number = wholeNumber(node, scalar);
+    if (failed(number))
+      return failure();
+    numbers.push_back(*number);
+  }
+  std::optional<int64_t> step = numbers[2] ? numbers[2].asConstant() : std::nullopt;
+  if (!numbers[0] || !numbers[1] || !step || *step == 0)
+    return node.error() << "the bounds of a float range must be constants, or whole numbers made "
+                           "of sizes with a constant whole step";
+  return countSteps(node, numbers[0], numbers[1], *step);
+}
+
 LogicalResult importFloatRange(NodeReader &node, ArrayRef<Value> scalars) {
+  Type element = tensorType(scalars[0]).getElementType();
   auto start = constantFloat(scalars[0]), limit = constantFloat(scalars[1]),
        delta = constantFloat(scalars[2]);
-  if (!start || !limit || !delta)
-    return node.error() << "the bounds of a float range must be constants";
+  if (!start || !limit || !delta) {
+    FailureOr<Dim> count = wholeCount(node, scalars);
+    if (failed(count))
+      return failure();
+    return node.output(makeRange(node.build, element, *count, scalars[0], scalars[2],
+                                 start && *start == 0, delta && *delta == 1));
+  }
   double count = std::max(std::ceil((*limit - *start) / *delta), 0.0);
   if (!(count <= static_cast<double>(kMaxElements)))
     return node.error() << "from " << *start << " to " << *limit << " by " << *delta
                         << " has no finite length";
   Dim length = node.build.size(static_cast<int64_t>(count));
-  return node.output(makeRange(node.build, tensorType(scalars[0]).getElementType(), length,
-                               scalars[0], scalars[2], *start == 0, *delta == 1));
+  return node.output(
+      makeRange(node.build, element, length, scalars[0], scalars[2], *start == 0, *delta == 1));
 }
 
 LogicalResult importRange(NodeReader &node) {
@@ -135,9 +198,10 @@ LogicalResult importRange(NodeReader &node) {
   int64_t step = delta->front();
   if (step == 0 || step == std::numeric_limits<int64_t>::min())
     return node.error() << "its step must not be " << step;
-  Dim distance = step > 0 ? limit->front() - start->front() : start->front() - limit->front();
-  Dim count = distance.max(build.size(0)).ceilDiv(build.size(std::abs(step)));
-  return node.output(makeRange(build, element, count, scalars[0], scalars[2],
+  FailureOr<Dim> count = countSteps(node, start->front(), limit->front(), step);
+  if (failed(count))
+    return failure();
+  return node.output(makeRange(build, element, *count, scalars[0], scalars[2],
                                start->front().isConstant(0), step == 1));
 }
 

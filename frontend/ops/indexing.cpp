@@ -9,13 +9,6 @@ namespace smelt::frontend {
 
 namespace {
 
-LogicalResult checkIndices(NodeReader &node) {
-  if (tensorType(node.input(1)).getElementType().isInteger(64) ||
-      tensorType(node.input(1)).getElementType().isInteger(32))
-    return success();
-  return node.error() << "its indices must be int32 or int64, got " << node.describe(1);
-}
-
 /// Reports a constant index outside an axis of constant size; others are checked when they run.
 LogicalResult checkRange(NodeReader &node, Dim size) {
   auto bound = size.asConstant();
@@ -32,7 +25,7 @@ LogicalResult checkRange(NodeReader &node, Dim size) {
 LogicalResult importGather(NodeReader &node) {
   TensorType data = tensorType(node.input(0));
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 0), data.getRank());
-  if (failed(axis) || failed(checkIndices(node)) || failed(checkRange(node, data.getDim(*axis))))
+  if (failed(axis) || failed(checkRange(node, data.getDim(*axis))))
     return failure();
   return node.output(node.build.create<GatherOp>({node.input(0), node.input(1)},
                                                  node.build.attribute("axis", *axis)));
@@ -42,7 +35,7 @@ LogicalResult importGatherElements(NodeReader &node) {
   GraphBuilder &build = node.build;
   unsigned rank = tensorType(node.input(0)).getRank();
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 0), rank);
-  if (failed(axis) || failed(checkIndices(node)))
+  if (failed(axis))
     return failure();
   if (tensorType(node.input(1)).getRank() != rank)
     return node.error() << node.describe(0) << " and indices " << node.describe(1)
@@ -65,8 +58,6 @@ LogicalResult importGatherNd(NodeReader &node) {
   GraphBuilder &build = node.build;
   int64_t batch = node.integer("batch_dims", 0);
   TensorType data = tensorType(node.input(0)), indices = tensorType(node.input(1));
-  if (failed(checkIndices(node)))
-    return failure();
   if (batch < 0 || batch >= std::min(data.getRank(), indices.getRank()))
     return node.error() << batch << " batch dimensions do not fit " << node.describe(0) << " and "
                         << node.describe(1);

@@ -21,8 +21,6 @@ template <typename Op> LogicalResult importExchanged(NodeReader &node) {
 }
 
 LogicalResult importNot(NodeReader &node) {
-  if (!tensorType(node.input(0)).getElementType().isInteger(1))
-    return node.error() << "needs a bool input, got " << node.describe(0);
   return node.output(node.build.unary<NotOp>(node.input(0)));
 }
 

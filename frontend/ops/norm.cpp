@@ -9,8 +9,11 @@ namespace {
 
 /// Scale and bias in the shape of the normalised axes.
 Value fitToAxes(NodeReader &node, size_t index, int64_t axis) {
-  SmallVector<Dim> shape = tensorType(node.input(0)).getShape();
-  ArrayRef<Dim> normalised = ArrayRef(shape).drop_front(axis);
+  auto normalisedAxes = [&] {
+    SmallVector<Dim> shape = tensorType(node.input(0)).getShape();
+    return SmallVector<Dim>(ArrayRef(shape).drop_front(axis));
+  };
+  SmallVector<Dim> normalised = normalisedAxes();
   Value value = node.input(index);
   if (!value)
     return {};
@@ -23,8 +26,9 @@ Value fitToAxes(NodeReader &node, size_t index, int64_t axis) {
   if (!trimmed || failed(build.getFacts().requireBroadcast(
                       build.getLocation(), tensorType(trimmed).getShape(), normalised)))
     return {};
+  normalised = normalisedAxes(); // a symbol that met the weight's size is that size by now
   auto broadcast = broadcastShapes(tensorType(trimmed).getShape(), normalised);
-  if (failed(broadcast) || *broadcast != SmallVector<Dim>(normalised))
+  if (failed(broadcast) || *broadcast != normalised)
     return node.error() << node.describe(index) << " does not fit the normalised axes of "
                         << node.describe(0),
            Value();

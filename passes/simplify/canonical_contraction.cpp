@@ -31,6 +31,15 @@ SmallVector<Dim> append(ArrayRef<Dim> leading, ArrayRef<Dim> trailing) {
   return shape;
 }
 
+/// The product of other operands in place of `op`, whose element type, that of the sums perhaps, it
+/// keeps.
+Value productLike(OpBuilder &builder, MatmulOp op, Value lhs, Value rhs) {
+  auto product = MatmulOp::create(builder, op.getLoc(), lhs, rhs);
+  product.getOutput().setType(
+      tensorType(product.getOutput()).withElementType(tensorType(op.getOutput()).getElementType()));
+  return product;
+}
+
 /// matmul(reshape(x : [b, s, ...] -> [b*s, k]), w) => reshape(matmul(x', w)) with x' = reshape(x) :
 /// [b, s, k]
 struct MatmulOfFlattened : OpRewritePattern<MatmulOp> {
@@ -57,7 +66,7 @@ struct MatmulOfFlattened : OpRewritePattern<MatmulOp> {
     if (leading < 2 || product != shapeOf(op.getLhs()).front())
       return failure();
     Value lhs = reshapeTo(rewriter, reshape.getLoc(), reshape.getInput(), append(kept, inner));
-    Value result = MatmulOp::create(rewriter, op.getLoc(), lhs, op.getRhs());
+    Value result = productLike(rewriter, op, lhs, op.getRhs());
     rewriter.replaceOp(op, reshapeTo(rewriter, reshape.getLoc(), result, shapeOf(op.getOutput())));
     return success();
   }
@@ -79,8 +88,8 @@ struct MatmulOfReshapedBatch : OpRewritePattern<MatmulOp> {
     SmallVector<Dim> batch = withoutUnitAxes(*leftBatch);
     if (batch.empty() || batch == withoutUnitAxes(batchOf(left)))
       return failure();
-    Value result = MatmulOp::create(rewriter, op.getLoc(), withBatch(rewriter, left, batch),
-                                    withBatch(rewriter, right, batch));
+    Value result = productLike(rewriter, op, withBatch(rewriter, left, batch),
+                               withBatch(rewriter, right, batch));
     rewriter.replaceOp(op, reshapeTo(rewriter, left.getLoc(), result, shapeOf(op.getOutput())));
     return success();
   }
@@ -106,8 +115,8 @@ struct MatmulOfUnitBatch : OpRewritePattern<MatmulOp> {
     if (result.size() <= kMostTokenAxes ||
         llvm::none_of(batch, [](Dim size) { return size.isConstant(1); }))
       return failure();
-    Value product = MatmulOp::create(rewriter, op.getLoc(), drop(rewriter, op.getLhs(), batch),
-                                     drop(rewriter, op.getRhs(), batch));
+    Value product = productLike(rewriter, op, drop(rewriter, op.getLhs(), batch),
+                                drop(rewriter, op.getRhs(), batch));
     rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), product, result));
     return success();
   }
@@ -136,7 +145,7 @@ struct MatmulOfPaddedWeight : OpRewritePattern<MatmulOp> {
         !llvm::all_of(leading, [](Dim size) { return size.isConstant(1); }))
       return failure();
     Value rhs = reshapeTo(rewriter, op.getLoc(), op.getRhs(), ArrayRef<Dim>(shape).take_back(2));
-    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getLhs(), rhs);
+    rewriter.replaceOp(op, productLike(rewriter, op, op.getLhs(), rhs));
     return success();
   }
 };
@@ -154,7 +163,7 @@ struct MatmulOfExpand : OpRewritePattern<MatmulOp> {
     if (failed(shape) ||
         ArrayRef<Dim>(*shape) != ArrayRef<Dim>(shapeOf(op.getOutput())).drop_back(2))
       return failure();
-    rewriter.replaceOpWithNewOp<MatmulOp>(op, operands[0], operands[1]);
+    rewriter.replaceOp(op, productLike(rewriter, op, operands[0], operands[1]));
     return success();
   }
 

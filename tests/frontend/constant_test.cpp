@@ -71,6 +71,40 @@ TEST(Constant, RangesOfFloats) {
   expectFails(model.import(), {"no finite length"});
 }
 
+TEST(Constant, RangesOfFloatsOverSizes) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "n m")
+      .floats("start", {}, {2})
+      .floats("step", {}, {3})
+      .node("Size", {"x"}, {"size"})
+      .node("Cast", {"size"}, {"limit"})
+      .attribute("to", DataType::FLOAT)
+      .node("Range", {"start", "limit", "step"});
+  model.output("y");
+  // f32 counts to 2^24 without gaps.
+  expectImports(model.import(),
+                {"left = #smelt.dim<m*n>", "less_equal", "right = #smelt.dim<16777216>",
+                 "smelt.iota", "<[ceildiv(max(0, m*n - 2), 3)], f32>"});
+  model.graph().mutable_initializer(1)->set_float_data(0, 0.5f);
+  expectFails(model.import(), {"constants, or whole numbers made of sizes"});
+}
+
+TEST(Constant, RefusesRangesWithoutEnd) {
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min(),
+                    kHighest = std::numeric_limits<int64_t>::max();
+  auto range = [](int64_t start, int64_t limit, int64_t step) {
+    ModelBuilder model;
+    model.integer("start", start).integer("limit", limit).integer("step", step);
+    model.node("Range", {"start", "limit", "step"}).output("y");
+    return model.import();
+  };
+  expectFails(range(kLowest, kHighest, 1), {"more elements than a tensor can have"});
+  expectFails(range(kHighest, kLowest, -3), {"more elements than a tensor can have"});
+  expectFails(range(0, kHighest, 2), {"more elements than a tensor can have"});
+  expectImports(range(kLowest, kLowest + 5, 2), {"<[3], i64>"});
+  expectImports(range(kHighest, kLowest, 1), {"<[0], i64>"});
+}
+
 TEST(Constant, CountingTablesAreIotas) {
   std::vector<int64_t> values(512);
   for (size_t index = 0; index < values.size(); ++index)

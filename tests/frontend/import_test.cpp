@@ -47,6 +47,16 @@ TEST(Import, EqualSizesBecomeOneSymbol) {
                 {"%arg0: !smelt.tensor<[m, seq], f32>", "%arg1: !smelt.tensor<[m, seq], f32>"});
 }
 
+TEST(Import, SumsWithACommonTermEquateTheRest) {
+  ModelBuilder model;
+  model.input("a", DataType::FLOAT, "past 2").input("b", DataType::FLOAT, "kept 2");
+  model.input("new", DataType::FLOAT, "seq 2").node("Concat", {"a", "new"}, {"left"});
+  model.attribute("axis", 0).node("Concat", {"b", "new"}, {"right"}).attribute("axis", 0);
+  model.node("Add", {"left", "right"}).output("y");
+  expectImports(model.import(), {"smelt.guards = []", "%arg0: !smelt.tensor<[past, 2], f32>",
+                                 "%arg1: !smelt.tensor<[past, 2], f32>"});
+}
+
 TEST(Import, RecordsGuards) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "seq")

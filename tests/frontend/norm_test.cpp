@@ -34,6 +34,13 @@ TEST(Norm, ScaleIsBroughtToTheNormalisedAxes) {
               {"does not fit the normalised axes"});
 }
 
+TEST(Norm, ASizeThatMeetsTheScaleIsItsSize) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "batch hidden").input("s", DataType::FLOAT, "8");
+  model.node("LayerNormalization", {"x", "s"}).output("y");
+  expectImports(model.import(), {"%arg0: !smelt.tensor<[batch, 8], f32>", "smelt.layer_norm"});
+}
+
 TEST(Norm, LayerNormStatistics) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT16, "n 8").input("s", DataType::FLOAT16, "8");

@@ -26,6 +26,16 @@ func.func @merged_heads(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor
   return %4 : !smelt.tensor<[b, 4, s, s], f32>
 }
 
+// Sums that stay in f32 do so wherever the reshapes go.
+// CHECK-LABEL: func @wide_sums
+func.func @wide_sums(%q: !smelt.tensor<[1, 2, 8, n], f16>, %k: !smelt.tensor<[2, n, 8], f16>) -> !smelt.tensor<[1, 2, 8, 8], f32> {
+  %0 = smelt.reshape %k : <[2, n, 8], f16> -> <[1, 2, n, 8], f16>
+  %1 = smelt.matmul %q, %0 : <[1, 2, 8, n], f16>, <[1, 2, n, 8], f16> -> <[1, 2, 8, 8], f32>
+  // CHECK: smelt.matmul {{.*}} -> <[2, 8, 8], f32>
+  // CHECK-NEXT: smelt.reshape {{.*}} -> <[1, 2, 8, 8], f32>
+  return %1 : !smelt.tensor<[1, 2, 8, 8], f32>
+}
+
 // A batch axis of size 1 is dropped before a product and comes back below the softmax.
 // CHECK-LABEL: func @unit_batch
 func.func @unit_batch(%q: !smelt.tensor<[1, b, 4, s, 8], f32>, %kt: !smelt.tensor<[4, 8, s], f32>) -> !smelt.tensor<[1, b, 4, s, s], f32> {
