@@ -103,8 +103,9 @@ def _rxnmap(cache):
     return path
 
 
-def _export(model, model_dir):
-    path = os.path.join(model_dir, model.name + '.onnx')
+def structure_of(name, model_dir):
+    """Path of the structure-only export of this name."""
+    path = os.path.join(model_dir, name + '.onnx')
     if not os.path.exists(path):
         raise Missing(f'{path} is not there (optional developer data)')
     return path
@@ -117,7 +118,7 @@ def find(model, model_dir, cache):
         return os.path.join(REPOSITORY, 'tools', 'demo', 'digits_vit.onnx')
     if model.name == 'rxnmap':
         return _rxnmap(cache)
-    source = _export(model, model_dir)
+    source = structure_of(model.name, model_dir)
     folder = os.path.join(cache, model.name)
     path = os.path.join(folder, model.name + '.onnx')
     if not os.path.exists(os.path.join(folder, 'complete')):
@@ -130,7 +131,7 @@ def find_structure(model, model_dir, cache):
     """(path, flags) with which `smelt` reads the model without its weights' file: they are drawn where it has none."""
     if model.name in ('digits_vit', 'rxnmap'):
         return find(model, model_dir, cache), []
-    return _export(model, model_dir), ['--random-weights', '1']
+    return structure_of(model.name, model_dir), ['--random-weights', '1']
 
 
 def default_model_dir():
