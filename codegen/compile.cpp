@@ -4,6 +4,7 @@
 #include "codegen/element_type.h"
 #include "codegen/kernel_text.h"
 #include "codegen/program_builder.h"
+#include "ir/alias.h"
 #include "runtime/version.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -25,6 +26,17 @@ std::unique_ptr<plan::TensorT> describe(TensorType type, Attribute name, DimTabl
   return tensor;
 }
 
+/// The memory that the result takes over, and how it is laid out.
+void describeAlias(func::FuncOp function, unsigned result, plan::TensorT &tensor, DimTable &dims) {
+  if (auto alias = function.getResultAttrOfType<IntegerAttr>(result, kAliasName))
+    tensor.alias = alias.getInt();
+  if (auto capacity = function.getResultAttrOfType<StringAttr>(result, kCapacityName)) {
+    tensor.capacity = dims.symbolIndex(capacity.getValue());
+    auto axis = function.getResultAttrOfType<IntegerAttr>(result, kCapacityAxisName);
+    tensor.capacity_axis = axis.getInt();
+  }
+}
+
 void describeInterface(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -34,9 +46,11 @@ void describeInterface(func::FuncOp function, plan::MetadataT &metadata, DimTabl
       metadata.inputs.back()->row_bound = bound.getInt();
   }
   for (auto [index, value] :
-       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+       llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
     metadata.outputs.push_back(
         describe(tensorType(value), function.getResultAttr(index, "smelt.name"), dims));
+    describeAlias(function, index, *metadata.outputs.back(), dims);
+  }
 }
 
 StringRef text(DictionaryAttr record, StringRef key) {
@@ -63,23 +77,48 @@ void copyGuards(ModuleOp module, plan::MetadataT &metadata, DimTable &dims) {
                Dim(guard.getAs<DimAttr>("right")), text(guard, "message").str());
 }
 
+/// The shapes with which memory that grows in place is laid out.
+SmallVector<SmallVector<Dim>> guardCapacities(func::FuncOp function, plan::MetadataT &metadata,
+                                              DimTable &dims) {
+  SmallVector<SmallVector<Dim>> layouts;
+  for (unsigned index = 0; index < function.getNumResults(); ++index) {
+    auto symbol = function.getResultAttrOfType<StringAttr>(index, kCapacityName);
+    if (!symbol)
+      continue;
+    Value result = function.getBody().front().getTerminator()->getOperand(index);
+    layouts.push_back(llvm::to_vector(tensorType(result).getShape()));
+    Dim capacity = Dim::symbol(function.getContext(), symbol.getValue());
+    Dim &extent = layouts.back()[metadata.outputs[index]->capacity_axis];
+    addGuard(metadata, dims, extent, plan::Relation::less_equal, capacity,
+             "the memory of '" + metadata.outputs[index]->name + "' has too little capacity");
+    extent = capacity;
+  }
+  return layouts;
+}
+
 /// Kernels count elements in 32 bits: static tensors beyond that are refused, and the plan refuses
 /// shapes beyond that when they are set.
 LogicalResult guardElementCounts(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
   llvm::SetVector<Attribute> counts;
   bool fits = true;
-  auto limit = [&](Value value) {
-    Dim count = tensorType(value).getNumElements();
+  auto limitCount = [&](Dim count, Location location) {
     std::optional<int64_t> known = count.asConstant();
     if (!known)
       counts.insert(count.getAttribute());
     else if (*known > DimPrinter::kMaxElements && fits) {
-      emitError(value.getLoc()) << "a tensor of " << *known
-                                << " elements is more than a kernel can address ("
-                                << DimPrinter::kMaxElements << ")";
+      emitError(location) << "a tensor of " << *known
+                          << " elements is more than a kernel can address ("
+                          << DimPrinter::kMaxElements << ")";
       fits = false;
     }
   };
+  auto limit = [&](Value value) { limitCount(tensorType(value).getNumElements(), value.getLoc()); };
+  for (ArrayRef<Dim> layout : guardCapacities(function, metadata, dims)) {
+    Dim count = Dim::constant(function.getContext(), 1);
+    for (Dim extent : layout)
+      count = count * extent;
+    limitCount(count, function.getLoc());
+  }
   llvm::for_each(function.getArguments(), limit);
   function.walk([&](Operation *op) { llvm::for_each(op->getResults(), limit); });
   for (Attribute attribute : counts) {
@@ -107,13 +146,17 @@ void copyRemarks(ModuleOp module, plan::MetadataT &metadata) {
   }
 }
 
-/// Every symbol must be the size of some input's axis, or no caller could give it a value.
+/// Every symbol must be the size of some input's axis or the capacity of an output, or no caller
+/// could give it a value.
 Status checkSymbols(func::FuncOp function, const plan::MetadataT &metadata) {
   llvm::StringSet<> defined;
   for (BlockArgument argument : function.getArguments())
     for (Dim dim : tensorType(argument).getShape())
       if (auto symbol = dim.asSymbol())
         defined.insert(*symbol);
+  for (const auto &output : metadata.outputs)
+    if (output->capacity != plan::kNone)
+      defined.insert(metadata.symbols[output->capacity]);
   for (const std::string &symbol : metadata.symbols)
     if (!defined.contains(symbol))
       return Status(StatusCode::kInvalidModel,
@@ -196,13 +239,13 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
   std::vector<KernelText> kernels;
   llvm::StringSet<> seen;
   for (auto fusion : function.getOps<FusionOp>()) {
-    FailureOr<std::vector<GeneratedKernel>> generated = selectKernels(fusion, target, tf32);
-    if (failed(generated))
+    FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
+    if (failed(variants))
       return Status(StatusCode::kInvalidModel,
                     "no kernel for some fusions; see the messages before this one");
-    for (GeneratedKernel &kernel : *generated)
-      if (seen.insert(withoutComments(kernel.text.text)).second)
-        kernels.push_back(std::move(kernel.text));
+    for (const GeneratedKernel *kernel : kernelsOf(*variants))
+      if (seen.insert(withoutComments(kernel->text.text)).second)
+        kernels.push_back(kernel->text);
   }
   return kernels;
 }

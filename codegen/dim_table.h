@@ -15,9 +15,10 @@ public:
 
   /// Index of `dim` in Metadata.dims; added, with its symbols, at the first call.
   uint32_t index(Dim dim);
+  /// Index of a symbol in Metadata.symbols; added at the first call.
+  uint32_t symbolIndex(llvm::StringRef name);
 
 private:
-  uint32_t symbolIndex(llvm::StringRef name);
   void append(Dim dim, std::vector<plan::DimInstruction> &program);
   void appendAtom(mlir::Attribute atom, std::vector<plan::DimInstruction> &program);
 

@@ -1,11 +1,10 @@
 #include "codegen/program_builder.h"
 
+#include "codegen/element_type.h"
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
-#include "codegen/plan_memory.h"
+#include "ir/alias.h"
 #include "ir/interpret/host_tensor.h"
-
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -22,25 +21,48 @@ plan::Extent3 extent(const std::array<unsigned, 3> &sizes) {
   return {sizes[0], sizes[1], sizes[2]};
 }
 
+Dim bytesOf(Value value) {
+  TensorType type = tensorType(value);
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
 } // namespace
 
 LogicalResult ProgramBuilder::select(bool tf32) {
   bool complete = true;
   for (auto fusion : function.getOps<FusionOp>()) {
-    FailureOr<std::vector<GeneratedKernel>> kernels = selectKernels(fusion, target, tf32);
-    if (failed(kernels))
+    FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
+    if (failed(variants))
       complete = false;
     else
-      steps.push_back({fusion, std::move(*kernels)});
+      steps.push_back({fusion, std::move(*variants)});
   }
+  markOnce();
   return success(complete);
+}
+
+/// Results of the model are written in every run: their memory is the caller's.
+void ProgramBuilder::markOnce() {
+  llvm::DenseSet<Value> results, once;
+  for (Value value : function.getBody().front().getTerminator()->getOperands())
+    results.insert(storage(value));
+  for (Step &step : steps) {
+    auto isKnown = [&](Value value) {
+      return isConstantInput(storage(value)) || once.contains(storage(value));
+    };
+    step.runsOnce = llvm::all_of(step.fusion.getInputs(), isKnown) &&
+                    llvm::none_of(step.fusion.getOutputs(),
+                                  [&](Value value) { return results.contains(value); });
+    if (step.runsOnce)
+      once.insert(step.fusion.getOutputs().begin(), step.fusion.getOutputs().end());
+  }
 }
 
 SmallVector<KernelText> ProgramBuilder::texts() const {
   SmallVector<KernelText> all;
   for (const Step &step : steps)
-    for (const GeneratedKernel &kernel : step.kernels)
-      all.push_back(kernel.text);
+    for (const GeneratedKernel *kernel : kernelsOf(step.variants))
+      all.push_back(kernel->text);
   return all;
 }
 
@@ -57,134 +79,271 @@ Value ProgramBuilder::storage(Value value) {
   return value;
 }
 
-uint32_t ProgramBuilder::bufferOf(Value value, plan::ProgramT &program) {
-  auto [entry, isNew] = buffers.try_emplace(storage(value), program.buffers.size());
+uint32_t ProgramBuilder::bufferOf(Value value) {
+  Value stored = storage(value);
+  if (!buffers.contains(stored))
+    addBuffer(stored, plan::BufferKind::weight, weights.index(stored));
+  return buffers.at(stored);
+}
+
+uint32_t ProgramBuilder::bufferOf(const Step &step, const KernelVariant &variant,
+                                  const LaunchBuffer &buffer) {
+  FusionOp fusion = step.fusion;
+  switch (buffer.kind) {
+  case LaunchBuffer::input:
+    return bufferOf(fusion.getInputs()[buffer.index]);
+  case LaunchBuffer::output:
+    return bufferOf(fusion.getOutputs()[buffer.index]);
+  case LaunchBuffer::scratch:
+    return scratchBuffer(step, variant, buffer.index);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// Variants exclude each other, so that their scratch buffers share slots. Only those that a shape's
+/// launches name count for the size of a slot.
+uint32_t ProgramBuilder::scratchBuffer(const Step &step, const KernelVariant &variant,
+                                       unsigned index) {
+  auto [entry, isNew] =
+      scratchBuffers.try_emplace({&variant, index}, static_cast<uint32_t>(program->buffers.size()));
   if (isNew) {
     auto buffer = std::make_unique<plan::BufferT>();
-    buffer->kind = plan::BufferKind::weight;
-    buffer->index = weights.index(storage(value));
-    program.buffers.push_back(std::move(buffer));
+    buffer->kind = plan::BufferKind::arena;
+    buffer->index = memory.slots[step.scratch[index]];
+    buffer->size_bytes = dims.index(variant.scratch[index].bytes);
+    program->buffers.push_back(std::move(buffer));
   }
   return entry->second;
 }
 
-void ProgramBuilder::addBuffers(plan::ProgramT &program) {
-  auto add = [&](Value value, plan::BufferKind kind, uint32_t index) {
-    buffers[value] = program.buffers.size();
-    auto buffer = std::make_unique<plan::BufferT>();
-    buffer->kind = kind;
-    buffer->index = index;
-    if (kind == plan::BufferKind::arena) {
-      TensorType type = tensorType(value);
-      buffer->size_bytes = dims.index(type.getNumElements() * elementBytes(type.getElementType()));
-    }
-    program.buffers.push_back(std::move(buffer));
-  };
+void ProgramBuilder::addBuffer(Value value, plan::BufferKind kind, uint32_t index) {
+  buffers[value] = program->buffers.size();
+  auto buffer = std::make_unique<plan::BufferT>();
+  buffer->kind = kind;
+  buffer->index = index;
+  if (kind == plan::BufferKind::arena || kind == plan::BufferKind::shape)
+    buffer->size_bytes = dims.index(bytesOf(value));
+  program->buffers.push_back(std::move(buffer));
+}
+
+void ProgramBuilder::addBuffers() {
   for (BlockArgument argument : function.getArguments())
-    add(argument, plan::BufferKind::input, argument.getArgNumber());
+    addBuffer(argument, plan::BufferKind::input, argument.getArgNumber());
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
-    add(storage(value), plan::BufferKind::output, index);
+    addBuffer(storage(value), plan::BufferKind::output, index);
   for (const Step &step : steps)
     for (Value result : FusionOp(step.fusion).getOutputs())
       if (!buffers.count(result))
-        add(result, plan::BufferKind::arena, 0);
+        addBuffer(result, step.runsOnce ? plan::BufferKind::shape : plan::BufferKind::arena, 0);
 }
 
-void ProgramBuilder::planArena(plan::ProgramT &program) {
-  std::vector<Dim> bytes(program.buffers.size());
-  for (auto [value, index] : buffers)
-    if (program.buffers[index]->kind == plan::BufferKind::arena)
-      bytes[index] =
-          tensorType(value).getNumElements() * elementBytes(tensorType(value).getElementType());
-  std::vector<LaunchAccess> accesses;
-  for (const Step &step : steps) {
-    LaunchAccess access;
-    FusionOp fusion = step.fusion;
-    for (Value input : fusion.getInputs()) {
-      auto found = buffers.find(storage(input));
-      if (found != buffers.end() &&
-          program.buffers[found->second]->kind != plan::BufferKind::input &&
-          !llvm::is_contained(access.reads, found->second))
-        access.reads.push_back(found->second);
+/// One buffer for each index of the variants' scratch buffers.
+void ProgramBuilder::addScratch(Step &step, std::vector<Dim> &bytes) {
+  for (const KernelVariant &variant : step.variants)
+    for (auto [index, buffer] : llvm::enumerate(variant.scratch)) {
+      if (index < step.scratch.size()) {
+        Dim &most = bytes[step.scratch[index]];
+        most = most.max(buffer.bytes);
+        continue;
+      }
+      step.scratch.push_back(bytes.size());
+      bytes.push_back(buffer.bytes);
     }
-    for (Value output : fusion.getOutputs())
-      access.writes.push_back(buffers.at(output));
-    accesses.push_back(std::move(access));
+}
+
+/// `hazards[b]` stands for buffer b and every buffer that may share its memory.
+StepAccess ProgramBuilder::accessOf(const Step &step, ArrayRef<unsigned> hazards) const {
+  StepAccess access;
+  FusionOp fusion = step.fusion;
+  for (Value input : fusion.getInputs()) {
+    auto found = buffers.find(storage(input));
+    if (found != buffers.end() && !llvm::is_contained(access.reads, hazards[found->second]))
+      access.reads.push_back(hazards[found->second]);
   }
-  MemoryPlan memory = planMemory(accesses, bytes);
-  for (auto [index, buffer] : llvm::enumerate(program.buffers))
+  for (Value output : fusion.getOutputs())
+    access.writes.push_back(hazards[buffers.at(output)]);
+  llvm::append_range(access.writes, step.scratch);
+  return access;
+}
+
+/// Steps that run once come before all others and need neither slots nor order. Their results are
+/// no hazards for the others, which only read them.
+void ProgramBuilder::planArena() {
+  std::vector<Dim> bytes(program->buffers.size());
+  std::vector<unsigned> hazards(program->buffers.size());
+  for (auto [value, index] : buffers) {
+    plan::BufferT &buffer = *program->buffers[index];
+    if (buffer.kind == plan::BufferKind::arena)
+      bytes[index] = bytesOf(value);
+    hazards[index] = index;
+    if (buffer.kind == plan::BufferKind::output)
+      if (auto alias = function.getResultAttrOfType<IntegerAttr>(buffer.index, kAliasName))
+        hazards[index] = buffers.at(function.getArgument(alias.getInt()));
+  }
+  std::vector<StepAccess> accesses;
+  for (Step &step : steps) {
+    addScratch(step, bytes);
+    accesses.push_back(step.runsOnce ? StepAccess{{}, step.scratch} : accessOf(step, hazards));
+  }
+  memory = planMemory(accesses, bytes);
+  for (auto [index, buffer] : llvm::enumerate(program->buffers))
     if (buffer->kind == plan::BufferKind::arena)
       buffer->index = memory.slots[index];
-  program.arena_slots = memory.slotCount;
-  dependsOn = std::move(memory.dependsOn);
+  program->arena_slots = memory.slotCount;
+}
+
+/// Equal kernels are stored once.
+uint32_t ProgramBuilder::kernelOf(const GeneratedKernel &kernel) {
+  auto [entry, isNew] =
+      kernelOfText.try_emplace(withoutComments(kernel.text.text), program->kernels.size());
+  if (isNew) {
+    auto built = std::make_unique<plan::KernelT>();
+    built->entry = kernel.text.entry;
+    built->module_index = program->modules.size();
+    program->kernels.push_back(std::move(built));
+    auto module = std::make_unique<plan::ModuleT>();
+    module->name = kernel.text.entry;
+    program->modules.push_back(std::move(module));
+    firstUse.push_back(textIndex);
+  }
+  ++textIndex;
+  return entry->second;
+}
+
+plan::Place ProgramBuilder::place(const Step &step, const KernelVariant &variant,
+                                  const LaunchBuffer &buffer) {
+  return {bufferOf(step, variant, buffer), dimOrNone(buffer.offset)};
+}
+
+std::unique_ptr<plan::TensorMapT>
+ProgramBuilder::describe(const Step &step, const KernelVariant &variant, const TensorMap &map) {
+  auto described = std::make_unique<plan::TensorMapT>();
+  described->buffer = bufferOf(step, variant, map.buffer);
+  described->offset = dimOrNone(map.buffer.offset);
+  described->element_type = planElementType(map.elementType);
+  for (Dim size : map.sizes)
+    described->sizes.push_back(dims.index(size));
+  for (Dim stride : map.byteStrides)
+    described->byte_strides.push_back(dims.index(stride));
+  described->box.assign(map.box.begin(), map.box.end());
+  described->element_strides.assign(map.elementStrides.begin(), map.elementStrides.end());
+  described->element_strides.resize(map.sizes.size(), 1);
+  described->interleave = map.interleave;
+  described->swizzle = map.swizzle;
+  described->l2_promotion = map.l2Promotion;
+  described->fills_nan = map.fillsNan;
+  return described;
+}
+
+void ProgramBuilder::addArgument(const Step &step, const KernelVariant &variant,
+                                 const KernelArgument &argument, plan::KernelNodeT &node) {
+  using plan::ArgumentKind;
+  if (const auto *pointer = std::get_if<KernelArgument::Pointer>(&argument.held)) {
+    plan::Place held = place(step, variant, pointer->buffer);
+    node.arguments.emplace_back(ArgumentKind::pointer, held.buffer(), held.offset());
+  } else if (const auto *size = std::get_if<KernelArgument::Size>(&argument.held)) {
+    node.arguments.emplace_back(size->is64 ? ArgumentKind::size64 : ArgumentKind::size32,
+                                dims.index(size->value), 0);
+  } else if (const auto *constant = std::get_if<KernelArgument::Bytes>(&argument.held)) {
+    node.arguments.emplace_back(ArgumentKind::bytes, node.constants.size(), constant->bytes.size());
+    llvm::append_range(node.constants, constant->bytes);
+  } else {
+    node.arguments.emplace_back(ArgumentKind::tensor_map, node.tensor_maps.size(), 0);
+    node.tensor_maps.push_back(describe(step, variant, std::get<TensorMap>(argument.held)));
+  }
 }
 
 std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
-                                                           const GeneratedKernel &kernel,
-                                                           plan::ProgramT &program) {
-  FusionOp fusion = step.fusion;
+                                                           const KernelVariant &variant,
+                                                           const GeneratedKernel &kernel) {
+  plan::KernelNodeT node;
+  node.kernel = kernelOf(kernel);
+  node.grid = {dims.index(kernel.grid[0]), dims.index(kernel.grid[1]), dims.index(kernel.grid[2])};
+  node.block = extent(kernel.block);
+  node.cluster = extent(kernel.cluster);
+  node.shared_bytes = kernel.sharedBytes;
+  node.programmatic = kernel.programmatic && target.instructions.programmaticLaunch;
+  for (const KernelArgument &argument : kernel.arguments)
+    addArgument(step, variant, argument, node);
   auto launch = std::make_unique<plan::LaunchT>();
-  launch->grid = {dims.index(kernel.grid[0]), dims.index(kernel.grid[1]),
-                  dims.index(kernel.grid[2])};
-  launch->block = extent(kernel.block);
-  launch->cluster = extent(kernel.cluster);
-  launch->shared_bytes = kernel.sharedBytes;
-  launch->programmatic = kernel.programmatic && target.instructions.programmaticLaunch;
-  for (const KernelArgument &argument : kernel.arguments) {
-    if (argument.kind == KernelArgument::size) {
-      launch->arguments.emplace_back(plan::ArgumentKind::size32, dims.index(argument.value));
-      continue;
-    }
-    Value value = argument.kind == KernelArgument::input ? fusion.getInputs()[argument.index]
-                                                         : fusion.getOutputs()[argument.index];
-    launch->arguments.emplace_back(plan::ArgumentKind::pointer, bufferOf(value, program));
-  }
+  launch->node.Set(std::move(node));
   launch->name = kernel.name;
-  for (std::string &node : nodeNames(fusion.getLoc()))
-    launch->onnx_nodes.push_back(std::move(node));
-  if (kernel.bytes)
-    launch->bytes = dims.index(kernel.bytes);
-  if (kernel.flops)
-    launch->flops = dims.index(kernel.flops);
+  launch->bytes = dimOrNone(kernel.bytes);
+  launch->flops = dimOrNone(kernel.flops);
   return launch;
 }
 
-std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &firstUse) {
-  auto program = std::make_unique<plan::ProgramT>();
-  program->arch = target.arch;
-  addBuffers(*program);
-  planArena(*program);
-  llvm::StringMap<uint32_t> kernelOfText;
-  std::vector<std::vector<uint32_t>> launchesOfStep;
-  size_t textIndex = 0;
-  for (auto [index, step] : llvm::enumerate(steps)) {
-    launchesOfStep.emplace_back();
-    for (const GeneratedKernel &kernel : step.kernels) {
-      auto [entry, isNew] =
-          kernelOfText.try_emplace(withoutComments(kernel.text.text), program->kernels.size());
-      if (isNew) {
-        auto built = std::make_unique<plan::KernelT>();
-        built->entry = kernel.text.entry;
-        built->module_index = program->modules.size();
-        program->kernels.push_back(std::move(built));
-        auto module = std::make_unique<plan::ModuleT>();
-        module->name = kernel.text.entry;
-        program->modules.push_back(std::move(module));
-        firstUse.push_back(textIndex);
-      }
-      ++textIndex;
-      std::unique_ptr<plan::LaunchT> launch = buildLaunch(step, kernel, *program);
-      launch->kernel = entry->second;
-      // Variants of one fusion exclude each other, so each follows all variants of what it depends
-      // on.
-      for (unsigned dependency : dependsOn[index])
-        llvm::append_range(launch->depends_on, launchesOfStep[dependency]);
-      launchesOfStep.back().push_back(program->launches.size());
-      program->launches.push_back(std::move(launch));
+std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
+                                                           const KernelVariant &variant,
+                                                           const MemoryCopy &copy) {
+  plan::CopyNodeT node;
+  node.target = place(step, variant, copy.target);
+  node.source = place(step, variant, copy.source);
+  node.size_bytes = dims.index(copy.bytes);
+  auto launch = std::make_unique<plan::LaunchT>();
+  launch->node.Set(std::move(node));
+  launch->name = "memory copy";
+  launch->bytes = dims.index(copy.bytes * 2);
+  return launch;
+}
+
+std::unique_ptr<plan::LaunchT>
+ProgramBuilder::buildLaunch(const Step &step, const KernelVariant &variant, const MemorySet &set) {
+  plan::SetNodeT node;
+  node.target = place(step, variant, set.target);
+  node.value = set.value;
+  node.size_bytes = dims.index(set.bytes);
+  auto launch = std::make_unique<plan::LaunchT>();
+  launch->node.Set(std::move(node));
+  launch->name = "memory set";
+  launch->bytes = dims.index(set.bytes);
+  return launch;
+}
+
+std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
+                                                           const KernelVariant &variant,
+                                                           const GeneratedLaunch &launch) {
+  return std::visit([&](const auto &held) { return buildLaunch(step, variant, held); }, launch);
+}
+
+std::unique_ptr<plan::StepT> ProgramBuilder::buildStep(const Step &step) {
+  auto built = std::make_unique<plan::StepT>();
+  for (const KernelVariant &variant : step.variants) {
+    auto described = std::make_unique<plan::VariantT>();
+    if (variant.rule.value) {
+      described->rule = std::make_unique<plan::SizeRuleT>();
+      described->rule->value = dims.index(variant.rule.value);
+      described->rule->first = variant.rule.first;
+      described->rule->last = variant.rule.last;
+      described->rule->unit = variant.rule.unit;
     }
+    for (const GeneratedLaunch &launch : variant.launches)
+      described->launches.push_back(buildLaunch(step, variant, launch));
+    built->variants.push_back(std::move(described));
   }
-  return program;
+  for (std::string &node : nodeNames(FusionOp(step.fusion).getLoc()))
+    built->onnx_nodes.push_back(std::move(node));
+  return built;
+}
+
+std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &uses) {
+  program = std::make_unique<plan::ProgramT>();
+  program->arch = target.arch;
+  addBuffers();
+  planArena();
+  std::vector<uint32_t> position(steps.size());
+  for (auto [index, step] : llvm::enumerate(steps)) {
+    std::unique_ptr<plan::StepT> built = buildStep(step);
+    auto &list = step.runsOnce ? program->once : program->steps;
+    position[index] = list.size();
+    for (unsigned dependency : memory.dependsOn[index])
+      if (!step.runsOnce)
+        built->depends_on.push_back(position[dependency]);
+    list.push_back(std::move(built));
+  }
+  uses = std::move(firstUse);
+  return std::move(program);
 }
 
 } // namespace smelt::codegen

@@ -1,12 +1,17 @@
-// One architecture's program of a plan: a fused module becomes launches, buffers and the order
-// between them.
+// One architecture's program of a plan: a fused module becomes steps, their launches, buffers and
+// the order between them.
+//
+// A fusion that depends on nothing but weights and sizes, such as a rotary table or a position
+// mask, becomes a step that runs once for each shape; its results live as long as the shape's graph.
 #pragma once
 
 #include "codegen/dim_table.h"
 #include "codegen/kernel.h"
+#include "codegen/plan_memory.h"
 #include "codegen/plan_weights.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace smelt::codegen {
 
@@ -26,28 +31,56 @@ public:
   std::unique_ptr<plan::ProgramT> build(std::vector<size_t> &firstUse);
 
 private:
-  /// One fusion with the kernels that may run it.
+  /// One fusion with the ways to run it.
   struct Step {
     FusionOp fusion;
-    std::vector<GeneratedKernel> kernels;
+    std::vector<KernelVariant> variants;
+    bool runsOnce = false; ///< for each shape
+    llvm::SmallVector<unsigned> scratch =
+        {}; ///< what the memory plan calls the variants' scratch buffers
   };
 
   /// The tensor whose memory `value` is: reshapes at the top level only rename.
   static mlir::Value storage(mlir::Value value);
-  void addBuffers(plan::ProgramT &program);
-  void planArena(plan::ProgramT &program);
-  uint32_t bufferOf(mlir::Value value, plan::ProgramT &program);
-  std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const GeneratedKernel &kernel,
-                                             plan::ProgramT &program);
+  void markOnce();
+  void addBuffer(mlir::Value value, plan::BufferKind kind, uint32_t index);
+  void addBuffers();
+  void planArena();
+  StepAccess accessOf(const Step &step, llvm::ArrayRef<unsigned> hazards) const;
+  void addScratch(Step &step, std::vector<Dim> &bytes);
+  uint32_t bufferOf(mlir::Value value);
+  uint32_t bufferOf(const Step &step, const KernelVariant &variant, const LaunchBuffer &buffer);
+  uint32_t scratchBuffer(const Step &step, const KernelVariant &variant, unsigned index);
+  uint32_t kernelOf(const GeneratedKernel &kernel);
+  plan::Place place(const Step &step, const KernelVariant &variant, const LaunchBuffer &buffer);
+  std::unique_ptr<plan::StepT> buildStep(const Step &step);
+  std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
+                                             const GeneratedLaunch &launch);
+  std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
+                                             const GeneratedKernel &kernel);
+  std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
+                                             const MemoryCopy &copy);
+  std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
+                                             const MemorySet &set);
+  void addArgument(const Step &step, const KernelVariant &variant, const KernelArgument &argument,
+                   plan::KernelNodeT &node);
+  std::unique_ptr<plan::TensorMapT> describe(const Step &step, const KernelVariant &variant,
+                                             const TensorMap &map);
+  uint32_t dimOrNone(Dim dim) { return dim ? dims.index(dim) : plan::kNone; }
 
   mlir::func::FuncOp function;
   const Target &target;
   DimTable &dims;
   PlanWeights &weights;
   std::vector<Step> steps;
+  std::unique_ptr<plan::ProgramT> program;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
-  /// For each step, the steps that must complete before it.
-  std::vector<std::vector<unsigned>> dependsOn;
+  /// Of the scratch buffers that the launches name so far: (variant, index) to the plan's buffer.
+  llvm::DenseMap<std::pair<const KernelVariant *, unsigned>, uint32_t> scratchBuffers;
+  MemoryPlan memory;
+  llvm::StringMap<uint32_t> kernelOfText;
+  std::vector<size_t> firstUse;
+  size_t textIndex = 0;
 };
 
 } // namespace smelt::codegen

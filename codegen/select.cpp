@@ -11,14 +11,46 @@ using namespace mlir;
 
 namespace smelt::codegen {
 
-static FailureOr<std::vector<GeneratedKernel>> single(FailureOr<GeneratedKernel> kernel) {
+static FailureOr<std::vector<KernelVariant>> single(FailureOr<GeneratedKernel> kernel) {
   if (failed(kernel))
     return failure();
-  return std::vector{std::move(*kernel)};
+  KernelVariant variant;
+  variant.launches.push_back(std::move(*kernel));
+  return std::vector{std::move(variant)};
 }
 
-FailureOr<std::vector<GeneratedKernel>> selectKernels(FusionOp fusion, const Target &target,
-                                                      bool tf32) {
+std::string SizeRule::describe() const {
+  if (!value)
+    return "always";
+  std::string range = std::to_string(first);
+  if (last == std::numeric_limits<int64_t>::max())
+    range += " or more";
+  else if (first != last)
+    range += " to " + std::to_string(last);
+  return unit.empty() ? range : range + " " + unit;
+}
+
+std::vector<const GeneratedKernel *> kernelsOf(ArrayRef<KernelVariant> variants) {
+  std::vector<const GeneratedKernel *> kernels;
+  for (const KernelVariant &variant : variants)
+    for (const GeneratedLaunch &launch : variant.launches)
+      if (const auto *kernel = std::get_if<GeneratedKernel>(&launch))
+        kernels.push_back(kernel);
+  return kernels;
+}
+
+/// Whether no sizes satisfy the rule: 197 rows a batch are never 32 or fewer.
+static bool isImpossible(const SizeRule &rule) {
+  if (!rule.value)
+    return false;
+  auto constant = [&](int64_t value) { return Dim::constant(rule.value.getContext(), value); };
+  bool hasLast = rule.last != std::numeric_limits<int64_t>::max();
+  return (hasLast && constant(rule.last + 1).isKnownLessEqual(rule.value)) ||
+         (rule.first > 0 && rule.value.isKnownLessEqual(constant(rule.first - 1)));
+}
+
+static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const Target &target,
+                                                          bool tf32) {
   switch (fusion.getKind()) {
   case FusionKind::pointwise:
     return single(emitPointwise(fusion));
@@ -33,6 +65,14 @@ FailureOr<std::vector<GeneratedKernel>> selectKernels(FusionOp fusion, const Tar
   default:
     return fusion.emitError("no kernel template takes this fusion"), failure();
   }
+}
+
+FailureOr<std::vector<KernelVariant>> selectKernels(FusionOp fusion, const Target &target,
+                                                    bool tf32) {
+  FailureOr<std::vector<KernelVariant>> variants = emitVariants(fusion, target, tf32);
+  if (succeeded(variants))
+    llvm::erase_if(*variants, [](const KernelVariant &v) { return isImpossible(v.rule); });
+  return variants;
 }
 
 } // namespace smelt::codegen

@@ -5,6 +5,7 @@
 #include "runtime/version.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -34,20 +35,29 @@ struct smelt_context {
 
 namespace {
 
+/// Copies as much of the text as there is room for; nothing without room for an end.
 void copyText(char *target, size_t capacity, const char *text) {
+  if (capacity == 0)
+    return;
   size_t length = std::min(std::strlen(text), capacity - 1);
   std::memcpy(target, text, length);
   target[length] = '\0';
 }
 
-/// Describes a failure to the caller, who may not want to know. Allocates nothing.
+/// Describes a failure to the caller, who may not want to know, in a struct of whatever version.
+/// Allocates nothing.
 smelt_code fill(smelt_error *error, StatusCode code, const char *message, const char *file,
                 int line) {
-  if (code != StatusCode::kOk && error != nullptr && error->struct_size >= sizeof(smelt_error)) {
+  if (code == StatusCode::kOk || error == nullptr)
+    return static_cast<smelt_code>(code);
+  size_t size = error->struct_size;
+  if (size >= offsetof(smelt_error, file))
     error->line = line;
-    copyText(error->file, sizeof(error->file), file);
-    copyText(error->message, sizeof(error->message), message);
-  }
+  auto room = [size](size_t offset, size_t bytes) {
+    return size <= offset ? 0 : std::min(size - offset, bytes);
+  };
+  copyText(error->file, room(offsetof(smelt_error, file), sizeof(error->file)), file);
+  copyText(error->message, room(offsetof(smelt_error, message), sizeof(error->message)), message);
   return static_cast<smelt_code>(code);
 }
 
@@ -148,17 +158,39 @@ std::vector<std::vector<smelt_int64>> fixedExtents(const plan::MetadataT &metada
   return extents;
 }
 
-Status describe(const Tensors &tensors, const std::vector<std::vector<smelt_int64>> &extents,
-                size_t index, smelt_tensor_info *info) {
+/// The input that an output takes over; -1: none.
+smelt_int64 aliasOf(const plan::TensorT &tensor) {
+  return tensor.alias == plan::kNone ? -1 : static_cast<smelt_int64>(tensor.alias);
+}
+
+/// The axis along which rows of a tensor may lie apart; -1: they lie behind each other.
+smelt_int64 capacityAxisOf(const plan::MetadataT &metadata, const plan::TensorT &tensor) {
+  for (const auto &output : metadata.outputs) {
+    bool isMeant = output.get() == &tensor || (output->alias < metadata.inputs.size() &&
+                                               metadata.inputs[output->alias].get() == &tensor);
+    if (isMeant && output->capacity != plan::kNone)
+      return output->capacity_axis;
+  }
+  return -1;
+}
+
+Status describe(const plan::MetadataT &metadata, const Tensors &tensors,
+                const std::vector<std::vector<smelt_int64>> &extents, size_t index,
+                smelt_tensor_info *info) {
   if (index >= tensors.size())
     return Status(StatusCode::kUsage,
                   smelt::joinText("there is no tensor ", index, "; there are ", tensors.size()));
-  if (info->struct_size < sizeof(smelt_tensor_info))
+  if (info->struct_size < offsetof(smelt_tensor_info, alias))
     return Status(StatusCode::kUsage, "initialise info with SMELT_TENSOR_INFO_INIT");
-  info->name = tensors[index]->name.c_str();
-  info->element_type = static_cast<int>(tensors[index]->element_type);
-  info->rank = extents[index].size();
-  info->extents = extents[index].data();
+  smelt_tensor_info described = SMELT_TENSOR_INFO_INIT;
+  described.struct_size = info->struct_size;
+  described.name = tensors[index]->name.c_str();
+  described.element_type = static_cast<int>(tensors[index]->element_type);
+  described.rank = extents[index].size();
+  described.extents = extents[index].data();
+  described.alias = aliasOf(*tensors[index]);
+  described.capacity_axis = capacityAxisOf(metadata, *tensors[index]);
+  std::memcpy(info, &described, std::min(info->struct_size, sizeof(described)));
   return {};
 }
 
@@ -175,6 +207,7 @@ Result<Binding> readBinding(const smelt_binding *given) {
   binding.location = read.location == SMELT_HOST ? Location::kHost : Location::kDevice;
   binding.data = read.data;
   binding.bytes = read.bytes;
+  binding.capacity = read.capacity;
   return binding;
 }
 
@@ -241,7 +274,8 @@ smelt_code smelt_engine_input(const smelt_engine *engine, size_t index, smelt_te
                               smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describe(engine->engine->metadata().inputs, engine->inputExtents, index, info);
+    return describe(engine->engine->metadata(), engine->engine->metadata().inputs,
+                    engine->inputExtents, index, info);
   });
 }
 
@@ -249,7 +283,8 @@ smelt_code smelt_engine_output(const smelt_engine *engine, size_t index, smelt_t
                                smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describe(engine->engine->metadata().outputs, engine->outputExtents, index, info);
+    return describe(engine->engine->metadata(), engine->engine->metadata().outputs,
+                    engine->outputExtents, index, info);
   });
 }
 

@@ -1,12 +1,14 @@
 #include "runtime/context.h"
 
-#include "runtime/checked_math.h"
 #include "runtime/nvtx.h"
 #include "runtime/text.h"
 
 #include <algorithm>
 
 namespace smelt::runtime {
+
+/// What the graphs of a context may keep for their shapes together.
+constexpr uint64_t kMaxShapeMemoryBytes = uint64_t(256) << 20;
 
 /// The right to use a context, held by one call at a time.
 class Context::Turn {
@@ -40,18 +42,8 @@ Result<std::unique_ptr<Context>> Context::create(SharedEngine engine,
 }
 
 Context::Context(SharedEngine engine, const ContextOptions &options)
-    : sharedEngine(std::move(engine)), options(options),
-      inputs(sharedEngine->metadata().inputs.size()),
-      outputs(sharedEngine->metadata().outputs.size()),
-      addresses(sharedEngine->program().buffers.size()) {
-  for (const auto &buffer : sharedEngine->program().buffers) {
-    if (buffer->kind == plan::BufferKind::input)
-      inputs[buffer->index].isUsed = true;
-    if (buffer->kind == plan::BufferKind::output)
-      outputs[buffer->index].isUsed = true;
-  }
-  presetStaticShapes();
-}
+    : sharedEngine(std::move(engine)), options(options), bindings(*sharedEngine),
+      addresses(sharedEngine->program().buffers.size()) {}
 
 Context::~Context() {
   if (lastRun == nullptr)
@@ -80,111 +72,94 @@ Status Context::waitForLastRun() {
   return {};
 }
 
-void Context::presetStaticShapes() {
-  const plan::MetadataT &metadata = sharedEngine->metadata();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Shape shape;
-    for (uint32_t dim : metadata.inputs[i]->dims) {
-      const auto &program = metadata.dims[dim]->program;
-      if (program.size() == 1 && program[0].opcode() == plan::DimOpcode::constant)
-        shape.push_back(program[0].operand());
-    }
-    inputs[i].hasShape = shape.size() == metadata.inputs[i]->dims.size();
-    inputs[i].shape = std::move(shape);
-  }
-}
-
-static Result<size_t> findTensor(const std::vector<std::unique_ptr<plan::TensorT>> &tensors,
-                                 const char *role, const std::string &name) {
-  std::string known;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i]->name == name)
-      return i;
-    known += (i > 0 ? ", '" : "'") + tensors[i]->name + "'";
-  }
-  return Status(StatusCode::kUsage, joinText("the model has no ", role, " '", name, "'; its ", role,
-                                             "s are ", known.empty() ? "none" : known));
-}
-
 Status Context::setInputShape(const std::string &name, const Shape &shape) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
-  SMELT_ASSIGN_OR_RETURN(size_t index, findTensor(engine().metadata().inputs, "input", name));
-  Slot &slot = inputs[index];
-  if (slot.hasShape && slot.shape == shape)
-    return {};
-  slot.shape = shape;
-  slot.hasShape = true;
+  SMELT_ASSIGN_OR_RETURN(bool isNew, bindings.setShape(name, shape));
+  if (isNew)
+    forgetSizes();
+  return {};
+}
+
+void Context::forgetSizes() {
   values.reset();
   pending.reset();
-  isPrepared = false;
-  return {};
+  isPrepared = isChecked = false;
 }
 
 Status Context::bindInput(const std::string &name, const Binding &binding) {
-  return bind(inputs, engine().metadata().inputs, "input", name, binding);
+  return bind(true, name, binding);
 }
 
 Status Context::bindOutput(const std::string &name, const Binding &binding) {
-  return bind(outputs, engine().metadata().outputs, "output", name, binding);
+  return bind(false, name, binding);
 }
 
-Status Context::bind(std::vector<Slot> &slots,
-                     const std::vector<std::unique_ptr<plan::TensorT>> &tensors, const char *role,
-                     const std::string &name, const Binding &binding) {
+Status Context::bind(bool isInput, const std::string &name, const Binding &binding) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
-  SMELT_ASSIGN_OR_RETURN(size_t index, findTensor(tensors, role, name));
-  if (binding.elementType != tensors[index]->element_type)
-    return Status(StatusCode::kUsage,
-                  joinText(role, " '", name, "' has elements of type ",
-                           plan::EnumNameElementType(tensors[index]->element_type), ", not ",
-                           plan::EnumNameElementType(binding.elementType)));
-  if (binding.data == nullptr && binding.bytes > 0)
-    return Status(StatusCode::kUsage, joinText(role, " '", name, "' is bound to a null pointer"));
-  if (binding.location == Location::kDevice &&
-      reinterpret_cast<uint64_t>(binding.data) % kBindingAlignment != 0)
-    return Status(StatusCode::kUsage,
-                  joinText(role, " '", name, "' is bound to device memory that is not aligned to ",
-                           kBindingAlignment, " bytes"));
-  Slot &slot = slots[index];
-  slot.binding = binding;
-  slot.isBound = true;
-  if (binding.location == Location::kHost && slot.isUsed && !slot.staging)
+  SMELT_ASSIGN_OR_RETURN(Bindings::Change change, bindings.bind(isInput, name, binding));
+  isChecked = false;
+  if (change == Bindings::Change::kStaging)
     isPrepared = false;
+  if (change == Bindings::Change::kCapacity)
+    forgetSizes();
   return {};
+}
+
+bool Context::isCurrent(const Known &known) const {
+  const std::vector<Slot> &inputs = bindings.allInputs(), &outputs = bindings.allOutputs();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (known.shapes[i] != inputs[i].shape)
+      return false;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (known.capacities[i] != outputs[i].binding.capacity)
+      return false;
+  return true;
+}
+
+/// The sizes that are set, without a graph.
+Context::Known Context::currentSizes() const {
+  Known known;
+  for (const Slot &input : bindings.allInputs())
+    known.shapes.push_back(input.shape);
+  for (const Slot &output : bindings.allOutputs())
+    known.capacities.push_back(output.binding.capacity);
+  return known;
 }
 
 Status Context::solve() {
   if (values)
     return {};
-  const plan::MetadataT &metadata = engine().metadata();
-  std::vector<Shape> shapes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].hasShape)
+  for (const Slot &input : bindings.allInputs())
+    if (!input.hasShape)
       return Status(StatusCode::kUsage,
-                    joinText("input '", metadata.inputs[i]->name, "' has no shape yet"));
-    shapes.push_back(inputs[i].shape);
-  }
-  SMELT_ASSIGN_OR_RETURN(values, solveShapes(metadata, shapes));
+                    joinText("input '", input.tensor->name, "' has no shape yet"));
+  for (const Known &known : graphs)
+    if (isCurrent(known)) {
+      values = known.graph->schedule().shapes;
+      return {};
+    }
+  Known known = currentSizes();
+  SMELT_ASSIGN_OR_RETURN(ShapeValues solved,
+                         solveShapes(engine().metadata(), known.shapes, known.capacities));
+  values = std::make_shared<const ShapeValues>(std::move(solved));
   return {};
 }
 
 Result<Shape> Context::outputShape(const std::string &name) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
-  const auto &tensors = engine().metadata().outputs;
-  SMELT_ASSIGN_OR_RETURN(size_t index, findTensor(tensors, "output", name));
+  SMELT_ASSIGN_OR_RETURN(Slot * output, bindings.output(name));
   SMELT_RETURN_IF_ERROR(solve());
-  return shapeOf(*tensors[index], *values);
+  return shapeOf(*output->tensor, *values);
 }
 
 ModelGraph *Context::cachedGraph() {
-  auto isCurrent = [this](const std::unique_ptr<ModelGraph> &graph) {
-    return graph->schedule().shapes.symbols == values->symbols;
-  };
-  auto found = std::find_if(graphs.begin(), graphs.end(), isCurrent);
-  return found == graphs.end() ? nullptr : found->get();
+  for (const Known &known : graphs)
+    if (known.graph->schedule().shapes == values)
+      return known.graph.get();
+  return nullptr;
 }
 
 /// The schedule of the current shapes, which must be solved.
@@ -192,7 +167,7 @@ Result<const Schedule *> Context::currentSchedule() {
   if (const ModelGraph *graph = cachedGraph())
     return &graph->schedule();
   if (!pending) {
-    SMELT_ASSIGN_OR_RETURN(pending, makeSchedule(engine().metadata(), engine().program(), *values));
+    SMELT_ASSIGN_OR_RETURN(pending, makeSchedule(engine().metadata(), engine().launches(), values));
   }
   return &*pending;
 }
@@ -201,25 +176,8 @@ Result<const Schedule *> Context::currentSchedule() {
 /// of both; `commit` also remembers where the copies lie.
 Result<uint64_t> Context::layOutWorkspace(bool commit) {
   SMELT_ASSIGN_OR_RETURN(const Schedule *schedule, currentSchedule());
-  std::optional end(schedule->arenaBytes);
-  auto place = [&](std::vector<Slot> &slots, const std::vector<uint64_t> &bytes) {
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (commit)
-        slots[i].staging.reset();
-      if (!end || !slots[i].isUsed || !slots[i].isBound ||
-          slots[i].binding.location != Location::kHost)
-        continue;
-      if (commit)
-        slots[i].staging = end;
-      end = checkedAdd(*end, bytes[i]);
-      end = end ? checkedAlign(*end, plan::kWeightBytes) : std::nullopt;
-    }
-  };
-  place(inputs, schedule->inputBytes);
-  place(outputs, schedule->outputBytes);
-  if (!end)
-    return Status(StatusCode::kUsage, "these shapes are too large: the workspace exceeds 64 bits");
-  return *end;
+  SMELT_RETURN_IF_ERROR(bindings.layOut(*values));
+  return bindings.placeCopies(schedule->arenaBytes, commit);
 }
 
 Result<uint64_t> Context::workspaceBytes() {
@@ -238,8 +196,14 @@ Status Context::setWorkspace(void *data, uint64_t bytes) {
                   joinText("the workspace must be aligned to ", plan::kWeightBytes, " bytes"));
   callerWorkspace = address;
   callerWorkspaceBytes = bytes;
-  isPrepared = false;
+  isPrepared = isChecked = false;
   return {};
+}
+
+MemoryRange Context::callerMemory() const {
+  if (callerWorkspace == 0)
+    return {};
+  return {callerWorkspace, callerWorkspace + callerWorkspaceBytes};
 }
 
 uint64_t Context::workspaceAddress() const {
@@ -263,20 +227,71 @@ Status Context::provideWorkspace(uint64_t bytes) {
   return {};
 }
 
+/// The graph to give up for a new shape: the least recently used, best one that can be updated to
+/// run the pending schedule.
+std::list<Context::Known>::iterator Context::findVictim() {
+  auto fits = [this](const Known &known) { return known.graph->fits(*pending); };
+  auto found = std::find_if(graphs.rbegin(), graphs.rend(), fits);
+  return found == graphs.rend() ? std::prev(graphs.end()) : std::prev(found.base());
+}
+
+/// Memory that is kept for shapes is bounded by giving up the shapes used least recently.
+Status Context::forgetLargeShapes() {
+  uint64_t kept = 0;
+  auto isWithin = [&](const Known &known) {
+    kept += known.graph->shapeMemoryBytes();
+    return kept <= kMaxShapeMemoryBytes;
+  };
+  auto first = std::find_if_not(std::next(graphs.begin()), graphs.end(), isWithin);
+  if (first == graphs.end())
+    return {};
+  SMELT_RETURN_IF_ERROR(waitForLastRun());
+  graphs.erase(first, graphs.end());
+  return {};
+}
+
+/// A graph for the current shapes at the front of the list. While there is room it is a new one, so
+/// that shapes that are known stay known; after that one is updated to run the same kernels for
+/// other sizes, where there is such a one.
 Status Context::selectGraph() {
-  SMELT_ASSIGN_OR_RETURN(const Schedule *schedule, currentSchedule());
+  SMELT_RETURN_IF_ERROR(currentSchedule().status());
   if (ModelGraph *cached = cachedGraph()) {
-    auto isCached = [cached](const auto &graph) { return graph.get() == cached; };
+    auto isCached = [cached](const Known &known) { return known.graph.get() == cached; };
     graphs.splice(graphs.begin(), graphs, std::find_if(graphs.begin(), graphs.end(), isCached));
     return {};
   }
-  fillAddresses(*schedule);
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<ModelGraph> built,
-                         ModelGraph::build(sharedEngine, *schedule, addresses));
-  pending.reset();
-  graphs.push_front(std::move(built));
-  if (graphs.size() > options.cachedShapes)
-    graphs.pop_back();
+  std::unique_ptr<ModelGraph> graph;
+  if (graphs.size() >= options.cachedShapes) {
+    auto victim = findVictim();
+    if (victim->graph->shapeMemoryBytes() > 0)
+      SMELT_RETURN_IF_ERROR(waitForLastRun());
+    if (victim->graph->fits(*pending))
+      graph = std::move(victim->graph);
+    graphs.erase(victim);
+  }
+  if (graph)
+    graph->take(*std::exchange(pending, std::nullopt));
+  else
+    graph = std::make_unique<ModelGraph>(sharedEngine, *std::exchange(pending, std::nullopt));
+  SMELT_RETURN_IF_ERROR(makeReady(*graph));
+  Known known = currentSizes();
+  known.graph = std::move(graph);
+  graphs.push_front(std::move(known));
+  return forgetLargeShapes();
+}
+
+/// Builds the graph and computes what depends on the shapes alone.
+Status Context::makeReady(ModelGraph &graph) {
+  SMELT_RETURN_IF_ERROR(graph.provideShapeMemory());
+  fillAddresses(graph);
+  SMELT_RETURN_IF_ERROR(graph.rebuild(addresses));
+  if (graph.schedule().once.empty())
+    return {};
+  SMELT_RETURN_IF_ERROR(waitForLastRun()); // which may use the same scratch memory
+  SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(engine().api()));
+  SMELT_RETURN_IF_ERROR(graph.runOnce(addresses, stream.get()));
+  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "computing what depends on the shapes alone",
+                             cuStreamSynchronize, stream.get());
   return {};
 }
 
@@ -294,92 +309,46 @@ Status Context::prepareTurn() {
   RelaxedCapture relaxed(engine().api());
   SMELT_ASSIGN_OR_RETURN(uint64_t bytes, layOutWorkspace(true));
   SMELT_RETURN_IF_ERROR(provideWorkspace(bytes));
+  isChecked = false;
   SMELT_RETURN_IF_ERROR(selectGraph());
   isPrepared = true;
-  return {};
+  return bindings.checkOverlaps(callerMemory());
 }
 
-uint64_t Context::addressOf(const Slot &slot) const {
-  if (!slot.isBound)
-    return 0;
-  if (slot.binding.location == Location::kHost)
-    return slot.staging ? workspaceAddress() + *slot.staging : 0;
-  return reinterpret_cast<uint64_t>(slot.binding.data);
-}
-
-void Context::fillAddresses(const Schedule &schedule) {
+void Context::fillAddresses(const ModelGraph &graph) {
   const auto &buffers = engine().program().buffers;
   for (size_t i = 0; i < buffers.size(); ++i) {
     uint32_t index = buffers[i]->index;
     switch (buffers[i]->kind) {
     case plan::BufferKind::input:
-      addresses[i] = addressOf(inputs[index]);
+      addresses[i] = bindings.addressOf(bindings.allInputs()[index], workspaceAddress());
       break;
     case plan::BufferKind::output:
-      addresses[i] = addressOf(outputs[index]);
+      addresses[i] = bindings.addressOf(bindings.allOutputs()[index], workspaceAddress());
       break;
     case plan::BufferKind::weight:
       addresses[i] = engine().weightAddress(index);
       break;
     case plan::BufferKind::arena:
-      addresses[i] = workspaceAddress() + schedule.slotOffsets[index];
+      addresses[i] = workspaceAddress() + graph.schedule().slotOffsets[index];
+      break;
+    case plan::BufferKind::shape:
+      addresses[i] = graph.shapeAddress() + graph.schedule().shapeOffsets[i];
       break;
     }
   }
 }
 
-Status Context::checkSlot(const plan::TensorT &tensor, const char *role, const Slot &slot,
-                          uint64_t bytes) const {
-  if (!slot.isUsed)
-    return {};
-  if (!slot.isBound)
-    return Status(StatusCode::kUsage, joinText(role, " '", tensor.name, "' is not bound"));
-  if (slot.binding.bytes < bytes)
-    return Status(StatusCode::kUsage,
-                  joinText(role, " '", tensor.name, "' of shape ",
-                           shapeText(shapeOf(tensor, *values)), " takes ", bytes,
-                           " bytes, the memory bound to it has ", slot.binding.bytes));
-  return {};
-}
-
-Status Context::checkBindings() const {
+/// Makes `addresses` what bindings and graph make of it, once they are fit for a run.
+Status Context::checkBindings() {
   if (!isPrepared)
     return Status(StatusCode::kUsage, "the context is not prepared for its shapes and bindings; "
                                       "call prepare before enqueue");
-  const plan::MetadataT &metadata = engine().metadata();
-  const Schedule &schedule = graphs.front()->schedule();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    SMELT_RETURN_IF_ERROR(
-        checkSlot(*metadata.inputs[i], "input", inputs[i], schedule.inputBytes[i]));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    SMELT_RETURN_IF_ERROR(
-        checkSlot(*metadata.outputs[i], "output", outputs[i], schedule.outputBytes[i]));
-  return {};
-}
-
-Status Context::copyInputs(CUstream stream) {
-  const Schedule &schedule = graphs.front()->schedule();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Slot &slot = inputs[i];
-    if (!slot.isUsed || slot.binding.location != Location::kHost || schedule.inputBytes[i] == 0)
-      continue;
-    SMELT_RETURN_IF_CUDA_ERROR(
-        engine().api(), joinText("copying input '", engine().metadata().inputs[i]->name, "'"),
-        cuMemcpyHtoDAsync, addressOf(slot), slot.binding.data, schedule.inputBytes[i], stream);
-  }
-  return {};
-}
-
-Status Context::copyOutputs(CUstream stream) {
-  const Schedule &schedule = graphs.front()->schedule();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Slot &slot = outputs[i];
-    if (!slot.isUsed || slot.binding.location != Location::kHost || schedule.outputBytes[i] == 0)
-      continue;
-    SMELT_RETURN_IF_CUDA_ERROR(
-        engine().api(), joinText("copying output '", engine().metadata().outputs[i]->name, "'"),
-        cuMemcpyDtoHAsync, slot.binding.data, addressOf(slot), schedule.outputBytes[i], stream);
-  }
+  if (isChecked)
+    return {};
+  SMELT_RETURN_IF_ERROR(bindings.check(*values, callerMemory()));
+  fillAddresses(*graphs.front().graph);
+  isChecked = true;
   return {};
 }
 
@@ -396,7 +365,7 @@ Result<bool> Context::isCapturing(CUstream stream) const {
 
 /// One graph launch, or one child graph of what the stream is capturing.
 Status Context::launch(CUstream stream, bool isCaptured) {
-  ModelGraph &graph = *graphs.front();
+  ModelGraph &graph = *graphs.front().graph;
   if (!isCaptured)
     return graph.launch(addresses, stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -411,9 +380,9 @@ Status Context::launch(CUstream stream, bool isCaptured) {
 }
 
 Status Context::issue(CUstream stream, bool isCaptured) {
-  SMELT_RETURN_IF_ERROR(copyInputs(stream));
+  SMELT_RETURN_IF_ERROR(bindings.copyInputs(workspaceAddress(), stream));
   SMELT_RETURN_IF_ERROR(launch(stream, isCaptured));
-  return copyOutputs(stream);
+  return bindings.copyOutputs(workspaceAddress(), stream);
 }
 
 /// A captured run does not run yet, and an event recorded in a capture could not be waited for.
@@ -421,7 +390,6 @@ Status Context::enqueueTurn(CUstream stream) {
   SMELT_RETURN_IF_ERROR(checkBindings());
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   NvtxRange range(engine().metadata().model_name);
-  fillAddresses(graphs.front()->schedule());
   SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(stream));
   Status issued = issue(stream, isCaptured);
   if (isCaptured)
@@ -458,8 +426,7 @@ Result<Context::Ready> Context::ready() {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
   SMELT_RETURN_IF_ERROR(checkBindings());
-  fillAddresses(graphs.front()->schedule());
-  return Ready{graphs.front().get(), addresses};
+  return Ready{graphs.front().graph.get(), addresses};
 }
 
 } // namespace smelt::runtime

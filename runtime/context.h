@@ -1,26 +1,14 @@
 // One run of an engine's model at a time: shapes, bindings, workspace and graphs.
 #pragma once
 
-#include "runtime/engine.h"
+#include "runtime/bindings.h"
 #include "runtime/graph.h"
 
 #include <atomic>
 #include <list>
+#include <optional>
 
 namespace smelt::runtime {
-
-enum class Location { kDevice, kHost };
-
-/// Memory of the caller that holds a model's input or takes an output, row-major and contiguous.
-/// Device memory must be aligned to kBindingAlignment.
-struct Binding {
-  plan::ElementType elementType = plan::ElementType::f32;
-  Location location = Location::kDevice;
-  void *data = nullptr;
-  uint64_t bytes = 0; ///< at least those of the tensor
-};
-
-inline constexpr uint64_t kBindingAlignment = 16;
 
 struct ContextOptions {
   /// Graphs of how many shapes to keep.
@@ -33,7 +21,12 @@ struct ContextOptions {
 ///
 /// Set shapes, bind tensors, prepare() once for the shapes, then enqueue() any number of times.
 /// Bound memory may change between runs without preparing again, as long as host memory is not
-/// bound where device memory was.
+/// bound where device memory was, and capacities stay.
+///
+/// An output may take over the memory of an input (plan::TensorT::alias), such as a cache that
+/// grows. Bound to the same device address, it is updated in place. Bound elsewhere, the input is
+/// copied there first and stays as it is. Any other overlap of device memory in which something is
+/// written is refused.
 class Context {
 public:
   static Result<std::unique_ptr<Context>> create(SharedEngine engine,
@@ -59,8 +52,9 @@ public:
   /// plan::kWeightBytes; null gives it back. prepare() must follow.
   Status setWorkspace(void *data, uint64_t bytes);
 
-  /// Makes the current shapes ready to run: allocates and builds what is missing. May wait for this
-  /// context's former run. Nothing happens when everything is ready.
+  /// Makes the current shapes ready to run: allocates and builds what is missing, and computes what
+  /// depends on the shapes alone. May wait for this context's former run. Nothing happens when
+  /// everything is ready.
   Status prepare();
 
   /// Runs the model on the stream: copies from host memory, one graph launch, copies to host
@@ -83,52 +77,50 @@ public:
   Result<Ready> ready();
 
 private:
-  /// One input or output.
-  struct Slot {
-    Shape shape; ///< inputs only
-    bool hasShape = false;
-    bool isUsed = false; ///< some kernel reads or writes it
-    bool isBound = false;
-    Binding binding;
-    std::optional<uint64_t> staging; ///< where in the workspace host memory is copied to or from
+  /// A graph and the shapes and capacities that it was made for.
+  struct Known {
+    std::vector<Shape> shapes;
+    std::vector<int64_t> capacities;
+    std::unique_ptr<ModelGraph> graph;
   };
   class Turn;
 
   Context(SharedEngine engine, const ContextOptions &options);
   Status createEvent();
   Status waitForLastRun();
-  void presetStaticShapes();
-  Status bind(std::vector<Slot> &slots, const std::vector<std::unique_ptr<plan::TensorT>> &tensors,
-              const char *role, const std::string &name, const Binding &binding);
+  Status bind(bool isInput, const std::string &name, const Binding &binding);
+  void forgetSizes();
+  bool isCurrent(const Known &known) const;
+  Known currentSizes() const;
   Status solve();
   ModelGraph *cachedGraph();
   Result<const Schedule *> currentSchedule();
   Result<uint64_t> layOutWorkspace(bool commit);
   Status provideWorkspace(uint64_t bytes);
   Status selectGraph();
+  std::list<Known>::iterator findVictim();
+  Status forgetLargeShapes();
+  Status makeReady(ModelGraph &graph);
   Status prepareTurn();
   Status enqueueTurn(CUstream stream);
-  Status checkBindings() const;
-  Status checkSlot(const plan::TensorT &tensor, const char *role, const Slot &slot,
-                   uint64_t bytes) const;
-  void fillAddresses(const Schedule &schedule);
-  uint64_t addressOf(const Slot &slot) const;
+  Status checkBindings();
+  void fillAddresses(const ModelGraph &graph);
+  MemoryRange callerMemory() const;
   uint64_t workspaceAddress() const;
-  Status copyInputs(CUstream stream);
-  Status copyOutputs(CUstream stream);
   Result<bool> isCapturing(CUstream stream) const;
   Status launch(CUstream stream, bool isCaptured);
   Status issue(CUstream stream, bool isCaptured);
 
   SharedEngine sharedEngine;
   ContextOptions options;
-  std::vector<Slot> inputs, outputs;
-  std::optional<ShapeValues> values; ///< of the current shapes, once solved
-  std::optional<Schedule> pending;   ///< of the current shapes, until its graph is built
-  std::list<std::unique_ptr<ModelGraph>> graphs; ///< the most recently used first
-  bool isPrepared = false;                       ///< graphs.front() is of the current shapes
-  CUevent lastRun = nullptr;                     ///< recorded behind each run that is not captured
-  bool hasEnqueued = false; ///< the device may still use the workspace, until lastRun
+  Bindings bindings;
+  std::shared_ptr<const ShapeValues> values; ///< of the current shapes, once solved
+  std::optional<Schedule> pending;           ///< of the current shapes, until its graph is built
+  std::list<Known> graphs;                   ///< the most recently used first
+  bool isPrepared = false;                   ///< graphs.front() is of the current shapes
+  bool isChecked = false;    ///< bindings, and `addresses` holds what they and the graph make of it
+  CUevent lastRun = nullptr; ///< recorded behind each run that is not captured
+  bool hasEnqueued = false;  ///< the device may still use the workspace, until lastRun
   DeviceMemory ownWorkspace;
   uint64_t callerWorkspace = 0, callerWorkspaceBytes = 0;
   std::vector<uint64_t> addresses; ///< of Program.buffers

@@ -70,6 +70,18 @@ RelaxedCapture::~RelaxedCapture() {
     api.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
+Result<OwnStream> OwnStream::create(const DriverApi &api) {
+  CUstream handle = nullptr;
+  SMELT_RETURN_IF_CUDA_ERROR(api, "creating a stream", cuStreamCreate, &handle,
+                             CU_STREAM_NON_BLOCKING);
+  return OwnStream(api, handle);
+}
+
+OwnStream::~OwnStream() {
+  if (handle != nullptr)
+    api.cuStreamDestroy(handle);
+}
+
 static Status outOfMemory(const DriverApi &api, uint64_t bytes, const char *purpose) {
   size_t available = 0, total = 0;
   std::string state;

@@ -66,6 +66,25 @@ private:
   bool isExchanged;
 };
 
+/// A stream of one's own. It does not wait for the legacy stream, nor that for it, so that captures
+/// and the work of others go on meanwhile. Must be created and destroyed with the device current.
+class OwnStream {
+public:
+  static Result<OwnStream> create(const DriverApi &api);
+  OwnStream(OwnStream &&other) noexcept
+      : api(other.api), handle(std::exchange(other.handle, nullptr)) {}
+  OwnStream &operator=(OwnStream &&) = delete;
+  ~OwnStream();
+
+  CUstream get() const { return handle; }
+
+private:
+  OwnStream(const DriverApi &api, CUstream handle) : api(api), handle(handle) {}
+
+  const DriverApi &api;
+  CUstream handle;
+};
+
 /// Where device memory comes from. Without functions: the driver.
 struct DeviceAllocator {
   /// The address of `bytes` bytes, aligned to plan::kWeightBytes; 0 when there is no memory.

@@ -2,6 +2,7 @@
 
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
+#include "runtime/verify_cubin.h"
 #include "runtime/verify_metadata.h"
 
 #include <algorithm>
@@ -63,13 +64,15 @@ Engine::~Engine() {
 }
 
 Status Engine::load(const Plan &plan) {
-  chosenProgram = chooseProgram(metadata(), openDevice->computeCapability());
-  if (chosenProgram == nullptr)
+  const plan::ProgramT *chosen = chooseProgram(metadata(), openDevice->computeCapability());
+  if (chosen == nullptr)
     return noProgram(metadata(), *openDevice);
+  launchTable.emplace(*chosen);
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*openDevice));
   RelaxedCapture relaxed(api());
   SMELT_RETURN_IF_ERROR(loadModules(plan));
   SMELT_RETURN_IF_ERROR(loadKernels());
+  SMELT_RETURN_IF_ERROR(checkParameters(plan));
   SMELT_RETURN_IF_ERROR(configureKernels());
   return uploadWeights(plan);
 }
@@ -108,12 +111,15 @@ struct KernelDemand {
   uint32_t clusterBlocks = 0;
 };
 
-static std::vector<KernelDemand> demandsOf(const plan::ProgramT &program) {
-  std::vector<KernelDemand> demands(program.kernels.size());
-  for (const auto &launch : program.launches) {
-    KernelDemand &demand = demands[launch->kernel];
-    demand.sharedBytes = std::max(demand.sharedBytes, launch->shared_bytes);
-    const plan::Extent3 &cluster = launch->cluster;
+static std::vector<KernelDemand> demandsOf(const LaunchTable &table) {
+  std::vector<KernelDemand> demands(table.program().kernels.size());
+  for (const PlannedLaunch &launch : table.launches()) {
+    const plan::KernelNodeT *kernel = launch.kernel();
+    if (kernel == nullptr)
+      continue;
+    KernelDemand &demand = demands[kernel->kernel];
+    demand.sharedBytes = std::max(demand.sharedBytes, kernel->shared_bytes);
+    const plan::Extent3 &cluster = kernel->cluster;
     demand.clusterBlocks = std::max(demand.clusterBlocks, cluster.x() * cluster.y() * cluster.z());
   }
   return demands;
@@ -122,9 +128,7 @@ static std::vector<KernelDemand> demandsOf(const plan::ProgramT &program) {
 Status Engine::configureKernels() {
   constexpr uint32_t kPlainSharedBytes = 48 * 1024;
   constexpr uint32_t kPortableClusterBlocks = 8;
-  for (const auto &launch : program().launches)
-    SMELT_RETURN_IF_ERROR(checkParameters(*launch));
-  std::vector<KernelDemand> demands = demandsOf(program());
+  std::vector<KernelDemand> demands = demandsOf(launches());
   for (size_t i = 0; i < demands.size(); ++i) {
     const std::string &entry = program().kernels[i]->entry;
     if (demands[i].sharedBytes > static_cast<uint32_t>(openDevice->maxSharedBytes()))
@@ -147,13 +151,26 @@ Status Engine::configureKernels() {
 
 /// The driver copies as many parameter bytes as the kernel declares, so the plan's arguments must
 /// agree with the cubin one by one.
-Status Engine::checkParameters(const plan::LaunchT &launch) const {
-  CUfunction function = functions[launch.kernel];
-  const std::string &entry = program().kernels[launch.kernel]->entry;
-  size_t offset = 0, size = 0;
-  for (size_t i = 0; i < launch.arguments.size(); ++i) {
-    size_t expected = launch.arguments[i].kind() == plan::ArgumentKind::size32 ? 4 : 8;
-    CUresult result = api().cuFuncGetParamInfo(function, i, &offset, &size);
+Status Engine::checkParameters(const Plan &plan) const {
+  for (const PlannedLaunch &launch : launches().launches())
+    if (const plan::KernelNodeT *kernel = launch.kernel())
+      SMELT_RETURN_IF_ERROR(checkParameters(plan, *kernel));
+  return {};
+}
+
+/// How many parameters there are is read from the cubin: asking the driver for one too many would
+/// be an error in the eyes of tools that watch its calls.
+Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel) const {
+  const std::string &entry = program().kernels[kernel.kernel]->entry;
+  const plan::ModuleT &module = *program().modules[program().kernels[kernel.kernel]->module_index];
+  std::optional<size_t> count = parameterCount(plan.cubin(module), entry);
+  if (count && *count != kernel.arguments.size())
+    return Status(StatusCode::kPlan, joinText("the kernel ", entry, " takes ", *count,
+                                              " arguments, not the ", kernel.arguments.size(),
+                                              " that the plan passes it; compile the model again"));
+  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
+    size_t offset = 0, size = 0, expected = argumentBytes(kernel.arguments[i]);
+    CUresult result = api().cuFuncGetParamInfo(functions[kernel.kernel], i, &offset, &size);
     if (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && size != expected))
       return Status(StatusCode::kPlan,
                     joinText("the kernel ", entry, " does not take argument ", i, " of ", expected,
@@ -161,43 +178,8 @@ Status Engine::checkParameters(const plan::LaunchT &launch) const {
     if (result != CUDA_SUCCESS)
       return cudaFailure(api(), result, "cuFuncGetParamInfo", "checking parameters of " + entry);
   }
-  if (api().cuFuncGetParamInfo(function, launch.arguments.size(), &offset, &size) == CUDA_SUCCESS)
-    return Status(StatusCode::kPlan,
-                  joinText("the kernel ", entry, " takes more than the ", launch.arguments.size(),
-                           " arguments that the plan passes it; compile the model again"));
   return {};
 }
-
-namespace {
-
-/// A stream for one task. It does not wait for the legacy stream, nor that for it, so that captures
-/// and the work of others go on meanwhile.
-class OwnStream {
-public:
-  static Result<OwnStream> create(const DriverApi &api) {
-    CUstream handle = nullptr;
-    SMELT_RETURN_IF_CUDA_ERROR(api, "creating a stream", cuStreamCreate, &handle,
-                               CU_STREAM_NON_BLOCKING);
-    return OwnStream(api, handle);
-  }
-  OwnStream(OwnStream &&other) noexcept
-      : api(other.api), handle(std::exchange(other.handle, nullptr)) {}
-  OwnStream &operator=(OwnStream &&) = delete;
-  ~OwnStream() {
-    if (handle != nullptr)
-      api.cuStreamDestroy(handle);
-  }
-
-  CUstream get() const { return handle; }
-
-private:
-  OwnStream(const DriverApi &api, CUstream handle) : api(api), handle(handle) {}
-
-  const DriverApi &api;
-  CUstream handle;
-};
-
-} // namespace
 
 Status Engine::uploadWeights(const Plan &plan) {
   std::vector<bool> isUsed(metadata().weights.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/device.h"
+#include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 
 #include <vector>
@@ -25,7 +26,8 @@ public:
   Engine(const Engine &) = delete;
 
   const plan::MetadataT &metadata() const { return *planMetadata; }
-  const plan::ProgramT &program() const { return *chosenProgram; }
+  const plan::ProgramT &program() const { return launchTable->program(); }
+  const LaunchTable &launches() const { return *launchTable; }
   const SharedDevice &device() const { return openDevice; }
   const DriverApi &api() const { return openDevice->api(); }
   const DeviceAllocator &allocator() const { return memoryAllocator; }
@@ -38,15 +40,16 @@ private:
   Status load(const Plan &plan);
   Status loadModules(const Plan &plan);
   Status loadKernels();
+  Status checkParameters(const Plan &plan) const;
   Status configureKernels();
-  Status checkParameters(const plan::LaunchT &launch) const;
+  Status checkParameters(const Plan &plan, const plan::KernelNodeT &kernel) const;
   Status uploadWeights(const Plan &plan);
   Status placeWeights(const std::vector<bool> &isUsed);
 
   std::shared_ptr<const plan::MetadataT> planMetadata;
   SharedDevice openDevice;
   DeviceAllocator memoryAllocator;
-  const plan::ProgramT *chosenProgram = nullptr;
+  std::optional<LaunchTable> launchTable; ///< of the program that was chosen
   std::vector<CUmodule> modules;
   std::vector<CUfunction> functions;
   DeviceMemory weights;

@@ -1,5 +1,6 @@
 #include "runtime/fake_driver.h"
 
+#include "runtime/launch_table.h"
 #include "runtime/text.h"
 
 #include <algorithm>
@@ -16,11 +17,15 @@ void FakeDriver::addKernel(const std::string &entry, FakeKernel kernel) {
 }
 
 void FakeDriver::addKernels(const plan::ProgramT &program) {
-  for (const auto &launch : program.launches) {
+  LaunchTable table(program);
+  for (const PlannedLaunch &launch : table.launches()) {
+    const plan::KernelNodeT *node = launch.kernel();
+    if (node == nullptr)
+      continue;
     FakeKernel kernel;
-    for (const plan::Argument &argument : launch->arguments)
-      kernel.parameterBytes.push_back(argument.kind() == plan::ArgumentKind::size32 ? 4 : 8);
-    addKernel(program.kernels[launch->kernel]->entry, std::move(kernel));
+    for (const plan::Argument &argument : node->arguments)
+      kernel.parameterBytes.push_back(argumentBytes(argument));
+    addKernel(program.kernels[node->kernel]->entry, std::move(kernel));
   }
 }
 
@@ -184,15 +189,20 @@ FakeNode *FakeDriver::appendCaptured(Stream &stream, std::unique_ptr<FakeNode> n
   return added;
 }
 
-CUresult FakeDriver::copy(void *target, const void *source, size_t bytes, CUstream handle) {
+CUresult FakeDriver::copy(void *target, const void *source, size_t bytes, CUstream stream) {
+  return onStream([=] { std::memcpy(target, source, bytes); }, stream);
+}
+
+/// Does the work, or puts it into what the stream is capturing.
+CUresult FakeDriver::onStream(std::function<void()> work, CUstream handle) {
   Stream *stream = streamOf(handle);
   if (stream == nullptr || !stream->capture) {
-    std::memcpy(target, source, bytes);
+    work();
     return CUDA_SUCCESS;
   }
   auto node = std::make_unique<FakeNode>();
   node->type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  node->copy = [=] { std::memcpy(target, source, bytes); };
+  node->copy = std::move(work);
   appendCaptured(*stream, std::move(node));
   return CUDA_SUCCESS;
 }
@@ -219,6 +229,29 @@ CUresult FakeDriver::fillCall(FakeKernelCall &call, const CUDA_KERNEL_NODE_PARAM
   call.block = {parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ};
   call.sharedBytes = parameters.sharedMemBytes;
   return fillCall(call, parameters.func, parameters.kernelParams);
+}
+
+/// What a node does that is no kernel; false where its parameters make no sense.
+bool FakeDriver::fillNode(FakeNode &node, const CUgraphNodeParams &parameters) {
+  if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
+    const CUDA_MEMSET_NODE_PARAMS_v2 &set = parameters.memset;
+    if (set.elementSize != 1 || set.height != 1 || !isMemory(set.dst, set.width))
+      return false;
+    node.copy = [set] {
+      std::memset(reinterpret_cast<void *>(set.dst), static_cast<int>(set.value), set.width);
+    };
+    return true;
+  }
+  const CUDA_MEMCPY3D &move = parameters.memcpy.copyParams;
+  if (move.srcMemoryType != CU_MEMORYTYPE_DEVICE || move.dstMemoryType != CU_MEMORYTYPE_DEVICE ||
+      move.Height != 1 || move.Depth != 1 || !isMemory(move.srcDevice, move.WidthInBytes) ||
+      !isMemory(move.dstDevice, move.WidthInBytes))
+    return false;
+  node.copy = [move] {
+    std::memcpy(reinterpret_cast<void *>(move.dstDevice),
+                reinterpret_cast<const void *>(move.srcDevice), move.WidthInBytes);
+  };
+  return true;
 }
 
 void FakeDriver::runKernel(const FakeKernelCall &call) {

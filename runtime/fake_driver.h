@@ -100,6 +100,8 @@ private:
   void fillDevices(DriverApi &api);
   void fillContexts(DriverApi &api);
   void fillMemory(DriverApi &api);
+  void fillCopies(DriverApi &api);
+  void fillTensorMaps(DriverApi &api);
   void fillModules(DriverApi &api);
   void fillStreams(DriverApi &api);
   void fillEvents(DriverApi &api);
@@ -116,9 +118,11 @@ private:
   CUresult free(CUdeviceptr address);
   bool isMemory(CUdeviceptr address, size_t bytes) const;
   CUresult copy(void *target, const void *source, size_t bytes, CUstream stream);
+  CUresult onStream(std::function<void()> work, CUstream stream);
   Stream *streamOf(CUstream handle);
   CUresult fillCall(FakeKernelCall &call, CUfunction function, void **parameters);
   CUresult fillCall(FakeKernelCall &call, const CUDA_KERNEL_NODE_PARAMS &parameters);
+  bool fillNode(FakeNode &node, const CUgraphNodeParams &parameters);
   void runKernel(const FakeKernelCall &call);
   FakeNode *appendCaptured(Stream &stream, std::unique_ptr<FakeNode> node);
   CUresult addNode(FakeGraph &graph, std::unique_ptr<FakeNode> node, const CUgraphNode *from,

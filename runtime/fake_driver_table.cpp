@@ -51,6 +51,8 @@ Driver FakeDriver::driver() {
   fillDevices(*api);
   fillContexts(*api);
   fillMemory(*api);
+  fillCopies(*api);
+  fillTensorMaps(*api);
   fillModules(*api);
   fillStreams(*api);
   fillEvents(*api);
@@ -155,6 +157,9 @@ void FakeDriver::fillMemory(DriverApi &api) {
     *total = device.memoryBytes;
     return CUDA_SUCCESS;
   });
+}
+
+void FakeDriver::fillCopies(DriverApi &api) {
   auto toDevice = [this](CUdeviceptr target, const void *source, size_t bytes, CUstream stream) {
     if (!isMemory(target, bytes))
       return CUDA_ERROR_INVALID_VALUE;
@@ -167,6 +172,79 @@ void FakeDriver::fillMemory(DriverApi &api) {
           return CUDA_ERROR_INVALID_VALUE;
         return copy(target, reinterpret_cast<const void *>(source), bytes, stream);
       });
+  api.cuMemcpyDtoDAsync = traced("cuMemcpyDtoDAsync", [this](CUdeviceptr target, CUdeviceptr source,
+                                                             size_t bytes, CUstream stream) {
+    if (!isMemory(target, bytes) || !isMemory(source, bytes))
+      return CUDA_ERROR_INVALID_VALUE;
+    return copy(reinterpret_cast<void *>(target), reinterpret_cast<const void *>(source), bytes,
+                stream);
+  });
+  api.cuMemsetD8Async = traced("cuMemsetD8Async", [this](CUdeviceptr target, unsigned char value,
+                                                         size_t bytes, CUstream stream) {
+    if (!isMemory(target, bytes))
+      return CUDA_ERROR_INVALID_VALUE;
+    return onStream([=] { std::memset(reinterpret_cast<void *>(target), value, bytes); }, stream);
+  });
+  api.cuMemcpy2DAsync = traced("cuMemcpy2DAsync", [this](const CUDA_MEMCPY2D *given,
+                                                         CUstream stream) {
+    CUDA_MEMCPY2D move = *given;
+    if (move.Height == 0 || move.srcPitch < move.WidthInBytes || move.dstPitch < move.WidthInBytes)
+      return CUDA_ERROR_INVALID_VALUE;
+    auto reaches = [&](CUmemorytype type, CUdeviceptr start, size_t pitch) {
+      return type == CU_MEMORYTYPE_HOST ||
+             isMemory(start, (move.Height - 1) * pitch + move.WidthInBytes);
+    };
+    if (!reaches(move.srcMemoryType, move.srcDevice, move.srcPitch) ||
+        !reaches(move.dstMemoryType, move.dstDevice, move.dstPitch))
+      return CUDA_ERROR_INVALID_VALUE;
+    return onStream(
+        [move] {
+          const auto *source =
+              static_cast<const std::byte *>(move.srcMemoryType == CU_MEMORYTYPE_HOST
+                                                 ? move.srcHost
+                                                 : reinterpret_cast<const void *>(move.srcDevice));
+          auto *target = static_cast<std::byte *>(move.dstMemoryType == CU_MEMORYTYPE_HOST
+                                                      ? move.dstHost
+                                                      : reinterpret_cast<void *>(move.dstDevice));
+          for (size_t row = 0; row < move.Height; ++row)
+            std::memcpy(target + row * move.dstPitch, source + row * move.srcPitch,
+                        move.WidthInBytes);
+        },
+        stream);
+  });
+}
+
+/// Refuses what the driver's documentation does, and writes down what it was told: the address, the
+/// sizes and the strides.
+void FakeDriver::fillTensorMaps(DriverApi &api) {
+  api.cuTensorMapEncodeTiled = traced(
+      "cuTensorMapEncodeTiled",
+      [](CUtensorMap *map, CUtensorMapDataType, cuuint32_t rank, void *address,
+         const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+         const cuuint32_t *steps, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+         CUtensorMapFloatOOBfill) {
+        auto isMultiple = [](auto value, uint64_t of) {
+          return reinterpret_cast<uintptr_t>(value) % of == 0;
+        };
+        if (rank < 1 || rank > 5 || !isMultiple(map, 64) || !isMultiple(address, 16))
+          return CUDA_ERROR_INVALID_VALUE;
+        uint64_t words[16] = {reinterpret_cast<uint64_t>(address), rank};
+        for (cuuint32_t axis = 0; axis < rank; ++axis) {
+          if (sizes[axis] < 1 || sizes[axis] > uint64_t(1) << 32 || box[axis] < 1 ||
+              box[axis] > 256 || steps[axis] < 1 || steps[axis] > 8)
+            return CUDA_ERROR_INVALID_VALUE;
+          words[2 + axis] = sizes[axis];
+        }
+        for (cuuint32_t axis = 0; axis + 1 < rank; ++axis) {
+          if (strides[axis] % 16 != 0 || strides[axis] >= uint64_t(1) << 40)
+            return CUDA_ERROR_INVALID_VALUE;
+          words[7 + axis] = strides[axis];
+        }
+        static_assert(sizeof(words) == sizeof(*map));
+        std::memcpy(map, words, sizeof(words));
+        return CUDA_SUCCESS;
+      },
+      Context::kNotNeeded);
 }
 
 void FakeDriver::fillModules(DriverApi &api) {
@@ -317,8 +395,10 @@ void FakeDriver::fillGraphNodes(DriverApi &api) {
                  std::memcpy(&kernel, &parameters->kernel, sizeof(kernel));
                  if (CUresult result = fillCall(node->kernel, kernel); result != CUDA_SUCCESS)
                    return result;
-               } else if (node->type != CU_GRAPH_NODE_TYPE_EMPTY) {
-                 return CUDA_ERROR_NOT_SUPPORTED;
+               } else if ((node->type != CU_GRAPH_NODE_TYPE_MEMCPY &&
+                           node->type != CU_GRAPH_NODE_TYPE_MEMSET) ||
+                          !fillNode(*node, *parameters)) {
+                 return CUDA_ERROR_INVALID_VALUE;
                }
                return addNode(*graphs.at(graph), std::move(node), from, edges, count, added);
              });
@@ -345,6 +425,18 @@ void FakeDriver::fillGraphNodes(DriverApi &api) {
              [this](CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters) {
                return fillCall(reinterpret_cast<FakeNode *>(node)->kernel, *parameters);
              });
+  api.cuGraphNodeSetParams =
+      traced("cuGraphNodeSetParams", [this](CUgraphNode node, CUgraphNodeParams *parameters) {
+        return fillNode(*reinterpret_cast<FakeNode *>(node), *parameters)
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+      });
+  api.cuGraphExecNodeSetParams =
+      traced("cuGraphExecNodeSetParams", [this](CUgraphExec exec, CUgraphNode source,
+                                                CUgraphNodeParams *parameters) {
+        FakeNode *node = execNodeOf(exec, source);
+        return node && fillNode(*node, *parameters) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+      });
   api.cuGraphExecKernelNodeSetParams =
       traced("cuGraphExecKernelNodeSetParams", [this](CUgraphExec exec, CUgraphNode source,
                                                       const CUDA_KERNEL_NODE_PARAMS *parameters) {

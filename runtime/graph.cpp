@@ -1,40 +1,66 @@
 #include "runtime/graph.h"
 
 #include "runtime/nvtx.h"
+#include "runtime/tensor_map.h"
 #include "runtime/text.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 namespace smelt::runtime {
 
 constexpr int kFirstProgrammaticCapability = 90;
-
-Result<std::unique_ptr<ModelGraph>> ModelGraph::build(SharedEngine engine, Schedule schedule,
-                                                      std::span<const uint64_t> addresses) {
-  std::unique_ptr<ModelGraph> built(new ModelGraph(std::move(engine), std::move(schedule)));
-  SMELT_RETURN_IF_ERROR(built->create(addresses));
-  return built;
-}
+/// Shapes of similar size can follow each other in the same memory.
+constexpr uint64_t kMinShapeMemoryBytes = uint64_t(64) << 10;
 
 ModelGraph::~ModelGraph() {
+  if (graph == nullptr)
+    return;
   Result<CurrentContext> current = CurrentContext::enter(*engine->device());
   RelaxedCapture relaxed(api());
   if (executable != nullptr)
     api().cuGraphExecDestroy(executable);
-  if (graph != nullptr)
-    api().cuGraphDestroy(graph);
+  api().cuGraphDestroy(graph);
+}
+
+bool ModelGraph::fits(const Schedule &schedule) const {
+  auto isSame = [](const ScheduledLaunch &a, const ScheduledLaunch &b) { return a.id == b.id; };
+  return std::equal(planned.launches.begin(), planned.launches.end(), schedule.launches.begin(),
+                    schedule.launches.end(), isSame);
+}
+
+Status ModelGraph::provideShapeMemory() {
+  if (planned.shapeBytes <= shapeMemory.bytes())
+    return {};
+  uint64_t bytes = std::max(std::bit_ceil(planned.shapeBytes), kMinShapeMemoryBytes);
+  shapeMemory = DeviceMemory();
+  SMELT_ASSIGN_OR_RETURN(shapeMemory,
+                         DeviceMemory::allocate(engine->device(), engine->allocator(), bytes,
+                                                "values that are kept for a shape"));
+  return {};
+}
+
+Status ModelGraph::rebuild(std::span<const uint64_t> addresses) {
+  if (executable == nullptr)
+    return create(addresses);
+  templateFace.addresses.clear();
+  executableFace.addresses.clear();
+  SMELT_RETURN_IF_ERROR(update(executableFace, addresses));
+  return {};
 }
 
 Status ModelGraph::create(std::span<const uint64_t> addresses) {
   SMELT_RETURN_IF_CUDA_ERROR(api(), "creating the CUDA graph", cuGraphCreate, &graph, 0);
-  for (size_t i = 0; i < plannedLaunches.launches.size(); ++i) {
-    plannedLaunches.launches[i].setAddresses(addresses);
-    SMELT_RETURN_IF_ERROR(addLaunch(i));
+  nodes.reserve(planned.launches.size());
+  templateFace.addresses.assign(addresses.begin(), addresses.end());
+  for (size_t i = 0; i < planned.launches.size(); ++i) {
+    SMELT_RETURN_IF_ERROR(setAddresses(planned.launches[i], addresses));
+    SMELT_RETURN_IF_ERROR(addNode(i));
   }
   SMELT_RETURN_IF_CUDA_ERROR(api(), "instantiating the CUDA graph", cuGraphInstantiateWithFlags,
                              &executable, graph, 0);
-  templateAddresses.assign(addresses.begin(), addresses.end());
-  executableAddresses = templateAddresses;
+  executableFace.addresses = templateFace.addresses;
   return {};
 }
 
@@ -46,102 +72,184 @@ static CUgraphEdgeData programmaticEdge() {
   return edge;
 }
 
-Status ModelGraph::addLaunch(size_t index) {
-  const plan::LaunchT &planned = *engine->program().launches[index];
-  const ScheduledLaunch &launch = plannedLaunches.launches[index];
-  bool canOverlap = planned.programmatic && !launch.isEmpty &&
+Status ModelGraph::addNode(size_t index) {
+  const ScheduledLaunch &launch = planned.launches[index];
+  const plan::KernelNodeT *kernel = plannedOf(launch).kernel();
+  bool canOverlap = kernel != nullptr && kernel->programmatic &&
                     engine->device()->computeCapability() >= kFirstProgrammaticCapability;
-  std::vector<CUgraphNode> dependencies;
-  std::vector<CUgraphEdgeData> edges;
-  for (uint32_t earlier : planned.depends_on) {
-    dependencies.push_back(nodes[earlier]);
-    bool overlaps = canOverlap && !plannedLaunches.launches[earlier].isEmpty;
-    edges.push_back(overlaps ? programmaticEdge() : CUgraphEdgeData{});
+  std::vector<CUgraphNode> dependencies(launch.dependencyCount);
+  std::vector<CUgraphEdgeData> edges(launch.dependencyCount);
+  for (uint32_t i = 0; i < launch.dependencyCount; ++i) {
+    uint32_t earlier = planned.dependencies[launch.firstDependency + i];
+    dependencies[i] = nodes[earlier];
+    if (canOverlap && plannedOf(planned.launches[earlier]).kernel() != nullptr)
+      edges[i] = programmaticEdge();
   }
-  CUgraphNodeParams parameters = {};
-  parameters.type = CU_GRAPH_NODE_TYPE_EMPTY;
-  if (!launch.isEmpty) {
-    CUDA_KERNEL_NODE_PARAMS kernel = nodeParameters(launch);
-    static_assert(sizeof(kernel) == sizeof(parameters.kernel));
-    std::memcpy(&parameters.kernel, &kernel, sizeof(kernel));
-    parameters.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  }
+  CUgraphNodeParams parameters = nodeParameters(launch, templateFace.addresses);
   NvtxRange range(labelOf(index));
   CUgraphNode node = nullptr;
   SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("adding ", labelOf(index), " to the CUDA graph"),
                              cuGraphAddNode, &node, graph, dependencies.data(), edges.data(),
                              dependencies.size(), &parameters);
   nodes.push_back(node);
-  return setCluster(node, launch);
+  return kernel != nullptr ? setCluster(node, *kernel) : Status();
 }
 
-Status ModelGraph::setCluster(CUgraphNode node, const ScheduledLaunch &launch) const {
-  if (launch.isEmpty || launch.cluster[0] == 0)
+static bool hasCluster(const plan::KernelNodeT &kernel) {
+  return uint64_t(kernel.cluster.x()) * kernel.cluster.y() * kernel.cluster.z() > 1;
+}
+
+Status ModelGraph::setCluster(CUgraphNode node, const plan::KernelNodeT &kernel) const {
+  if (!hasCluster(kernel))
     return {};
   CUkernelNodeAttrValue value = {};
-  value.clusterDim.x = launch.cluster[0];
-  value.clusterDim.y = launch.cluster[1];
-  value.clusterDim.z = launch.cluster[2];
+  value.clusterDim.x = kernel.cluster.x();
+  value.clusterDim.y = kernel.cluster.y();
+  value.clusterDim.z = kernel.cluster.z();
   SMELT_RETURN_IF_CUDA_ERROR(api(), "setting the cluster of a kernel",
                              cuGraphKernelNodeSetAttribute, node,
                              CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value);
   return {};
 }
 
-CUDA_KERNEL_NODE_PARAMS ModelGraph::nodeParameters(const ScheduledLaunch &launch) {
+uint64_t ModelGraph::addressOf(const plan::Place &place,
+                               std::span<const uint64_t> addresses) const {
+  uint64_t start = addresses[place.buffer()];
+  if (place.offset() == plan::kNone)
+    return start;
+  return start + static_cast<uint64_t>(planned.shapes->dims[place.offset()]);
+}
+
+/// Fills in those parameters of a kernel that hold addresses.
+Status ModelGraph::setAddresses(const ScheduledLaunch &launch,
+                                std::span<const uint64_t> addresses) {
+  const PlannedLaunch &shared = plannedOf(launch);
+  const plan::KernelNodeT *kernel = shared.kernel();
+  if (kernel == nullptr)
+    return {};
+  for (size_t i = 0; i < kernel->arguments.size(); ++i) {
+    const plan::Argument &argument = kernel->arguments[i];
+    if (argument.kind() == plan::ArgumentKind::pointer) {
+      uint64_t address = addressOf({argument.index(), argument.detail()}, addresses);
+      std::memcpy(planned.parametersOf(launch) + shared.offsets[i], &address, sizeof(address));
+    } else if (argument.kind() == plan::ArgumentKind::tensor_map) {
+      const plan::TensorMapT &map = *kernel->tensor_maps[argument.index()];
+      SMELT_RETURN_IF_ERROR(encodeTensorMap(api(), map, planned.shapes->dims, addresses[map.buffer],
+                                            planned.parametersOf(launch) + shared.offsets[i]));
+    }
+  }
+  return {};
+}
+
+CUDA_KERNEL_NODE_PARAMS ModelGraph::kernelParameters(const ScheduledLaunch &launch) {
+  const PlannedLaunch &shared = plannedOf(launch);
+  const plan::KernelNodeT &kernel = *shared.kernel();
   parameterPointers.clear();
-  for (const uint64_t &cell : launch.cells)
-    parameterPointers.push_back(const_cast<uint64_t *>(&cell));
+  for (uint32_t offset : shared.offsets)
+    parameterPointers.push_back(planned.parametersOf(launch) + offset);
   CUDA_KERNEL_NODE_PARAMS parameters = {};
-  parameters.func = engine->function(launch.kernel);
+  parameters.func = engine->function(kernel.kernel);
   parameters.gridDimX = launch.grid[0];
   parameters.gridDimY = launch.grid[1];
   parameters.gridDimZ = launch.grid[2];
-  parameters.blockDimX = launch.block[0];
-  parameters.blockDimY = launch.block[1];
-  parameters.blockDimZ = launch.block[2];
-  parameters.sharedMemBytes = launch.sharedBytes;
+  parameters.blockDimX = kernel.block.x();
+  parameters.blockDimY = kernel.block.y();
+  parameters.blockDimZ = kernel.block.z();
+  parameters.sharedMemBytes = kernel.shared_bytes;
   parameters.kernelParams = parameterPointers.data();
   return parameters;
 }
 
-Status ModelGraph::update(Face face, std::span<const uint64_t> addresses) {
-  std::vector<uint64_t> &known = addressesOf(face);
-  if (std::equal(known.begin(), known.end(), addresses.begin(), addresses.end()))
+CUgraphNodeParams ModelGraph::nodeParameters(const ScheduledLaunch &launch,
+                                             std::span<const uint64_t> addresses) {
+  const plan::NodeUnion &node = plannedOf(launch).launch->node;
+  CUgraphNodeParams parameters = {};
+  if (const plan::CopyNodeT *copy = node.AsCopyNode()) {
+    parameters.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    parameters.memcpy.copyCtx = engine->device()->context();
+    CUDA_MEMCPY3D &move = parameters.memcpy.copyParams;
+    move.srcMemoryType = move.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    move.srcDevice = addressOf(copy->source, addresses);
+    move.dstDevice = addressOf(copy->target, addresses);
+    move.WidthInBytes = launch.bytes;
+    move.Height = move.Depth = 1;
+  } else if (const plan::SetNodeT *set = node.AsSetNode()) {
+    parameters.type = CU_GRAPH_NODE_TYPE_MEMSET;
+    parameters.memset.ctx = engine->device()->context();
+    parameters.memset.dst = addressOf(set->target, addresses);
+    parameters.memset.value = set->value;
+    parameters.memset.elementSize = 1;
+    parameters.memset.width = launch.bytes;
+    parameters.memset.height = 1;
+  } else {
+    CUDA_KERNEL_NODE_PARAMS kernel = kernelParameters(launch);
+    static_assert(sizeof(kernel) == sizeof(parameters.kernel));
+    std::memcpy(&parameters.kernel, &kernel, sizeof(kernel));
+    parameters.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  }
+  return parameters;
+}
+
+Status ModelGraph::update(Face &face, std::span<const uint64_t> addresses) {
+  if (std::equal(face.addresses.begin(), face.addresses.end(), addresses.begin(), addresses.end()))
     return {};
-  for (size_t i = 0; i < plannedLaunches.launches.size(); ++i) {
-    Status updated = updateLaunch(face, i, addresses);
+  for (size_t i = 0; i < planned.launches.size(); ++i) {
+    Status updated = updateNode(face, i, addresses);
     if (!updated.isOk()) {
-      known.clear(); // half of the nodes moved: the next update sets them all
+      face.addresses.clear(); // half of the nodes moved: the next update sets them all
       return updated;
     }
   }
-  known.assign(addresses.begin(), addresses.end());
+  face.addresses.assign(addresses.begin(), addresses.end());
   return {};
 }
 
-Status ModelGraph::updateLaunch(Face face, size_t index, std::span<const uint64_t> addresses) {
-  ScheduledLaunch &launch = plannedLaunches.launches[index];
-  const std::vector<uint64_t> &known = addressesOf(face);
-  auto moved = [&](const ScheduledLaunch::Pointer &pointer) {
-    return known.empty() || known[pointer.buffer] != addresses[pointer.buffer];
-  };
-  if (launch.isEmpty || std::none_of(launch.pointers.begin(), launch.pointers.end(), moved))
+bool ModelGraph::hasMoved(const ScheduledLaunch &launch, std::span<const uint64_t> known,
+                          std::span<const uint64_t> addresses) const {
+  auto moved = [&](uint32_t buffer) { return known[buffer] != addresses[buffer]; };
+  const plan::NodeUnion &node = plannedOf(launch).launch->node;
+  if (const plan::CopyNodeT *copy = node.AsCopyNode())
+    return moved(copy->target.buffer()) || moved(copy->source.buffer());
+  if (const plan::SetNodeT *set = node.AsSetNode())
+    return moved(set->target.buffer());
+  const plan::KernelNodeT &kernel = *node.AsKernelNode();
+  return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                     [&](const plan::Argument &argument) {
+                       return argument.kind() == plan::ArgumentKind::pointer &&
+                              moved(argument.index());
+                     }) ||
+         std::any_of(kernel.tensor_maps.begin(), kernel.tensor_maps.end(),
+                     [&](const auto &map) { return moved(map->buffer); });
+}
+
+Status ModelGraph::updateNode(const Face &face, size_t index, std::span<const uint64_t> addresses) {
+  const ScheduledLaunch &launch = planned.launches[index];
+  if (!face.addresses.empty() && !hasMoved(launch, face.addresses, addresses))
     return {};
-  launch.setAddresses(addresses);
-  CUDA_KERNEL_NODE_PARAMS parameters = nodeParameters(launch);
-  if (face == Face::kTemplate)
-    SMELT_RETURN_IF_CUDA_ERROR(api(), "moving buffers of " + labelOf(index),
-                               cuGraphKernelNodeSetParams, nodes[index], &parameters);
+  SMELT_RETURN_IF_ERROR(setAddresses(launch, addresses));
+  if (plannedOf(launch).kernel() != nullptr) {
+    CUDA_KERNEL_NODE_PARAMS parameters = kernelParameters(launch);
+    if (face.isTemplate)
+      SMELT_RETURN_IF_CUDA_ERROR(api(), "updating " + labelOf(index), cuGraphKernelNodeSetParams,
+                                 nodes[index], &parameters);
+    else
+      SMELT_RETURN_IF_CUDA_ERROR(api(), "updating " + labelOf(index),
+                                 cuGraphExecKernelNodeSetParams, executable, nodes[index],
+                                 &parameters);
+    return {};
+  }
+  CUgraphNodeParams parameters = nodeParameters(launch, addresses);
+  if (face.isTemplate)
+    SMELT_RETURN_IF_CUDA_ERROR(api(), "updating " + labelOf(index), cuGraphNodeSetParams,
+                               nodes[index], &parameters);
   else
-    SMELT_RETURN_IF_CUDA_ERROR(api(), "moving buffers of " + labelOf(index),
-                               cuGraphExecKernelNodeSetParams, executable, nodes[index],
-                               &parameters);
+    SMELT_RETURN_IF_CUDA_ERROR(api(), "updating " + labelOf(index), cuGraphExecNodeSetParams,
+                               executable, nodes[index], &parameters);
   return {};
 }
 
 Status ModelGraph::launch(std::span<const uint64_t> addresses, CUstream stream) {
-  SMELT_RETURN_IF_ERROR(update(Face::kExecutable, addresses));
+  SMELT_RETURN_IF_ERROR(update(executableFace, addresses));
   SMELT_RETURN_IF_CUDA_ERROR(api(), "running '" + engine->metadata().model_name + "'",
                              cuGraphLaunch, executable, stream);
   return {};
@@ -149,7 +257,7 @@ Status ModelGraph::launch(std::span<const uint64_t> addresses, CUstream stream) 
 
 Status ModelGraph::addTo(CUgraph capture, std::span<const CUgraphNode> dependencies,
                          std::span<const uint64_t> addresses, CUstream stream) {
-  SMELT_RETURN_IF_ERROR(update(Face::kTemplate, addresses));
+  SMELT_RETURN_IF_ERROR(update(templateFace, addresses));
   CUgraphNode node = nullptr;
   SMELT_RETURN_IF_CUDA_ERROR(api(), "adding the model to the stream's capture",
                              cuGraphAddChildGraphNode, &node, capture, dependencies.data(),
@@ -160,18 +268,43 @@ Status ModelGraph::addTo(CUgraph capture, std::span<const CUgraphNode> dependenc
   return {};
 }
 
+Status ModelGraph::runOnce(std::span<const uint64_t> addresses, CUstream stream) {
+  for (const ScheduledLaunch &launch : planned.once)
+    SMELT_RETURN_IF_ERROR(runAlone(launch, addresses, stream));
+  return {};
+}
+
 Status ModelGraph::launchOne(size_t index, std::span<const uint64_t> addresses, CUstream stream) {
-  ScheduledLaunch &launch = plannedLaunches.launches[index];
-  if (launch.isEmpty)
-    return {};
-  launch.setAddresses(addresses);
-  NvtxRange range(labelOf(index));
-  CUDA_KERNEL_NODE_PARAMS node = nodeParameters(launch);
+  return runAlone(planned.launches[index], addresses, stream);
+}
+
+Status ModelGraph::runAlone(const ScheduledLaunch &launch, std::span<const uint64_t> addresses,
+                            CUstream stream) {
+  const PlannedLaunch &shared = plannedOf(launch);
+  NvtxRange range(shared.label);
+  const plan::NodeUnion &node = shared.launch->node;
+  if (const plan::CopyNodeT *copy = node.AsCopyNode()) {
+    SMELT_RETURN_IF_CUDA_ERROR(api(), "running " + shared.label, cuMemcpyDtoDAsync,
+                               addressOf(copy->target, addresses),
+                               addressOf(copy->source, addresses), launch.bytes, stream);
+  } else if (const plan::SetNodeT *set = node.AsSetNode()) {
+    SMELT_RETURN_IF_CUDA_ERROR(api(), "running " + shared.label, cuMemsetD8Async,
+                               addressOf(set->target, addresses), set->value, launch.bytes, stream);
+  } else {
+    SMELT_RETURN_IF_ERROR(setAddresses(launch, addresses));
+    return launchKernel(launch, stream);
+  }
+  return {};
+}
+
+Status ModelGraph::launchKernel(const ScheduledLaunch &launch, CUstream stream) {
+  const plan::KernelNodeT &kernel = *plannedOf(launch).kernel();
+  CUDA_KERNEL_NODE_PARAMS node = kernelParameters(launch);
   CUlaunchAttribute cluster = {};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  cluster.value.clusterDim.x = launch.cluster[0];
-  cluster.value.clusterDim.y = launch.cluster[1];
-  cluster.value.clusterDim.z = launch.cluster[2];
+  cluster.value.clusterDim.x = kernel.cluster.x();
+  cluster.value.clusterDim.y = kernel.cluster.y();
+  cluster.value.clusterDim.z = kernel.cluster.z();
   CUlaunchConfig config = {};
   config.gridDimX = node.gridDimX;
   config.gridDimY = node.gridDimY;
@@ -182,18 +315,10 @@ Status ModelGraph::launchOne(size_t index, std::span<const uint64_t> addresses, 
   config.sharedMemBytes = node.sharedMemBytes;
   config.hStream = stream;
   config.attrs = &cluster;
-  config.numAttrs = launch.cluster[0] != 0 ? 1 : 0;
-  SMELT_RETURN_IF_CUDA_ERROR(api(), "running " + labelOf(index), cuLaunchKernelEx, &config,
+  config.numAttrs = hasCluster(kernel) ? 1 : 0;
+  SMELT_RETURN_IF_CUDA_ERROR(api(), "running " + plannedOf(launch).label, cuLaunchKernelEx, &config,
                              node.func, node.kernelParams, nullptr);
   return {};
-}
-
-std::string ModelGraph::labelOf(size_t index) const {
-  const plan::LaunchT &launch = *engine->program().launches[index];
-  std::string label;
-  for (const std::string &node : launch.onnx_nodes)
-    label += (label.empty() ? "" : " ") + node;
-  return label.empty() ? launch.name : label;
 }
 
 } // namespace smelt::runtime

@@ -1,5 +1,5 @@
 // The CUDA graph of one schedule: built node by node once, launched many times, updated in place
-// when buffers move.
+// when buffers move or when another shape runs the same kernels.
 #pragma once
 
 #include "runtime/engine.h"
@@ -11,14 +11,32 @@ namespace smelt::runtime {
 
 class ModelGraph {
 public:
-  /// Builds and instantiates the graph with these addresses of Program.buffers. Edges are
-  /// programmatic where the launch allows it and the device can (sm_90 and later).
-  static Result<std::unique_ptr<ModelGraph>> build(SharedEngine engine, Schedule schedule,
-                                                   std::span<const uint64_t> addresses);
+  ModelGraph(SharedEngine engine, Schedule schedule)
+      : engine(std::move(engine)), planned(std::move(schedule)) {}
   ~ModelGraph();
   ModelGraph(const ModelGraph &) = delete;
 
-  const Schedule &schedule() const { return plannedLaunches; }
+  const Schedule &schedule() const { return planned; }
+
+  /// Whether a schedule runs the same launches in the same order as this graph's.
+  bool fits(const Schedule &schedule) const;
+
+  /// Exchanges the schedule for one that fits. rebuild() must follow. Memory that is kept for the
+  /// shape is kept for the next where it is large enough.
+  void take(Schedule schedule) { planned = std::move(schedule); }
+
+  /// Memory for what the shape's launches compute once. The former content must not be in use.
+  Status provideShapeMemory();
+  uint64_t shapeAddress() const { return shapeMemory.address(); }
+  uint64_t shapeMemoryBytes() const { return shapeMemory.bytes(); }
+
+  /// Builds and instantiates the graph with these addresses of Program.buffers, or updates the one
+  /// that there is. Edges are programmatic where the launch allows it and the device can (sm_90 and
+  /// later). After a failure the graph is of no use.
+  Status rebuild(std::span<const uint64_t> addresses);
+
+  /// Runs what a shape computes once.
+  Status runOnce(std::span<const uint64_t> addresses, CUstream stream);
 
   /// Launches on a stream that is not capturing, after updating the nodes whose buffers moved.
   Status launch(std::span<const uint64_t> addresses, CUstream stream);
@@ -28,38 +46,48 @@ public:
   Status addTo(CUgraph capture, std::span<const CUgraphNode> dependencies,
                std::span<const uint64_t> addresses, CUstream stream);
 
-  /// Runs one launch by itself, outside the graph; for measurements.
+  /// Runs schedule().launches[index] by itself, outside the graph; for measurements.
   Status launchOne(size_t index, std::span<const uint64_t> addresses, CUstream stream);
-
-  /// What profilers and messages call a launch: its ONNX nodes.
-  std::string labelOf(size_t index) const;
 
 private:
   /// A graph has two faces that hold parameters of their own: the template, which children are
-  /// cloned from, and the executable.
-  enum class Face { kTemplate, kExecutable };
-
-  ModelGraph(SharedEngine engine, Schedule schedule)
-      : engine(std::move(engine)), plannedLaunches(std::move(schedule)) {}
+  /// cloned from, and the executable. `addresses` is empty where parameters are not those of the
+  /// schedule.
+  struct Face {
+    bool isTemplate;
+    std::vector<uint64_t> addresses = {};
+  };
 
   Status create(std::span<const uint64_t> addresses);
-  Status addLaunch(size_t index);
-  Status setCluster(CUgraphNode node, const ScheduledLaunch &launch) const;
-  Status update(Face face, std::span<const uint64_t> addresses);
-  Status updateLaunch(Face face, size_t index, std::span<const uint64_t> addresses);
-  CUDA_KERNEL_NODE_PARAMS nodeParameters(const ScheduledLaunch &launch);
-  std::vector<uint64_t> &addressesOf(Face face) {
-    return face == Face::kTemplate ? templateAddresses : executableAddresses;
+  Status addNode(size_t index);
+  Status setCluster(CUgraphNode node, const plan::KernelNodeT &kernel) const;
+  Status update(Face &face, std::span<const uint64_t> addresses);
+  Status updateNode(const Face &face, size_t index, std::span<const uint64_t> addresses);
+  Status runAlone(const ScheduledLaunch &launch, std::span<const uint64_t> addresses,
+                  CUstream stream);
+  Status launchKernel(const ScheduledLaunch &launch, CUstream stream);
+  Status setAddresses(const ScheduledLaunch &launch, std::span<const uint64_t> addresses);
+  bool hasMoved(const ScheduledLaunch &launch, std::span<const uint64_t> known,
+                std::span<const uint64_t> addresses) const;
+  CUDA_KERNEL_NODE_PARAMS kernelParameters(const ScheduledLaunch &launch);
+  CUgraphNodeParams nodeParameters(const ScheduledLaunch &launch,
+                                   std::span<const uint64_t> addresses);
+  uint64_t addressOf(const plan::Place &place, std::span<const uint64_t> addresses) const;
+  const PlannedLaunch &plannedOf(const ScheduledLaunch &launch) const {
+    return engine->launches()[launch.id];
+  }
+  const std::string &labelOf(size_t index) const {
+    return plannedOf(planned.launches[index]).label;
   }
   const DriverApi &api() const { return engine->api(); }
 
   SharedEngine engine;
-  Schedule plannedLaunches;
+  Schedule planned;
+  DeviceMemory shapeMemory;
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
-  std::vector<CUgraphNode> nodes;          ///< of each launch
-  std::vector<uint64_t> templateAddresses; ///< empty when not known
-  std::vector<uint64_t> executableAddresses;
+  std::vector<CUgraphNode> nodes; ///< of each of the schedule's launches
+  Face templateFace{true}, executableFace{false};
   std::vector<void *> parameterPointers; ///< scratch that outlives driver calls
 };
 

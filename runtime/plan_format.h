@@ -24,12 +24,12 @@ namespace smelt::plan {
 
 static_assert(std::endian::native == std::endian::little, "plans are read in place");
 
-/// A reference to a dim, buffer or launch that is not there.
+/// A reference to a dim, tensor or symbol that is not there.
 inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
-inline constexpr uint16_t kFormatMajor = 2;
+inline constexpr uint16_t kFormatMajor = 3;
 inline constexpr uint16_t kFormatMinor = 0;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode

@@ -142,8 +142,36 @@ static std::string tensorText(const plan::MetadataT &metadata, const plan::Tenso
   return text + "]";
 }
 
+/// The capacities that outputs are given; where an output is given none, its own extent.
+static Status solveCapacities(const plan::MetadataT &metadata, std::span<const int64_t> capacities,
+                              std::vector<int64_t> &symbols) {
+  std::vector<const plan::TensorT *> source(symbols.size()); // of the value of a capacity
+  for (size_t i = 0; i < capacities.size(); ++i) {
+    const plan::TensorT &output = *metadata.outputs[i];
+    if (output.capacity == plan::kNone || capacities[i] == 0)
+      continue;
+    const plan::TensorT *&first = source[output.capacity];
+    if (first != nullptr && symbols[output.capacity] != capacities[i])
+      return Status(StatusCode::kUsage,
+                    joinText("output '", output.name, "' is bound with a capacity of ",
+                             capacities[i], ", but '", first->name, "' with ",
+                             symbols[output.capacity], "; the model needs both to be equal"));
+    first = &output;
+    symbols[output.capacity] = capacities[i];
+  }
+  for (const auto &output : metadata.outputs) {
+    if (output->capacity == plan::kNone || source[output->capacity] != nullptr)
+      continue;
+    std::optional<int64_t> extent =
+        evaluateDim(*metadata.dims[output->dims[output->capacity_axis]], symbols);
+    symbols[output->capacity] = std::max(symbols[output->capacity], extent.value_or(0));
+  }
+  return {};
+}
+
 static Result<std::vector<int64_t>> solveSymbols(const plan::MetadataT &metadata,
-                                                 std::span<const Shape> inputs) {
+                                                 std::span<const Shape> inputs,
+                                                 std::span<const int64_t> capacities) {
   std::vector<std::optional<int64_t>> solved(metadata.symbols.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const plan::TensorT &tensor = *metadata.inputs[i];
@@ -171,6 +199,7 @@ static Result<std::vector<int64_t>> solveSymbols(const plan::MetadataT &metadata
   symbols.reserve(solved.size());
   for (const std::optional<int64_t> &value : solved)
     symbols.push_back(value.value_or(0));
+  SMELT_RETURN_IF_ERROR(solveCapacities(metadata, capacities, symbols));
   return symbols;
 }
 
@@ -183,8 +212,12 @@ static std::string symbolsText(const plan::MetadataT &metadata, std::span<const 
 
 static Status checkInputs(const plan::MetadataT &metadata, std::span<const Shape> inputs,
                           const ShapeValues &values) {
+  auto matches = [&](const plan::TensorT &tensor, const Shape &shape) {
+    return std::equal(tensor.dims.begin(), tensor.dims.end(), shape.begin(), shape.end(),
+                      [&](uint32_t dim, int64_t extent) { return values.dims[dim] == extent; });
+  };
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i] != shapeOf(*metadata.inputs[i], values))
+    if (!matches(*metadata.inputs[i], inputs[i]))
       return Status(StatusCode::kUsage,
                     joinText("input ", tensorText(metadata, *metadata.inputs[i]),
                              " must have shape ", shapeText(shapeOf(*metadata.inputs[i], values)),
@@ -216,19 +249,20 @@ static Status checkGuards(const plan::MetadataT &metadata, const ShapeValues &va
 }
 
 static Status checkExtents(const plan::MetadataT &metadata, const ShapeValues &values) {
-  for (const auto &output : metadata.outputs) {
-    Shape shape = shapeOf(*output, values);
-    if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; }))
+  auto isNegative = [&](uint32_t dim) { return values.dims[dim] < 0; };
+  for (const auto &output : metadata.outputs)
+    if (std::any_of(output->dims.begin(), output->dims.end(), isNegative))
       return Status(StatusCode::kUsage,
                     joinText("output ", tensorText(metadata, *output), " would have shape ",
-                             shapeText(shape), " where ", symbolsText(metadata, values.symbols)));
-  }
+                             shapeText(shapeOf(*output, values)), " where ",
+                             symbolsText(metadata, values.symbols)));
   return {};
 }
 
-Result<ShapeValues> solveShapes(const plan::MetadataT &metadata, std::span<const Shape> inputs) {
+Result<ShapeValues> solveShapes(const plan::MetadataT &metadata, std::span<const Shape> inputs,
+                                std::span<const int64_t> capacities) {
   ShapeValues values;
-  SMELT_ASSIGN_OR_RETURN(values.symbols, solveSymbols(metadata, inputs));
+  SMELT_ASSIGN_OR_RETURN(values.symbols, solveSymbols(metadata, inputs, capacities));
   values.dims.reserve(metadata.dims.size());
   for (uint32_t i = 0; i < metadata.dims.size(); ++i) {
     std::optional<int64_t> value = evaluateDim(*metadata.dims[i], values.symbols);

@@ -19,15 +19,17 @@ struct ShapeValues {
   std::vector<int64_t> dims;    ///< in Metadata.dims' order
 };
 
-/// Solves the symbols from the inputs' shapes (one for each of metadata.inputs), evaluates every
-/// dim, and checks the shapes and the guards. Fails with kUsage naming the input, or the guard's
-/// message.
-Result<ShapeValues> solveShapes(const plan::MetadataT &metadata, std::span<const Shape> inputs);
+/// Solves the symbols from the inputs' shapes (one for each of metadata.inputs) and the capacities
+/// of outputs (one for each of metadata.outputs, or none at all; 0: as large as the output),
+/// evaluates every dim, and checks the shapes and the guards. Fails with kUsage naming the input, or
+/// the guard's message.
+Result<ShapeValues> solveShapes(const plan::MetadataT &metadata, std::span<const Shape> inputs,
+                                std::span<const int64_t> capacities = {});
 
 /// The extents of an input or output; all at least 0.
 Shape shapeOf(const plan::TensorT &tensor, const ShapeValues &values);
 
-/// Bytes of a tensor. Fails with kUsage when they exceed 63 bits.
+/// Bytes of a tensor whose rows lie behind each other. Fails with kUsage when they exceed 63 bits.
 Result<int64_t> tensorBytes(const plan::TensorT &tensor, const ShapeValues &values);
 
 /// The value of one dim expression; nothing when it overflows or divides by zero.

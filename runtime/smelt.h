@@ -45,7 +45,8 @@ typedef enum smelt_code {
   SMELT_INTERNAL = 70    /* a defect of Smelt */
 } smelt_code;
 
-/* Filled in when a call fails. `file` and `line` are places in Smelt's sources, for bug reports. */
+/* Filled in when a call fails, as far as struct_size reaches. `file` and `line` are places in Smelt's
+ * sources, for bug reports. */
 typedef struct smelt_error {
   size_t struct_size;
   int line;
@@ -83,8 +84,14 @@ typedef struct smelt_tensor_info {
   smelt_element_type element_type;
   size_t rank;
   const smelt_int64 *extents; /* rank many; -1 where the extent depends on the input's shape */
+  /* An output that takes over the memory of an input, such as a cache that grows: the input's
+   * index; -1: none. See smelt_binding. */
+  smelt_int64 alias;
+  /* Of such an output, and of that input, where it grows: along this axis its memory may be laid
+   * out for more than there is; -1: no axis. */
+  smelt_int64 capacity_axis;
 } smelt_tensor_info;
-#define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0}
+#define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0, -1, -1}
 
 /* ---- Engine -------------------------------------------------------------------------------- */
 
@@ -164,24 +171,36 @@ enum {
   SMELT_HOST = 1    /* copied to and from the device around each run */
 };
 
-/* Memory of the caller for a row-major, contiguous tensor; must last as long as runs use it. */
+/* Memory of the caller for a row-major tensor; must last as long as runs use it.
+ *
+ * Device memory that a run writes must not overlap any other that it uses; an overlap is refused
+ * with SMELT_USAGE. The exception is an output that takes over an input (smelt_tensor_info.alias):
+ *   - bound to the same device address, it is updated in place;
+ *   - bound elsewhere, the input is copied there first and stays as it is.
+ * To let a cache grow in place, bind both to memory that is laid out for the most that it will
+ * hold, and say so in `capacity`: with extents [batch, heads, length, size] and a capacity_axis of
+ * 2, element (b, h, t, i) lies at ((b * heads + h) * capacity + t) * size + i. All outputs of a
+ * model that grow together need the same capacity. */
 typedef struct smelt_binding {
   size_t struct_size;
   smelt_element_type element_type;
   smelt_location location;
   void *data;
-  size_t bytes; /* at least those of the tensor */
+  size_t bytes;         /* at least those of the tensor, with its capacity */
+  smelt_int64 capacity; /* extent along capacity_axis that the memory is laid out for; 0: dense */
 } smelt_binding;
-#define SMELT_BINDING_INIT {sizeof(smelt_binding), SMELT_F32, SMELT_DEVICE, 0, 0}
+#define SMELT_BINDING_INIT {sizeof(smelt_binding), SMELT_F32, SMELT_DEVICE, 0, 0, 0}
 
 /* May be called between runs to move to other memory. Only where host memory is bound for the first
- * time, or after shapes changed, smelt_context_prepare must follow. Inputs are only read. */
+ * time, or after shapes or capacities changed, smelt_context_prepare must follow. Inputs are only
+ * read, but for those that an output takes over in place. */
 SMELT_API smelt_code smelt_context_bind_input(smelt_context *context, const char *name,
                                               const smelt_binding *binding, smelt_error *error);
 SMELT_API smelt_code smelt_context_bind_output(smelt_context *context, const char *name,
                                                const smelt_binding *binding, smelt_error *error);
 
-/* Device memory that the current shapes and bindings take besides weights and bound memory. */
+/* Device memory that the current shapes and bindings take besides weights, bound memory, and what is
+ * kept for each shape (values such as position masks, which the engine's allocator provides). */
 SMELT_API smelt_code smelt_context_workspace_bytes(smelt_context *context, size_t *bytes,
                                                    smelt_error *error);
 
@@ -190,8 +209,9 @@ SMELT_API smelt_code smelt_context_workspace_bytes(smelt_context *context, size_
 SMELT_API smelt_code smelt_context_set_workspace(smelt_context *context, void *memory, size_t bytes,
                                                  smelt_error *error);
 
-/* Makes the current shapes and bindings ready to run: allocates and builds what is missing. May
- * wait for the former run. Does nothing when everything is ready. */
+/* Makes the current shapes and bindings ready to run: allocates and builds what is missing, and
+ * computes what depends on the shapes alone. May wait for the former run. Does nothing when
+ * everything is ready. */
 SMELT_API smelt_code smelt_context_prepare(smelt_context *context, smelt_error *error);
 
 /* Runs the model on `stream` (a CUstream or cudaStream_t; NULL is the default stream): one graph

@@ -61,6 +61,13 @@ public:
     described.bytes = bytes;
   }
 
+  /// The same memory, laid out for `extent` along the axis along which the tensor grows in place.
+  Memory withCapacity(smelt_int64 extent) const {
+    Memory memory = *this;
+    memory.described.capacity = extent;
+    return memory;
+  }
+
   const smelt_binding &binding() const { return described; }
 
 private:
@@ -91,6 +98,8 @@ struct TensorInfo {
   std::string name;
   smelt_element_type elementType;
   Shape shape;
+  smelt_int64 alias;        ///< the input whose memory the output takes over; -1: none
+  smelt_int64 capacityAxis; ///< along which its memory may have room for more; -1: none
 };
 
 /// A plan on a device. Any thread may use it.
@@ -147,7 +156,8 @@ private:
       smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
       check([&](smelt_error *error) { return query(handle, i, &info, error); });
       tensors.push_back(
-          {info.name, info.element_type, Shape(info.extents, info.extents + info.rank)});
+          {info.name, info.element_type, Shape(info.extents, info.extents + info.rank), info.alias,
+           info.capacity_axis});
     }
     return tensors;
   }

@@ -54,12 +54,22 @@ private:
   static bool take(const plan::Buffer *) { return true; }
   bool take(const plan::Module *table) { return take(table->name()); }
   bool take(const plan::Kernel *table) { return take(table->entry()); }
-  bool take(const plan::Launch *table) {
-    return takeAll(table->arguments(), table->depends_on(), table->name(), table->onnx_nodes());
+  bool take(const plan::TensorMap *table) {
+    return takeAll(table->sizes(), table->byte_strides(), table->box(), table->element_strides());
+  }
+  bool takeNode(const plan::Launch &launch) {
+    const plan::KernelNode *kernel = launch.node_as_KernelNode();
+    return !kernel || takeAll(kernel->arguments(), kernel->tensor_maps(), kernel->constants());
+  }
+  bool take(const plan::Launch *table) { return takeNode(*table) && take(table->name()); }
+  bool take(const plan::SizeRule *table) { return !table || take(table->unit()); }
+  bool take(const plan::Variant *table) { return takeAll(table->rule(), table->launches()); }
+  bool take(const plan::Step *table) {
+    return takeAll(table->variants(), table->depends_on(), table->onnx_nodes());
   }
   bool take(const plan::Program *table) {
     return takeAll(table->arch(), table->modules(), table->kernels(), table->buffers(),
-                   table->launches());
+                   table->once(), table->steps());
   }
   bool take(const plan::Remark *table) {
     return takeAll(table->onnx_node(), table->fusion(), table->predicate(), table->message());

@@ -2,6 +2,7 @@
 
 #include "runtime/checked_math.h"
 
+#include <algorithm>
 #include <cstring>
 #include <elf.h>
 
@@ -59,6 +60,50 @@ Status verifyCubin(Bytes cubin) {
       return invalid("has a segment beyond its end");
   }
   return {};
+}
+
+namespace {
+
+/// The bytes of the section of this name; empty where there is none.
+Bytes sectionNamed(Bytes cubin, const std::string &name) {
+  auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
+  if (header.e_shstrndx >= header.e_shnum)
+    return {};
+  auto names = entryOf<Elf64_Shdr>(cubin, header.e_shoff, header.e_shstrndx);
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
+    bool isNamed = names.sh_type != SHT_NOBITS && section.sh_type != SHT_NOBITS &&
+                   liesWithin(section.sh_name, name.size() + 1, names.sh_size) &&
+                   std::memcmp(cubin.data() + names.sh_offset + section.sh_name, name.c_str(),
+                               name.size() + 1) == 0;
+    if (isNamed)
+      return cubin.subspan(section.sh_offset, section.sh_size);
+  }
+  return {};
+}
+
+/// One attribute of a kernel: what it is, and how it is stored.
+struct Attribute {
+  uint8_t format;
+  uint8_t name;
+  uint16_t value; ///< bytes that follow, where the format says so
+};
+
+constexpr uint8_t kBytesFollow = 4;
+constexpr uint8_t kParameterInfo = 0x17; // EIATTR_KPARAM_INFO: one for each parameter
+
+} // namespace
+
+std::optional<size_t> parameterCount(Bytes cubin, const std::string &entry) {
+  Bytes attributes = sectionNamed(cubin, ".nv.info." + entry);
+  size_t count = 0;
+  while (attributes.size() >= sizeof(Attribute)) {
+    auto attribute = entryOf<Attribute>(attributes, 0, 0);
+    count += attribute.format == kBytesFollow && attribute.name == kParameterInfo ? 1 : 0;
+    size_t bytes = sizeof(Attribute) + (attribute.format == kBytesFollow ? attribute.value : 0);
+    attributes = attributes.subspan(std::min(bytes, attributes.size()));
+  }
+  return count > 0 ? std::optional(count) : std::nullopt;
 }
 
 } // namespace smelt::runtime

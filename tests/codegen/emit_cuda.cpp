@@ -83,16 +83,20 @@ int main(int count, char **values) {
   bool good = true;
   llvm::StringSet<> seen;
   module->walk([&](FusionOp fusion) {
-    mlir::FailureOr<std::vector<GeneratedKernel>> kernels =
+    mlir::FailureOr<std::vector<KernelVariant>> variants =
         selectKernels(fusion, *target, arguments.tf32);
-    if (failed(kernels)) {
+    if (failed(variants)) {
       good = false;
       return;
     }
-    for (const GeneratedKernel &kernel : *kernels) {
-      print(kernel);
-      if (nvrtc && seen.insert(kernel.text.entry).second)
-        good &= compile(*nvrtc, kernel, target->arch);
+    for (const KernelVariant &variant : *variants) {
+      if (variant.rule.value)
+        llvm::outs() << "// for " << variant.rule.describe() << "\n";
+      for (const GeneratedKernel *kernel : kernelsOf(variant)) {
+        print(*kernel);
+        if (nvrtc && seen.insert(kernel->text.entry).second)
+          good &= compile(*nvrtc, *kernel, target->arch);
+      }
     }
   });
   return good ? 0 : 1;

@@ -1,4 +1,4 @@
-// Arena slots and launch dependencies, checked against a brute-force model on random launch graphs.
+// Arena slots and step dependencies, checked against a brute-force model on random step graphs.
 #include "codegen/plan_memory.h"
 
 #include "ir/dialect.h"
@@ -16,7 +16,7 @@ struct PlanMemory : testing::Test {
   Dim sequence = (context.loadDialect<SmeltDialect>(), Dim::symbol(&context, "seq"));
   Dim bytes(int64_t perToken) { return sequence * perToken; }
 
-  /// completed[i]: every launch ordered before i by the plan's dependencies.
+  /// completed[i]: every step ordered before i by the plan's dependencies.
   static std::vector<std::set<unsigned>> closure(const MemoryPlan &plan) {
     std::vector<std::set<unsigned>> before(plan.dependsOn.size());
     for (unsigned i = 0; i < before.size(); ++i)
@@ -27,17 +27,17 @@ struct PlanMemory : testing::Test {
     return before;
   }
 
-  static void expectSound(llvm::ArrayRef<LaunchAccess> launches, const MemoryPlan &plan) {
+  static void expectSound(llvm::ArrayRef<StepAccess> steps, const MemoryPlan &plan) {
     auto before = closure(plan);
     std::vector<std::vector<unsigned>> touching(plan.slots.size());
     std::vector<int> writer(plan.slots.size(), -1);
-    for (unsigned i = 0; i < launches.size(); ++i) {
-      for (unsigned buffer : launches[i].writes)
+    for (unsigned i = 0; i < steps.size(); ++i) {
+      for (unsigned buffer : steps[i].writes)
         writer[buffer] = i, touching[buffer].push_back(i);
-      for (unsigned buffer : launches[i].reads) {
+      for (unsigned buffer : steps[i].reads) {
         touching[buffer].push_back(i);
         EXPECT_TRUE(before[i].count(writer[buffer]))
-            << "launch " << i << " may read buffer " << buffer << " too early";
+            << "step " << i << " may read buffer " << buffer << " too early";
       }
     }
     for (unsigned a = 0; a < plan.slots.size(); ++a)
@@ -46,49 +46,49 @@ struct PlanMemory : testing::Test {
           continue;
         for (unsigned user : touching[a])
           EXPECT_TRUE(before[writer[b]].count(user))
-              << "buffer " << b << " may overwrite buffer " << a << " under launch " << user;
+              << "buffer " << b << " may overwrite buffer " << a << " under step " << user;
       }
   }
 };
 
 TEST_F(PlanMemory, AChainAlternatesBetweenTwoSlots) {
-  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{1}, {2}}, {{2}, {3}}};
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{1}, {2}}, {{2}, {3}}};
   std::vector<Dim> sizes(4, bytes(64));
-  MemoryPlan plan = planMemory(launches, sizes);
+  MemoryPlan plan = planMemory(steps, sizes);
   EXPECT_EQ(plan.slotCount, 2u);
   EXPECT_EQ(plan.slots, (std::vector<unsigned>{0, 1, 0, 1}));
   EXPECT_EQ(plan.dependsOn, (std::vector<std::vector<unsigned>>{{}, {0}, {1}, {2}}));
-  expectSound(launches, plan);
+  expectSound(steps, plan);
 }
 
 TEST_F(PlanMemory, DependenciesAreTransitivelyReduced) {
   // 2 reads what 0 and 1 wrote; 1 already follows 0.
-  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{0, 1}, {2}}};
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{0, 1}, {2}}};
   std::vector<Dim> sizes(3, bytes(64));
-  EXPECT_EQ(planMemory(launches, sizes).dependsOn[2], std::vector<unsigned>{1});
+  EXPECT_EQ(planMemory(steps, sizes).dependsOn[2], std::vector<unsigned>{1});
 }
 
 TEST_F(PlanMemory, ABufferThatLivesOnKeepsItsSlot) {
-  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{1}, {2}}, {{0, 2}, {3}}};
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{1}, {2}}, {{0, 2}, {3}}};
   std::vector<Dim> sizes(4, bytes(64));
-  MemoryPlan plan = planMemory(launches, sizes);
+  MemoryPlan plan = planMemory(steps, sizes);
   EXPECT_NE(plan.slots[0], plan.slots[1]);
   EXPECT_NE(plan.slots[0], plan.slots[2]);
-  EXPECT_NE(plan.slots[0], plan.slots[3]) << "a launch must not overwrite what it reads";
-  expectSound(launches, plan);
+  EXPECT_NE(plan.slots[0], plan.slots[3]) << "a step must not overwrite what it reads";
+  expectSound(steps, plan);
 }
 
 TEST_F(PlanMemory, SizesThatCannotBeComparedDoNotShare) {
-  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{1}, {2}}};
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{1}, {2}}};
   Dim batch = Dim::symbol(&context, "batch");
   std::vector<Dim> sizes{sequence * sequence, bytes(64), batch * 1024};
-  EXPECT_EQ(planMemory(launches, sizes).slotCount, 3u);
+  EXPECT_EQ(planMemory(steps, sizes).slotCount, 3u);
 }
 
 TEST_F(PlanMemory, PinnedBuffersAreOrderedButShareNoSlot) {
-  std::vector<LaunchAccess> launches{{{}, {0}}, {{0}, {1}}, {{1}, {2}}};
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{1}, {2}}};
   std::vector<Dim> sizes{bytes(64), Dim(), bytes(64)};
-  MemoryPlan plan = planMemory(launches, sizes);
+  MemoryPlan plan = planMemory(steps, sizes);
   EXPECT_EQ(plan.slots[1], MemoryPlan::kPinned);
   EXPECT_EQ(plan.slotCount, 1u);
   EXPECT_EQ(plan.dependsOn[2], std::vector<unsigned>{1});
@@ -98,18 +98,18 @@ TEST_F(PlanMemory, RandomGraphsAreSound) {
   std::mt19937 random(20261121);
   for (int round = 0; round < 200; ++round) {
     unsigned count = 2 + random() % 40;
-    std::vector<LaunchAccess> launches(count);
+    std::vector<StepAccess> steps(count);
     std::vector<Dim> sizes;
     for (unsigned i = 0; i < count; ++i) {
-      launches[i].writes.push_back(i);
+      steps[i].writes.push_back(i);
       sizes.push_back(bytes(64 << random() % 3));
       std::set<unsigned> reads;
       for (unsigned k = 0; i > 0 && k < random() % 4; ++k)
         reads.insert(i - 1 - random() % std::min(i, 6u));
-      launches[i].reads.assign(reads.begin(), reads.end());
+      steps[i].reads.assign(reads.begin(), reads.end());
     }
-    MemoryPlan plan = planMemory(launches, sizes);
-    expectSound(launches, plan);
+    MemoryPlan plan = planMemory(steps, sizes);
+    expectSound(steps, plan);
   }
 }
 

@@ -244,14 +244,14 @@ struct RowwiseProducersTest : testing::TestWithParam<Setting> {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     module->walk([&](FusionOp fusion) {
-      auto kernels = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
-      ASSERT_TRUE(succeeded(kernels)) << text;
-      for (const GeneratedKernel &kernel : *kernels) {
-        auto compiled = nvrtc->compile(kernel.text, architecture);
+      auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
+      ASSERT_TRUE(succeeded(variants)) << text;
+      for (const GeneratedKernel *kernel : kernelsOf(*variants)) {
+        auto compiled = nvrtc->compile(kernel->text, architecture);
         ASSERT_TRUE(static_cast<bool>(compiled)) << architecture.str() << "\n"
                                                  << llvm::toString(compiled.takeError()) << text;
         EXPECT_EQ(compiled->spillBytes, 0) << architecture.str() << "\n"
-                                           << text << kernel.text.text;
+                                           << text << kernel->text.text;
       }
     });
   }

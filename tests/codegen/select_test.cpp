@@ -30,11 +30,11 @@ struct SelectTest : testing::Test {
     ASSERT_TRUE(module) << text;
     llvm::StringSet<> seen;
     module->walk([&](FusionOp fusion) {
-      auto kernels = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
-      ASSERT_TRUE(succeeded(kernels)) << text;
-      for (const GeneratedKernel &kernel : *kernels)
-        if (seen.insert(kernel.text.text).second)
-          expectCompiles(kernel, architecture);
+      auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
+      ASSERT_TRUE(succeeded(variants)) << text;
+      for (const GeneratedKernel *kernel : kernelsOf(*variants))
+        if (seen.insert(kernel->text.text).second)
+          expectCompiles(*kernel, architecture);
     });
   }
 
@@ -111,12 +111,12 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
            {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100", "sm_103", "sm_120"}) {
         Target target = *Target::named(architecture);
         module->walk([&](FusionOp fusion) {
-          auto kernels = selectKernels(fusion, target, /*tf32=*/false);
-          ASSERT_TRUE(succeeded(kernels)) << type << head << architecture;
-          ASSERT_FALSE(kernels->empty());
-          for (const GeneratedKernel &kernel : *kernels)
-            EXPECT_LE(static_cast<int>(kernel.sharedBytes), target.limits.sharedBytesPerBlock)
-                << architecture << " " << kernel.name;
+          auto variants = selectKernels(fusion, target, /*tf32=*/false);
+          ASSERT_TRUE(succeeded(variants)) << type << head << architecture;
+          ASSERT_FALSE(variants->empty());
+          for (const GeneratedKernel *kernel : kernelsOf(*variants))
+            EXPECT_LE(static_cast<int>(kernel->sharedBytes), target.limits.sharedBytesPerBlock)
+                << architecture << " " << kernel->name;
         });
       }
       if (llvm::StringRef(head) == "128" || llvm::StringRef(head) == "256")

@@ -278,7 +278,7 @@ TEST_F(CApiTest, NamesPlaceAndCutsLongMessages) {
   std::string name(5000, 'n');
   EXPECT_EQ(smelt_context_set_input_shape(context, name.c_str(), nullptr, 0, &error), SMELT_USAGE);
   EXPECT_EQ(std::strlen(error.message), sizeof(error.message) - 1);
-  EXPECT_STREQ(error.file, "runtime/context.cpp");
+  EXPECT_STREQ(error.file, "runtime/bindings.cpp");
   EXPECT_GT(error.line, 0);
 }
 

@@ -73,8 +73,9 @@ std::string ptxFor(const char *target, const char *overlap) {
   return text;
 }
 
-void setPointer(plan::LaunchT &launch, size_t argument, uint32_t buffer) {
-  launch.arguments[argument] = {plan::ArgumentKind::pointer, buffer};
+void setPointer(plan::StepT &step, size_t argument, uint32_t buffer) {
+  step.variants[0]->launches[0]->node.AsKernelNode()->arguments[argument] = {
+      plan::ArgumentKind::pointer, buffer, plan::kNone};
 }
 
 void makeDiamond(plan::ProgramT &program) {
@@ -84,18 +85,18 @@ void makeDiamond(plan::ProgramT &program) {
     program.buffers.back()->index = slot;
   }
   enum : uint32_t { kOut = 2, kLeft = 5, kRight = 6 };
-  plan::LaunchT &add = *program.launches[0], &scale = *program.launches[1];
-  auto otherScale = std::make_unique<plan::LaunchT>(scale);
-  auto lastAdd = std::make_unique<plan::LaunchT>(add);
+  plan::StepT &add = *program.steps[0], &scale = *program.steps[1];
+  auto otherScale = std::make_unique<plan::StepT>(scale);
+  auto lastAdd = std::make_unique<plan::StepT>(add);
   setPointer(scale, 2, kLeft);
   setPointer(*otherScale, 2, kRight);
   setPointer(*lastAdd, 0, kLeft);
   setPointer(*lastAdd, 1, kRight);
   setPointer(*lastAdd, 2, kOut);
   lastAdd->depends_on = {1, 2};
-  lastAdd->programmatic = true;
-  program.launches.push_back(std::move(otherScale));
-  program.launches.push_back(std::move(lastAdd));
+  program.steps.push_back(std::move(otherScale));
+  program.steps.push_back(std::move(lastAdd));
+  kernelOf(program, 3).programmatic = true;
 }
 
 } // namespace

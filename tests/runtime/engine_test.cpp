@@ -1,5 +1,6 @@
 #include "runtime/engine.h"
 
+#include "runtime/text.h"
 #include "tests/runtime/fake_model.h"
 
 #include <cstring>
@@ -69,9 +70,29 @@ TEST(Engine, RefusesKernelsThatTakeOtherParameters) {
   model.fake.addKernel("add", {{8, 8, 8}, {}});
   EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
                         "the kernel add does not take argument 3"));
-  model.fake.addKernel("add", {{8, 8, 8, 4, 4}, {}});
-  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
-                        "the kernel add takes more than the 4 arguments"));
+}
+
+TEST(Engine, RefusesKernelsThatTakeMoreThanThePlanGives) {
+  for (size_t count : {3, 4, 5, 90}) {
+    FakeModel model;
+    test::TestPlan plan;
+    std::string cubin = test::cubinWithParameters("add", count);
+    plan.contents.cubins[0] = std::as_bytes(std::span(cubin));
+    model.file = test::planBytes(plan.contents);
+    Status status = model.createEngine().status();
+    if (count == 4)
+      EXPECT_TRUE(isOk(status));
+    else
+      EXPECT_TRUE(isRefused(status, StatusCode::kPlan,
+                            joinText("the kernel add takes ", count, " arguments, not the 4")));
+  }
+}
+
+/// Tools that watch the driver report a question that it cannot answer as an error.
+TEST(Engine, AsksTheDriverOnlyForParametersThatAreThere) {
+  FakeModel model;
+  ASSERT_TRUE(isOk(model.createEngine()));
+  EXPECT_EQ(model.fake.countOf("cuFuncGetParamInfo"), 8u);
 }
 
 TEST(Engine, RefusesCodeWithoutAKernelOfThePlan) {
@@ -84,19 +105,19 @@ TEST(Engine, RefusesCodeWithoutAKernelOfThePlan) {
 }
 
 /// An engine of the test plan changed by `change`, and the fake it runs on.
-Status statusAfter(void (*change)(plan::LaunchT &), FakeModel &model) {
+Status statusAfter(void (*change)(plan::KernelNodeT &), FakeModel &model) {
   test::TestPlan plan;
-  change(*plan.program(0).launches[0]);
+  change(test::kernelOf(plan.program(0), 0));
   model.file = test::planBytes(plan.contents);
   return model.createEngine().status();
 }
 
 TEST(Engine, OptsInToLargeSharedMemoryOnce) {
   FakeModel model;
-  ASSERT_TRUE(isOk(statusAfter([](auto &launch) { launch.shared_bytes = 100 << 10; }, model)));
+  ASSERT_TRUE(isOk(statusAfter([](auto &kernel) { kernel.shared_bytes = 100 << 10; }, model)));
   EXPECT_EQ(model.fake.countOf("cuFuncSetAttribute"), 1u);
   FakeModel tooMuch;
-  EXPECT_TRUE(isRefused(statusAfter([](auto &launch) { launch.shared_bytes = 300 << 10; }, tooMuch),
+  EXPECT_TRUE(isRefused(statusAfter([](auto &kernel) { kernel.shared_bytes = 300 << 10; }, tooMuch),
                         StatusCode::kEnvironment,
                         "the kernel add needs 307200 bytes of shared memory"));
 }
@@ -104,7 +125,7 @@ TEST(Engine, OptsInToLargeSharedMemoryOnce) {
 TEST(Engine, AllowsClustersBeyondThePortableSize) {
   FakeModel model;
   ASSERT_TRUE(
-      isOk(statusAfter([](auto &launch) { launch.cluster = plan::Extent3(16, 1, 1); }, model)));
+      isOk(statusAfter([](auto &kernel) { kernel.cluster = plan::Extent3(16, 1, 1); }, model)));
   EXPECT_EQ(model.fake.countOf("cuFuncSetAttribute"), 1u);
 }
 

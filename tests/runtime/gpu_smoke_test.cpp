@@ -233,9 +233,10 @@ TEST_F(GpuStreamTest, LaunchesClustersAndLargeSharedMemory) {
   if (engine->device()->computeCapability() < 90)
     GTEST_SKIP() << "clusters need sm_90";
   DiamondPlan plan;
-  for (auto &launch : plan.program(0).launches) {
-    launch->cluster = plan::Extent3(2, 1, 1);
-    launch->shared_bytes = 100 << 10;
+  for (size_t step = 0; step < plan.program(0).steps.size(); ++step) {
+    plan::KernelNodeT &kernel = test::kernelOf(plan.program(0), step);
+    kernel.cluster = plan::Extent3(2, 1, 1);
+    kernel.shared_bytes = 100 << 10;
   }
   load(plan);
   AddScaleData data({2, 512});

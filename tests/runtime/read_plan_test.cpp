@@ -145,9 +145,9 @@ TEST(ReadPlan, NamesBothVersions) {
     return refusal(withHeader(goodPlan(), change));
   };
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor += 1; }),
-                       "format 3.0, this Smelt reads format 2.0: it was written by a newer Smelt"));
+                       "format 4.0, this Smelt reads format 3.0: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMinor += 1; }),
-                       "format 2.1, this Smelt reads format 2.0: it was written by a newer Smelt"));
+                       "format 3.1, this Smelt reads format 3.0: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor = 1; }),
                        "written by an older Smelt; compile the model again"));
 }

@@ -35,6 +35,14 @@ uint32_t DimBuilder::apply(plan::DimOpcode opcode, uint32_t left, uint32_t right
   return add(std::move(program));
 }
 
+plan::LaunchT &launchOf(plan::ProgramT &program, size_t step) {
+  return *program.steps[step]->variants[0]->launches[0];
+}
+
+plan::KernelNodeT &kernelOf(plan::ProgramT &program, size_t step) {
+  return *launchOf(program, step).node.AsKernelNode();
+}
+
 namespace {
 
 std::unique_ptr<plan::TensorT> makeTensor(const char *name, std::vector<uint32_t> dims) {
@@ -54,23 +62,34 @@ std::unique_ptr<plan::BufferT> makeBuffer(plan::BufferKind kind, uint32_t index,
   return buffer;
 }
 
-plan::Argument pointer(uint32_t buffer) { return {plan::ArgumentKind::pointer, buffer}; }
+plan::Argument pointer(uint32_t buffer) {
+  return {plan::ArgumentKind::pointer, buffer, plan::kNone};
+}
 
 /// The dims that the test plan's launches use.
 struct LaunchDims {
   uint32_t grid, one, count, bytes;
 };
 
-std::unique_ptr<plan::LaunchT> makeLaunch(uint32_t kernel, const LaunchDims &dims,
-                                          std::vector<plan::Argument> arguments) {
+/// A step of one variant of one launch.
+std::unique_ptr<plan::StepT> makeStep(uint32_t kernel, const LaunchDims &dims,
+                                      std::vector<plan::Argument> arguments, const char *name,
+                                      const char *node) {
+  plan::KernelNodeT launched;
+  launched.kernel = kernel;
+  launched.grid = plan::GridDims(dims.grid, dims.one, dims.one);
+  launched.block = plan::Extent3(256, 1, 1);
+  launched.arguments = std::move(arguments);
   auto launch = std::make_unique<plan::LaunchT>();
-  launch->kernel = kernel;
-  launch->grid = plan::GridDims(dims.grid, dims.one, dims.one);
-  launch->block = plan::Extent3(256, 1, 1);
-  launch->arguments = std::move(arguments);
+  launch->node.Set(std::move(launched));
+  launch->name = name;
   launch->bytes = dims.bytes;
   launch->flops = dims.count;
-  return launch;
+  auto step = std::make_unique<plan::StepT>();
+  step->onnx_nodes = {node};
+  step->variants.push_back(std::make_unique<plan::VariantT>());
+  step->variants[0]->launches.push_back(std::move(launch));
+  return step;
 }
 
 std::unique_ptr<plan::KernelT> makeKernel(const char *entry) {
@@ -94,17 +113,13 @@ std::unique_ptr<plan::ProgramT> makeProgram(const char *arch, const LaunchDims &
   program->buffers.push_back(makeBuffer(plan::BufferKind::weight, 0));
   program->buffers.push_back(makeBuffer(plan::BufferKind::arena, 0, dims.bytes));
   program->arena_slots = 1;
-  plan::Argument count = {plan::ArgumentKind::size32, dims.count};
-  auto add = makeLaunch(0, dims, {pointer(kX), pointer(kY), pointer(kSum), count});
-  add->name = "add";
-  add->onnx_nodes = {"/layer/Add"};
-  auto scale = makeLaunch(1, dims, {pointer(kSum), pointer(kGain), pointer(kOut), count});
-  scale->name = "scale";
-  scale->onnx_nodes = {"/layer/Mul"};
-  scale->depends_on = {0};
-  scale->programmatic = true;
-  program->launches.push_back(std::move(add));
-  program->launches.push_back(std::move(scale));
+  plan::Argument count = {plan::ArgumentKind::size32, dims.count, 0};
+  program->steps.push_back(
+      makeStep(0, dims, {pointer(kX), pointer(kY), pointer(kSum), count}, "add", "/layer/Add"));
+  program->steps.push_back(makeStep(1, dims, {pointer(kSum), pointer(kGain), pointer(kOut), count},
+                                    "scale", "/layer/Mul"));
+  program->steps[1]->depends_on = {0};
+  kernelOf(*program, 1).programmatic = true;
   return program;
 }
 
@@ -154,6 +169,35 @@ std::string minimalCubin(const std::string &text) {
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) + text;
+}
+
+std::string cubinWithParameters(const std::string &entry, size_t count) {
+  std::string names = std::string("\0.shstrtab\0.nv.info.", 20) + entry + '\0', attributes;
+  const char isGlobal[] = {4, 0x11, 4, 0, 1, 0, 0, 0}; // one of no concern
+  const char parameter[] = {4, 0x17, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  const char total[] = {3, 0x19, static_cast<char>(8 * count), 0}; // a value in place
+  attributes.append(isGlobal, sizeof(isGlobal));
+  attributes.append(total, sizeof(total));
+  for (size_t i = 0; i < count; ++i)
+    attributes.append(parameter, sizeof(parameter));
+  Elf64_Ehdr header = {};
+  std::memcpy(&header, minimalCubin("").data(), sizeof(header));
+  header.e_shoff = sizeof(header) + names.size() + attributes.size();
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 3;
+  header.e_shstrndx = 1;
+  Elf64_Shdr sections[3] = {};
+  auto describe = [&](Elf64_Shdr &section, uint32_t name, uint32_t type, size_t offset,
+                      size_t bytes) {
+    section.sh_name = name;
+    section.sh_type = type;
+    section.sh_offset = offset;
+    section.sh_size = bytes;
+  };
+  describe(sections[1], 1, SHT_STRTAB, sizeof(header), names.size());
+  describe(sections[2], 11, SHT_LOPROC, sizeof(header) + names.size(), attributes.size());
+  return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) + names + attributes +
+         std::string(reinterpret_cast<const char *>(sections), sizeof(sections));
 }
 
 std::vector<std::byte> readBytes(const std::string &path) {

@@ -26,8 +26,15 @@ private:
   plan::MetadataT &metadata;
 };
 
+/// The only launch of the only variant of a program's step, and the kernel that it launches.
+plan::LaunchT &launchOf(plan::ProgramT &program, size_t step);
+plan::KernelNodeT &kernelOf(plan::ProgramT &program, size_t step);
+
 /// An ELF file without sections, followed by `text`: what a plan's reader takes for a cubin.
 std::string minimalCubin(const std::string &text);
+
+/// An ELF file whose attributes say that the kernel `entry` takes so many parameters of 8 bytes.
+std::string cubinWithParameters(const std::string &entry, size_t count);
 
 /// out = (x + y) * gain, over float tensors [batch, seq], in two kernels:
 ///   add(x, y, sum, int n)         sum lies in the arena

@@ -25,14 +25,76 @@ struct Damage {
 };
 
 plan::ProgramT &program(Metadata &metadata) { return *metadata.programs[0]; }
+plan::StepT &step(Metadata &metadata, size_t index) { return *program(metadata).steps[index]; }
+plan::VariantT &variant(Metadata &metadata, size_t index) {
+  return *step(metadata, index).variants[0];
+}
 plan::LaunchT &launch(Metadata &metadata, size_t index) {
-  return *program(metadata).launches[index];
+  return *variant(metadata, index).launches[0];
+}
+plan::KernelNodeT &kernel(Metadata &metadata, size_t index) {
+  return *launch(metadata, index).node.AsKernelNode();
 }
 void setDim(Metadata &metadata, std::vector<plan::DimInstruction> program) {
   metadata.dims[0]->program = std::move(program);
 }
 void setArgument(Metadata &metadata, plan::Argument argument) {
-  launch(metadata, 1).arguments[0] = argument;
+  kernel(metadata, 1).arguments[0] = argument;
+}
+
+/// A copy and a set of four bytes of the arena, and a kernel that reads all of it by a tensor map.
+void addNodes(Metadata &metadata) {
+  test::DimBuilder dims(metadata);
+  uint32_t four = dims.constant(4);
+  auto add = [&](auto node) {
+    variant(metadata, 0).launches.push_back(std::make_unique<plan::LaunchT>());
+    variant(metadata, 0).launches.back()->node.Set(std::move(node));
+  };
+  plan::CopyNodeT copy;
+  copy.target = plan::Place(4, kNone);
+  copy.source = plan::Place(4, four);
+  copy.size_bytes = four;
+  add(std::move(copy));
+  plan::SetNodeT set;
+  set.target = plan::Place(4, kNone);
+  set.size_bytes = four;
+  add(std::move(set));
+  auto map = std::make_unique<plan::TensorMapT>();
+  map->buffer = 4;
+  map->sizes = {four, four};
+  map->byte_strides = {dims.constant(16)};
+  map->box = {4, 4};
+  map->element_strides = {1, 1};
+  kernel(metadata, 0).tensor_maps.push_back(std::move(map));
+  kernel(metadata, 0).arguments.push_back({Kind::tensor_map, 0, 0});
+}
+plan::CopyNodeT &copyOf(Metadata &metadata) {
+  addNodes(metadata);
+  return *variant(metadata, 0).launches[1]->node.AsCopyNode();
+}
+plan::SetNodeT &setOf(Metadata &metadata) {
+  addNodes(metadata);
+  return *variant(metadata, 0).launches[2]->node.AsSetNode();
+}
+plan::TensorMapT &mapOf(Metadata &metadata) {
+  addNodes(metadata);
+  return *kernel(metadata, 0).tensor_maps[0];
+}
+
+/// Lets the output take over the first input, with a capacity.
+void addAlias(Metadata &metadata) {
+  metadata.symbols.push_back("capacity");
+  metadata.outputs[0]->alias = 0;
+  metadata.outputs[0]->capacity = 2;
+  metadata.outputs[0]->capacity_axis = 1;
+}
+
+TEST(VerifyMetadata, AcceptsEveryKindOfNodeAndAnAlias) {
+  test::TestPlan plan;
+  addNodes(plan.contents.metadata);
+  addAlias(plan.contents.metadata);
+  Status status = verifyMetadata(plan.contents.metadata, kSections);
+  EXPECT_TRUE(status.isOk()) << status.message();
 }
 
 const Damage kDamages[] = {
@@ -73,25 +135,103 @@ const Damage kDamages[] = {
     {"buffer 4 refers to something", [](Metadata &m) { program(m).buffers[4]->index = 1; }},
     {"arena buffer 4 has no size", [](Metadata &m) { program(m).buffers[4]->size_bytes = kNone; }},
     {"4000000000 arena slots", [](Metadata &m) { program(m).arena_slots = 4000000000; }},
-    {"launch 1 refers to kernel 2", [](Metadata &m) { launch(m, 1).kernel = 2; }},
-    {"launch 1 refers to dims", [](Metadata &m) { launch(m, 1).grid = plan::GridDims(0, 0, 999); }},
+    {"launch 1 refers to kernel 2", [](Metadata &m) { kernel(m, 1).kernel = 2; }},
+    {"launch 1 refers to dims", [](Metadata &m) { kernel(m, 1).grid = plan::GridDims(0, 0, 999); }},
     {"launch 0 has a block of 0",
-     [](Metadata &m) { launch(m, 0).block = plan::Extent3(32, 0, 1); }},
+     [](Metadata &m) { kernel(m, 0).block = plan::Extent3(32, 0, 1); }},
     {"launch 0 has a block of 0",
-     [](Metadata &m) { launch(m, 0).block = plan::Extent3(65536, 65536, 65536); }},
+     [](Metadata &m) { kernel(m, 0).block = plan::Extent3(65536, 65536, 65536); }},
     {"launch 0 has a cluster of 0",
-     [](Metadata &m) { launch(m, 0).cluster = plan::Extent3(2, 0, 1); }},
+     [](Metadata &m) { kernel(m, 0).cluster = plan::Extent3(2, 0, 1); }},
     {"launch 0 has a cluster of 0",
-     [](Metadata &m) { launch(m, 0).cluster = plan::Extent3(17, 1, 1); }},
-    {"launch 1 depends on launch 1", [](Metadata &m) { launch(m, 1).depends_on = {1}; }},
-    {"launch 1 names a dependency twice", [](Metadata &m) { launch(m, 1).depends_on = {0, 0}; }},
-    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::pointer, 99}); }},
-    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size32, 999}); }},
+     [](Metadata &m) { kernel(m, 0).cluster = plan::Extent3(17, 1, 1); }},
+    {"step 1 depends on step 1", [](Metadata &m) { step(m, 1).depends_on = {1}; }},
+    {"step 1 names a dependency twice", [](Metadata &m) { step(m, 1).depends_on = {0, 0}; }},
+    {"step 1 has no variant", [](Metadata &m) { step(m, 1).variants.clear(); }},
+    {"a variant of step 1 launches nothing", [](Metadata &m) { variant(m, 1).launches.clear(); }},
+    {"a rule of step 1 refers",
+     [](Metadata &m) {
+       variant(m, 1).rule = std::make_unique<plan::SizeRuleT>();
+       variant(m, 1).rule->value = 999;
+     }},
+    {"launch 1 is of an unknown kind", [](Metadata &m) { launch(m, 1).node.Reset(); }},
+    {"launch 1 refers to dims", [](Metadata &m) { launch(m, 1).bytes = 999; }},
+    {"the copy of launch 1 refers", [](Metadata &m) { copyOf(m).target = plan::Place(99, kNone); }},
+    {"the copy of launch 1 refers", [](Metadata &m) { copyOf(m).source = plan::Place(4, 999); }},
+    {"the copy of launch 1 refers", [](Metadata &m) { copyOf(m).size_bytes = kNone; }},
+    {"the set of launch 2 refers", [](Metadata &m) { setOf(m).target = plan::Place(99, kNone); }},
+    {"the set of launch 2 refers", [](Metadata &m) { setOf(m).size_bytes = 999; }},
+    {"tensor map 0 of launch 0 refers", [](Metadata &m) { mapOf(m).buffer = 99; }},
+    {"tensor map 0 of launch 0 refers", [](Metadata &m) { mapOf(m).offset = 999; }},
+    {"tensor map 0 of launch 0 refers", [](Metadata &m) { mapOf(m).sizes[1] = 999; }},
+    {"tensor map 0 of launch 0 refers", [](Metadata &m) { mapOf(m).byte_strides[0] = 999; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { mapOf(m).sizes = {}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) {
+       plan::TensorMapT &map = mapOf(m);
+       map.sizes.resize(6), map.byte_strides.resize(5);
+       map.box.resize(6, 1), map.element_strides.resize(6, 1);
+     }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { mapOf(m).byte_strides = {}; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { mapOf(m).box = {4}; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { mapOf(m).box = {0, 4}; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { mapOf(m).box = {257, 4}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { mapOf(m).element_strides = {9, 1}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { mapOf(m).swizzle = static_cast<plan::Swizzle>(9); }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { mapOf(m).interleave = static_cast<plan::Interleave>(9); }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { mapOf(m).l2_promotion = static_cast<plan::L2Promotion>(9); }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { mapOf(m).element_type = static_cast<plan::ElementType>(77); }},
+    {"a launch that runs once takes an input",
+     [](Metadata &m) { program(m).once.push_back(std::make_unique<plan::StepT>(step(m, 0))); }},
+    {"arena buffer 3 has no size",
+     [](Metadata &m) {
+       program(m).buffers[3]->kind = plan::BufferKind::shape;
+       program(m).buffers[3]->index = 0;
+     }},
+    {"buffer 3 refers to something",
+     [](Metadata &m) {
+       program(m).buffers[3]->kind = plan::BufferKind::shape;
+       program(m).buffers[3]->index = 1;
+     }},
+    {"input 'x' takes over", [](Metadata &m) { m.inputs[0]->alias = 0; }},
+    {"output 'out' cannot take over", [](Metadata &m) { addAlias(m), m.outputs[0]->alias = 2; }},
+    {"output 'out' cannot take over",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->alias = kNone; }},
+    {"output 'out' cannot take over",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->element_type = plan::ElementType::i64; }},
+    {"output 'out' cannot take over",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->dims.push_back(0); }},
+    {"output 'out' has a capacity of symbol 3",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->capacity = 3; }},
+    {"output 'out' has a capacity of symbol 2 along axis 2",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->capacity_axis = 2; }},
+    {"the capacity 'batch' is the size of an input's axis, too",
+     [](Metadata &m) { addAlias(m), m.outputs[0]->capacity = 0; }},
+    {"the shape of 'y' depends on a capacity",
+     [](Metadata &m) {
+       addAlias(m);
+       m.inputs[1]->dims[1] = test::DimBuilder(m).apply(
+           Opcode::add, test::DimBuilder(m).constant(1), test::DimBuilder(m).symbol("capacity"));
+     }},
     {"argument 0 of launch 1 refers",
-     [](Metadata &m) { setArgument(m, {static_cast<Kind>(9), 0}); }},
-    {"no launch writes the output 'out'", [](Metadata &m) { program(m).launches.pop_back(); }},
+     [](Metadata &m) { setArgument(m, {Kind::pointer, 99, kNone}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::pointer, 0, 999}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size32, 999, 0}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::size64, 999, 0}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::bytes, 0, 1}); }},
+    {"argument 0 of launch 1 refers", [](Metadata &m) { setArgument(m, {Kind::bytes, 0, 0}); }},
+    {"argument 0 of launch 1 refers",
+     [](Metadata &m) { setArgument(m, {Kind::tensor_map, 0, 0}); }},
+    {"argument 0 of launch 1 refers",
+     [](Metadata &m) { setArgument(m, {static_cast<Kind>(9), 0, 0}); }},
+    {"no launch writes the output 'out'", [](Metadata &m) { program(m).steps.pop_back(); }},
     {"launch 1 has 40000 bytes of parameters",
-     [](Metadata &m) { launch(m, 1).arguments.assign(5000, {Kind::pointer, 0}); }},
+     [](Metadata &m) { kernel(m, 1).arguments.assign(5000, {Kind::pointer, 0, kNone}); }},
 };
 
 class VerifyMetadataDamage : public testing::TestWithParam<Damage> {};

@@ -123,7 +123,7 @@ TEST(WritePlan, RefusesContentsThatDoNotFitTogether) {
       [](Contents &contents) { contents.weights.pop_back(); },
       [](Contents &contents) { contents.weights[0].size = 5; },
       [](Contents &contents) { contents.weights[0].size = UINT64_MAX; },
-      [](Contents &contents) { contents.metadata.programs[0]->launches[0]->kernel = 9; },
+      [](Contents &contents) { test::kernelOf(*contents.metadata.programs[0], 0).kernel = 9; },
   };
   for (auto change : changes) {
     test::TestPlan plan;

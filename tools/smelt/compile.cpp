@@ -2,6 +2,7 @@
 #include "codegen/compile.h"
 #include "codegen/output_file.h"
 #include "compiler/folder.h"
+#include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
@@ -96,11 +97,11 @@ static Status emitMlir(Model &model, const Flags &flags) {
 static Status addContents(const std::string &path, llvm::json::Object &report, std::string &text) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
   const plan::ProgramT &program = *plan.metadata().programs[0];
-  report["launches"] = static_cast<int64_t>(program.launches.size());
+  report["launches"] = static_cast<int64_t>(runtime::countLaunches(program));
   report["kernels"] = static_cast<int64_t>(program.kernels.size());
   report["plan_bytes"] = static_cast<int64_t>(plan.fileBytes());
-  text = joinText(program.launches.size(), " launches of ", program.kernels.size(), " kernels, ",
-                  bytesText(static_cast<double>(plan.fileBytes())), ", ");
+  text = joinText(runtime::countLaunches(program), " launches of ", program.kernels.size(),
+                  " kernels, ", bytesText(static_cast<double>(plan.fileBytes())), ", ");
   return {};
 }
 

@@ -110,7 +110,6 @@ Status CudaSession::prepareOnDevice(const std::vector<Array> &inputs) {
     return Binding{type, Location::kDevice, reinterpret_cast<void *>(memory.back().address()),
                    bytes};
   };
-  inputShapes.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string &name = planSignature.inputs[i].name;
     SMELT_RETURN_IF_ERROR(context->setInputShape(name, inputs[i].shape));
@@ -120,7 +119,6 @@ Status CudaSession::prepareOnDevice(const std::vector<Array> &inputs) {
                                  memory.back().address(), inputs[i].bytes.data(), binding.bytes,
                                  stream);
     SMELT_RETURN_IF_ERROR(context->bindInput(name, binding));
-    inputShapes.push_back(inputs[i].shape);
   }
   for (const Port &port : planSignature.outputs) {
     SMELT_ASSIGN_OR_RETURN(runtime::Shape shape, context->outputShape(port.name));
@@ -140,16 +138,14 @@ Result<std::vector<double>> CudaSession::timeGraph(double seconds) {
 Result<std::vector<CudaSession::KernelTime>> CudaSession::timeKernels() {
   SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
                          runtime::timeKernels(*context, stream, kKernelRepetitions));
-  const plan::MetadataT &metadata = engine->metadata();
-  SMELT_ASSIGN_OR_RETURN(runtime::ShapeValues values, runtime::solveShapes(metadata, inputShapes));
-  auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : values.dims[dim]; };
+  SMELT_ASSIGN_OR_RETURN(runtime::Context::Ready ready, context->ready());
+  const runtime::Schedule &schedule = ready.graph->schedule();
+  auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : schedule.shapes->dims[dim]; };
   std::vector<KernelTime> kernels;
   for (size_t i = 0; i < times.size(); ++i) {
-    const plan::LaunchT &launch = *engine->program().launches[i];
-    bool hasWork = value(launch.grid.x()) && value(launch.grid.y()) && value(launch.grid.z());
-    if (hasWork)
-      kernels.push_back(
-          {launch.name, launch.onnx_nodes, times[i], value(launch.bytes), value(launch.flops)});
+    const runtime::PlannedLaunch &planned = engine->launches()[schedule.launches[i].id];
+    kernels.push_back({planned.launch->name, planned.step->onnx_nodes, times[i],
+                       value(planned.launch->bytes), value(planned.launch->flops)});
   }
   return kernels;
 }

@@ -47,7 +47,6 @@ private:
   CUstream stream = nullptr;
   std::vector<runtime::DeviceMemory> memory;
   std::unique_ptr<runtime::Context> context;
-  std::vector<runtime::Shape> inputShapes;
   Signature planSignature;
 };
 

@@ -1,11 +1,15 @@
 // smelt inspect: what a plan takes, gives, needs and launches.
+#include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/report.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <limits>
 
 namespace smelt::tools {
 
@@ -45,29 +49,76 @@ static std::string dimOrDash(const plan::MetadataT &metadata, uint32_t dim) {
 }
 
 static std::string gridText(const plan::MetadataT &metadata, const plan::LaunchT &launch) {
-  return joinText(runtime::dimText(metadata, launch.grid.x()), ", ",
-                  runtime::dimText(metadata, launch.grid.y()), ", ",
-                  runtime::dimText(metadata, launch.grid.z()));
+  const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
+  if (kernel == nullptr)
+    return "-";
+  return joinText(runtime::dimText(metadata, kernel->grid.x()), ", ",
+                  runtime::dimText(metadata, kernel->grid.y()), ", ",
+                  runtime::dimText(metadata, kernel->grid.z()));
+}
+
+/// "33 to 256 rows"; "-" where the variant runs at every shape.
+static std::string ruleText(const plan::SizeRuleT *rule) {
+  if (rule == nullptr)
+    return "-";
+  std::string text = std::to_string(rule->first);
+  if (rule->last == std::numeric_limits<int64_t>::max())
+    text += " or more";
+  else if (rule->last != rule->first)
+    text += " to " + std::to_string(rule->last);
+  return rule->unit.empty() ? text : text + " " + rule->unit;
+}
+
+static llvm::json::Object launchJson(const plan::MetadataT &metadata, const plan::ProgramT &program,
+                                     const plan::StepT &step, const plan::LaunchT &launch) {
+  llvm::json::Object object{{"name", launch.name},
+                            {"bytes", dimOrDash(metadata, launch.bytes)},
+                            {"flops", dimOrDash(metadata, launch.flops)},
+                            {"onnx_nodes", llvm::json::Array(step.onnx_nodes)}};
+  if (const plan::KernelNodeT *kernel = launch.node.AsKernelNode()) {
+    object["entry"] = program.kernels[kernel->kernel]->entry;
+    object["grid"] = gridText(metadata, launch);
+    object["block"] = static_cast<int64_t>(kernel->block.x());
+    object["shared_bytes"] = static_cast<int64_t>(kernel->shared_bytes);
+  }
+  return object;
+}
+
+/// `visit` is called for each launch of each variant of each step, in order.
+static void forEachLaunch(const plan::ProgramT &program,
+                          llvm::function_ref<void(const plan::StepT &, const plan::VariantT &,
+                                                  const plan::LaunchT &, bool runsOnce)>
+                              visit) {
+  for (const auto *steps : {&program.once, &program.steps})
+    for (const auto &step : *steps)
+      for (const auto &variant : step->variants)
+        for (const auto &launch : variant->launches)
+          visit(*step, *variant, *launch, steps == &program.once);
 }
 
 static llvm::json::Array programsJson(const plan::MetadataT &metadata) {
   llvm::json::Array programs;
   for (const auto &program : metadata.programs) {
     llvm::json::Array launches;
-    for (const auto &launch : program->launches)
-      launches.push_back(
-          llvm::json::Object{{"name", launch->name},
-                             {"entry", program->kernels[launch->kernel]->entry},
-                             {"grid", gridText(metadata, *launch)},
-                             {"block", static_cast<int64_t>(launch->block.x())},
-                             {"shared_bytes", static_cast<int64_t>(launch->shared_bytes)},
-                             {"bytes", dimOrDash(metadata, launch->bytes)},
-                             {"flops", dimOrDash(metadata, launch->flops)},
-                             {"onnx_nodes", llvm::json::Array(launch->onnx_nodes)}});
+    forEachLaunch(*program, [&](const plan::StepT &step, const plan::VariantT &variant,
+                                const plan::LaunchT &launch, bool runsOnce) {
+      llvm::json::Object object = launchJson(metadata, *program, step, launch);
+      if (variant.rule)
+        object["rule"] =
+            llvm::json::Object{{"value", runtime::dimText(metadata, variant.rule->value)},
+                               {"first", variant.rule->first},
+                               {"last", variant.rule->last == std::numeric_limits<int64_t>::max()
+                                            ? llvm::json::Value(nullptr)
+                                            : llvm::json::Value(variant.rule->last)},
+                               {"text", ruleText(variant.rule.get())}};
+      object["once"] = runsOnce;
+      launches.push_back(std::move(object));
+    });
     programs.push_back(
         llvm::json::Object{{"arch", program->arch},
                            {"kernels", static_cast<int64_t>(program->kernels.size())},
                            {"arena_slots", static_cast<int64_t>(program->arena_slots)},
+                           {"steps", static_cast<int64_t>(program->steps.size())},
                            {"launches", std::move(launches)}});
   }
   return programs;
@@ -90,16 +141,20 @@ static void printText(const runtime::Plan &plan, const Signature &signature) {
   print(joinText("memory: ", bytesText(static_cast<double>(plan.fileBytes())), " file, ",
                  bytesText(static_cast<double>(weightBytes(metadata))), " weights"));
   for (const auto &program : metadata.programs) {
-    print(joinText("\n", program->arch, ": ", program->launches.size(), " launches of ",
-                   program->kernels.size(), " kernels, ", program->arena_slots,
-                   " arena slots for intermediate values"));
-    Table table({"#", "launch", "grid", "block", "shared bytes", "ONNX nodes"});
-    for (size_t i = 0; i < program->launches.size(); ++i) {
-      const plan::LaunchT &launch = *program->launches[i];
-      table.add({std::to_string(i), launch.name, gridText(metadata, launch),
-                 std::to_string(launch.block.x()), std::to_string(launch.shared_bytes),
-                 llvm::join(launch.onnx_nodes, " ")});
-    }
+    print(joinText("\n", program->arch, ": ", runtime::countLaunches(*program), " launches of ",
+                   program->kernels.size(), " kernels for ", program->steps.size(), " steps, ",
+                   program->arena_slots, " arena slots for intermediate values"));
+    Table table({"#", "launch", "runs at", "grid", "block", "shared bytes", "ONNX nodes"});
+    size_t number = 0;
+    forEachLaunch(*program, [&](const plan::StepT &step, const plan::VariantT &variant,
+                                const plan::LaunchT &launch, bool runsOnce) {
+      const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
+      std::string rule = ruleText(variant.rule.get());
+      table.add({std::to_string(number++), launch.name, runsOnce ? "once a shape" : rule,
+                 gridText(metadata, launch), kernel ? std::to_string(kernel->block.x()) : "-",
+                 kernel ? std::to_string(kernel->shared_bytes) : "-",
+                 llvm::join(step.onnx_nodes, " ")});
+    });
     table.print();
   }
 }

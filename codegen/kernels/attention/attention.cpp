@@ -114,7 +114,7 @@ public:
     e = space.add("e", value.getDim(3));
   }
 
-  FailureOr<std::vector<GeneratedKernel>> run();
+  FailureOr<std::vector<KernelVariant>> run();
 
 private:
   FailureOr<Row> operandRow(Value operand, Index index);
@@ -306,7 +306,7 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
   return kernel;
 }
 
-FailureOr<std::vector<GeneratedKernel>> AttentionEmitter::run() {
+FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
   if (failed(findRows()))
     return failure();
   std::vector<Configuration> all = configurations();
@@ -314,31 +314,34 @@ FailureOr<std::vector<GeneratedKernel>> AttentionEmitter::run() {
     return attention.emitError("no attention configuration fits the shared memory of ")
                << target.arch,
            failure();
-  // 1 where blocks of 64 rows fill the multiprocessors `waves` times, else 0.
   MLIRContext *context = fusion.getContext();
-  auto size = [&](int64_t value) { return Dim::constant(context, value); };
-  Dim blocks = query.getDim(2).ceilDiv(size(64)) * query.getDim(1) * query.getDim(0);
-  auto fills = [&](int64_t waves) {
-    return waves == 0 ? size(1)
-                      : blocks.floorDiv(size(waves * target.part.multiprocessors)).min(size(1));
-  };
-  std::vector<GeneratedKernel> kernels;
+  Dim blocks =
+      query.getDim(2).ceilDiv(Dim::constant(context, 64)) * query.getDim(1) * query.getDim(0);
+  std::vector<KernelVariant> variants;
   for (size_t index = 0; index < all.size(); ++index) {
+    KernelVariant variant;
+    int64_t first = all[index].minWaves * target.part.multiprocessors;
+    int64_t last = std::numeric_limits<int64_t>::max();
+    if (index + 1 < all.size())
+      last = all[index + 1].minWaves * target.part.multiprocessors - 1;
+    if (std::optional<int64_t> known = blocks.asConstant()) {
+      if (*known < first || *known > last)
+        continue;
+    } else if (all.size() > 1) {
+      variant.rule = {blocks, first, last, "blocks of 64 queries"};
+    }
     FailureOr<GeneratedKernel> kernel = emit(all[index]);
     if (failed(kernel))
       return failure();
-    bool isLast = index + 1 == all.size();
-    Dim runs = fills(all[index].minWaves) - (isLast ? size(0) : fills(all[index + 1].minWaves));
-    kernel->grid[0] = kernel->grid[0] * runs;
-    if (!kernel->grid[0].isConstant(0))
-      kernels.push_back(std::move(*kernel));
+    variant.launches.push_back(std::move(*kernel));
+    variants.push_back(std::move(variant));
   }
-  return kernels;
+  return variants;
 }
 
 } // namespace
 
-FailureOr<std::vector<GeneratedKernel>> emitAttention(FusionOp fusion, const Target &target) {
+FailureOr<std::vector<KernelVariant>> emitAttention(FusionOp fusion, const Target &target) {
   AttentionOp attention;
   for (AttentionOp op : fusion.getBlock().getOps<AttentionOp>())
     attention = op;

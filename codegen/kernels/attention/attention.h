@@ -7,6 +7,6 @@ namespace smelt::codegen {
 
 /// The kernels of an `attention` fusion: variants for short and for long sequences. Reports at the
 /// fusion why no template takes it and fails.
-mlir::FailureOr<std::vector<GeneratedKernel>> emitAttention(FusionOp fusion, const Target &target);
+mlir::FailureOr<std::vector<KernelVariant>> emitAttention(FusionOp fusion, const Target &target);
 
 } // namespace smelt::codegen

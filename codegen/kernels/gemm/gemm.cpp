@@ -87,7 +87,7 @@ class GemmEmitter {
 public:
   GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target, bool tf32)
       : product(fusion, matmul), target(target), tf32(tf32) {}
-  FailureOr<std::vector<GeneratedKernel>> run();
+  FailureOr<std::vector<KernelVariant>> run();
 
 private:
   /// A tiling and the largest number of rows that it runs; none: any.
@@ -240,7 +240,7 @@ FailureOr<std::vector<GemmEmitter::Range>> GemmEmitter::chooseRanges(int sharedB
   return ranges;
 }
 
-FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
+FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   FailureOr<OperandAddress> left = product.left(), right = product.right();
   if (failed(left) || failed(right))
     return failure();
@@ -249,30 +249,26 @@ FailureOr<std::vector<GeneratedKernel>> GemmEmitter::run() {
   FailureOr<GemmEpilogue> epilogue = emitGemmEpilogue(product);
   if (failed(epilogue))
     return failure();
-  std::vector<GeneratedKernel> kernels;
-  Dim one = Dim::constant(product.fusion.getContext(), 1),
-      isBelow = Dim::constant(product.fusion.getContext(), 0);
+  std::vector<KernelVariant> variants;
+  int64_t firstRow = 0;
   FailureOr<std::vector<Range>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
   if (failed(ranges))
     return failure();
   for (const Range &range : *ranges) {
-    GeneratedKernel kernel = emit(range.choice, *epilogue);
-    // 1 for row counts up to the range's last: variants exclude each other by an empty grid.
-    Dim upTo = one;
-    if (range.lastRow)
-      upTo = one -
-             product.rows.floorDiv(Dim::constant(product.fusion.getContext(), *range.lastRow + 1))
-                 .min(one);
-    kernel.grid[0] = kernel.grid[0] * (upTo - isBelow);
-    isBelow = upTo;
-    kernels.push_back(std::move(kernel));
+    KernelVariant variant;
+    if (range.lastRow || firstRow > 0)
+      variant.rule = {product.rows, firstRow,
+                      range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};
+    firstRow = range.lastRow.value_or(0) + 1;
+    variant.launches.push_back(emit(range.choice, *epilogue));
+    variants.push_back(std::move(variant));
   }
-  return kernels;
+  return variants;
 }
 
 } // namespace
 
-FailureOr<std::vector<GeneratedKernel>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
+FailureOr<std::vector<KernelVariant>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
   MatmulOp matmul;
   for (MatmulOp op : fusion.getBlock().getOps<MatmulOp>())
     matmul = op;

@@ -8,7 +8,7 @@ namespace smelt::codegen {
 /// The kernels of a `gemm` fusion: variants for ranges of rows, each with the tiling that suits it.
 /// Products in f32 use true fp32 arithmetic unless `tf32`. Reports at the fusion and fails where no
 /// template takes it.
-mlir::FailureOr<std::vector<GeneratedKernel>> emitGemm(FusionOp fusion, const Target &target,
-                                                       bool tf32);
+mlir::FailureOr<std::vector<KernelVariant>> emitGemm(FusionOp fusion, const Target &target,
+                                                     bool tf32);
 
 } // namespace smelt::codegen
