@@ -27,11 +27,17 @@ def share(value):
     return "" if value is None else f"{100 * value:.0f} %"
 
 
+def milliseconds(value):
+    """Empty where it was not measured."""
+    return "" if value is None else f"{value:.3f}"
+
+
 def peers(results):
     rows = [
         [
             row["name"],
-            f"{row['smelt_ms']:.3f}",
+            milliseconds(row.get("smelt_dynamic_ms")),
+            milliseconds(row["smelt_ms"]),
             f"{row['torch_best_ms']:.3f}",
             min(row["torch_ms"], key=row["torch_ms"].get),
             f"{row['ratio']:.2f}",
@@ -41,7 +47,7 @@ def peers(results):
         for row in results["rows"]
     ]
     caption = f"One {results['gpu']}, driver {results['driver']}, PyTorch {results['torch']}"
-    header = ["model", "Smelt, ms", "PyTorch, ms", "its best mode", "ratio", "kernels", "roofline"]
+    header = ["model", "Smelt for any shape, ms", "for this shape, ms", "PyTorch, ms", "its best mode", "ratio", "kernels", "roofline"]
     return table(header, rows), caption
 
 

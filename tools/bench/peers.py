@@ -4,15 +4,17 @@
 usage: tools/bench/peers.py [--models a,b] [--seconds S] [--json tools/bench/results/peers.json]
 
 Each row is a public architecture at its published sizes with random fp16 weights, at one batch and sequence. PyTorch
-runs it as `transformers` builds it, in each of its modes: captured in a CUDA graph, torch.compile's
+runs it as `transformers` builds it, in each of its modes: plain eager, captured in a CUDA graph, torch.compile's
 reduce-overhead and its max-autotune; the best of them is the peer. Smelt compiles the ONNX export of the same
-architecture for that shape. Both are timed as the median of device-side times after a warm-up, inputs in place,
+architecture twice: for any shape, as people embed it, and for that shape. All are timed as the median of device-side times after a warm-up, inputs in place,
 no transfers. Needs a GPU, torch and transformers.
 """
 
 import argparse
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from typing import Callable, NamedTuple
 
@@ -107,6 +109,7 @@ def graph_replay(call):
 def torch_callables(model, inputs):
     """(mode, how to make the callable) for each mode of PyTorch."""
     call = lambda forward: lambda: first_tensor(forward(**inputs, return_dict=True))
+    yield "eager", lambda: call(model)
     yield "eager+graph", lambda: graph_replay(call(model))
     for mode in ("reduce-overhead", "max-autotune"):
         yield mode, lambda mode=mode: call(torch.compile(model, mode=mode))
@@ -149,12 +152,22 @@ def time_torch(peer, seconds):
     return times
 
 
-def time_smelt(peer, arguments):
+def architecture():
+    """The GPU's own, as `smelt compile --arch` names it."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    capability = subprocess.check_output(query, text=True).split()[0].replace(".", "")
+    return f"sm_{capability}" + ("a" if capability == "90" else "")
+
+
+def time_smelt(peer, arguments, for_any_shape):
+    """`smelt bench` of a plan for any shape, or for this one."""
     model = f"{arguments.model_dir}/{peer.export}.onnx"
     flags = [part for shape in peer.shapes for part in ("--shape", shape)]
-    return common.smelt_json(
-        arguments.smelt, "bench", model, "--device", "cuda", "--random-weights", 0, *flags
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        plan = f"{folder}/model.plan"
+        options = ["--arch", architecture(), "--random-weights", 0, *([] if for_any_shape else flags)]
+        common.smelt_json(arguments.smelt, "compile", model, "-o", plan, *options)
+        return common.smelt_json(arguments.smelt, "bench", plan, *flags)
 
 
 def main():
@@ -167,7 +180,8 @@ def main():
     for name in names:
         times = time_torch(PEERS[name], arguments.seconds)
         torch.cuda.empty_cache()
-        bench = time_smelt(PEERS[name], arguments)
+        dynamic = time_smelt(PEERS[name], arguments, for_any_shape=True)["latency_ms"]
+        bench = time_smelt(PEERS[name], arguments, for_any_shape=False)
         best = min(times.values())
         smelt = bench["latency_ms"]["median"]
         rows.append(
@@ -175,6 +189,8 @@ def main():
                 "name": name,
                 "smelt_ms": smelt,
                 "smelt_p99_ms": bench["latency_ms"]["p99"],
+                "smelt_dynamic_ms": dynamic["median"],
+                "smelt_dynamic_p99_ms": dynamic["p99"],
                 "kernels": len(bench["kernels"]),
                 "roofline_share": bench["roofline_share"],
                 "torch_ms": times,
@@ -183,7 +199,9 @@ def main():
             }
         )
         print(
-            f"{name}: Smelt {smelt:.4f} ms, PyTorch {best:.4f} ms, {best / smelt:.2f}x", flush=True
+            f"{name}: Smelt {smelt:.4f} ms, for any shape {dynamic['median']:.4f} ms, "
+            f"PyTorch {best:.4f} ms, {best / smelt:.2f}x",
+            flush=True,
         )
     machine = {**common.models.gpu(), "torch": torch.__version__}
     common.write(arguments.json, "smelt.peers/1", machine, rows)
