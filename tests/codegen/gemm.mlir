@@ -147,3 +147,35 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
   }
   return %0 : !smelt.tensor<[s, 1], f16>
 }
+
+// Many rows: operands whose rows start at multiples of 16 bytes arrive by tensor maps; blocks take
+// tiles in turn. The right one is [k][n]: boxes of 64 x 64.
+// CHECK: // for 1025 or more rows
+// CHECK-NEXT: // gemm+add wgmma, tma blockN 256, stages 4
+// CHECK-NEXT: // grid [min(132, 48*b), 1, 1], block [384]
+// CHECK: #include "kernels/gemm/gemm_tma.cuh"
+// CHECK-NOT: const Element *a(
+// CHECK: int size_b, const __grid_constant__ smelt::TensorMap mapA, const __grid_constant__ smelt::TensorMap mapB)
+// CHECK: smelt::gemmTma<smelt::Config>(smelt::Problem{in0, in1, in2, out0, size_b}, mapA, mapB, shared);
+func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>, %bias: !smelt.tensor<[3072], f16>) -> !smelt.tensor<[b, 512, 3072], f16> {
+  %0 = smelt.fusion gemm(%x, %w, %bias) : (!smelt.tensor<[b, 512, 768], f16>, !smelt.tensor<[768, 3072], f16>, !smelt.tensor<[3072], f16>) -> !smelt.tensor<[b, 512, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 512, 768], f16>, %c: !smelt.tensor<[768, 3072], f16>, %d: !smelt.tensor<[3072], f16>):
+    %1 = smelt.matmul %a, %c : <[b, 512, 768], f16>, <[768, 3072], f16> -> <[b, 512, 3072], f16>
+    %2 = smelt.add %1, %d : <[b, 512, 3072], f16>, <[3072], f16> -> <[b, 512, 3072], f16>
+    smelt.yield %2 : !smelt.tensor<[b, 512, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[b, 512, 3072], f16>
+}
+
+// Rows of 770 elements do not: the copies of gemm_wgmma take them.
+// CHECK: // for 257
+// CHECK-NOT: gemm_tma
+// CHECK: gemm_wgmma.cuh
+func.func @unaligned(%x: !smelt.tensor<[m, 770], f16>, %w: !smelt.tensor<[770, 3072], f16>) -> !smelt.tensor<[m, 3072], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[m, 770], f16>, !smelt.tensor<[770, 3072], f16>) -> !smelt.tensor<[m, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[m, 770], f16>, %c: !smelt.tensor<[770, 3072], f16>):
+    %1 = smelt.matmul %a, %c : <[m, 770], f16>, <[770, 3072], f16> -> <[m, 3072], f16>
+    smelt.yield %1 : !smelt.tensor<[m, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[m, 3072], f16>
+}

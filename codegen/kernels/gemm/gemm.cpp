@@ -22,6 +22,8 @@ constexpr int64_t kLastRows[] = {32, 128, 256, 1024};
 constexpr int64_t kTypicalSize = 256;
 /// Threads of a block whose operands' addresses are no linear functions of their positions.
 constexpr int kMaxScatteredThreads = 256;
+/// Of a box: the width of the permutation that wgmma reads.
+constexpr int64_t kSwizzledRowBytes = 128;
 
 constexpr char kConstants[] = R"(
 using Element = $element$;
@@ -48,12 +50,7 @@ struct Problem {
   __device__ int n() const { return $n$; }
   __device__ int k() const { return $k$; }
   __device__ int batches() const { return $batches$; }
-  __device__ __forceinline__ const Element *a(int batch, int m, int k) const {
-    $a$
-  }
-  __device__ __forceinline__ const Element *b(int batch, int k, int n) const {
-    $b$
-  }
+  $addresses$
   template <int W> struct Inputs {
     $inputMembers$
   };
@@ -77,11 +74,24 @@ struct Problem {
 using Config = $config$;
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$) {
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$$mapParameters$) {
   extern __shared__ __align__(1024) char shared[];
-  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
+  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, $maps$shared);
 }
 )";
+
+/// How operands are reached where the kernel has no maps of them.
+constexpr char kAddresses[] = R"(
+__device__ __forceinline__ const Element *a(int batch, int m, int k) const {
+  $a$
+}
+__device__ __forceinline__ const Element *b(int batch, int k, int n) const {
+  $b$
+}
+)";
+
+constexpr char kMapParameters[] = ", const __grid_constant__ smelt::TensorMap mapA, const "
+                                  "__grid_constant__ smelt::TensorMap mapB";
 
 class GemmEmitter {
 public:
@@ -103,11 +113,13 @@ private:
   std::optional<GemmChoice> fastest(int64_t rows, int sharedBytesPerRow) const;
   FailureOr<std::vector<Range>> chooseRanges(int sharedBytesPerRow) const;
   GemmPrecision precision() const;
+  TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
   GemmProduct product;
   const Target &target;
   bool tf32;
   OperandAddress a, b;
+  std::optional<MatrixLayout> matrixA, matrixB; ///< where tensor maps can describe the operands
 };
 
 GemmPrecision GemmEmitter::precision() const {
@@ -146,7 +158,10 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
 GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &epilogue) {
   const Bounds &bounds = product.space.getBounds();
   DimPrinter aPrinter(bounds), bPrinter(bounds), printer(bounds);
-  std::string aText = addressText(a, aPrinter), bText = addressText(b, bPrinter);
+  std::string addresses;
+  if (!choice.usesTensorMaps)
+    addresses =
+        format(kAddresses, {{"a", addressText(a, aPrinter)}, {"b", addressText(b, bPrinter)}});
   std::string m = printer.print(product.rows), n = printer.print(product.columns),
               k = printer.print(product.depth), batches = printer.print(product.batches);
   std::set<std::string> used = epilogue.sizes;
@@ -162,8 +177,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
                      {"n", n},
                      {"k", k},
                      {"batches", batches},
-                     {"a", aText},
-                     {"b", bText},
+                     {"addresses", addresses},
                      {"inputMembers", epilogue.inputMembers},
                      {"inputs", epilogue.inputs},
                      {"momentGroups", epilogue.moments.counts + "return 0;\n"},
@@ -173,12 +187,37 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
                      {"config", choice.config},
                      {"entry", kEntryName},
                      {"parameters", entryParameters(product.fusion, sizes)},
-                     {"arguments", entryArguments(product.fusion, sizes)}});
+                     {"arguments", entryArguments(product.fusion, sizes)},
+                     {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+                     {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name, used);
+  if (choice.usesTensorMaps) {
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(a, *matrixA, choice.blockM)));
+    int boxRows = b.isTransposed() ? choice.blockN : GemmTmaTiling::kBlockK;
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(b, *matrixB, boxRows)));
+  }
   kernel.flops =
       kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
   return kernel;
+}
+
+/// Boxes of `boxRows` rows of 128 bytes, as gemm_tma.cuh expects them.
+TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &matrix,
+                             int boxRows) const {
+  Type element = product.lhs.getElementType();
+  int64_t bytes = storageBytes(element);
+  TensorMap map;
+  map.buffer = {LaunchBuffer::input, operand.input, {}};
+  if (!matrix.offset.isConstant(0))
+    map.buffer.offset = matrix.offset * bytes;
+  map.elementType = element;
+  map.sizes = {matrix.columns, matrix.rows};
+  map.byteStrides = {matrix.rowStride * bytes};
+  map.box = {static_cast<unsigned>(kSwizzledRowBytes / bytes), static_cast<unsigned>(boxRows)};
+  map.swizzle = plan::Swizzle::bytes_128;
+  map.l2Promotion = plan::L2Promotion::bytes_256;
+  return map;
 }
 
 /// Shared memory that an epilogue keeps for every row of a tile.
@@ -193,8 +232,10 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   MLIRContext *context = product.fusion->getContext();
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
   Dim tilesM = product.rows.ceilDiv(size(choice.blockM));
-  kernel.grid = {tilesM * product.columns.ceilDiv(size(choice.blockN)), size(choice.clusterK),
-                 product.batches.min(size(kMaxGridZ))};
+  Dim tiles = tilesM * product.columns.ceilDiv(size(choice.blockN));
+  if (choice.usesTensorMaps) // blocks take tiles in turn
+    tiles = tiles.min(size(target.part.multiprocessors));
+  kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
   kernel.sharedBytes = choice.sharedBytes + choice.blockM * sharedBytesPerRow(epilogue);
@@ -204,8 +245,12 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
 /// The tiling that suits so many rows best; none where none fits.
 std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerRow) const {
   auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
-  GemmShape shape{rows, sizeOr(product.columns, kTypicalSize), sizeOr(product.depth, kTypicalSize),
-                  sizeOr(product.batches, 8), sharedBytesPerRow};
+  GemmShape shape{rows,
+                  sizeOr(product.columns, kTypicalSize),
+                  sizeOr(product.depth, kTypicalSize),
+                  sizeOr(product.batches, 8),
+                  sharedBytesPerRow,
+                  matrixA && matrixB && product.depth.asConstant()};
   for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target)) {
     // Addresses that are computed one by one take registers that large blocks do not have; groups
     // of moments do not lie across tiles.
@@ -246,6 +291,8 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     return failure();
   a = *left;
   b = *right;
+  matrixA = product.leftMatrix(a);
+  matrixB = product.rightMatrix(b);
   FailureOr<GemmEpilogue> epilogue = emitGemmEpilogue(product);
   if (failed(epilogue))
     return failure();

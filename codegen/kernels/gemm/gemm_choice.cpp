@@ -1,5 +1,5 @@
-// Two models, both fitted to timings on an H200 (programmatic launches, cold weights). gemm_wgmma:
-// estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products:
+// Two models, fitted to timings on an H200 (programmatic launches, cold weights). gemm_wgmma and
+// gemm_tma: estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products:
 //
 //   time = waves * (start + steps * step + finish) , for a block that passes `steps` = K / blockK /
 //   clusterK; a step takes as long as the slower of its operands' way to shared memory and its
@@ -87,6 +87,14 @@ GemmChoice describe(const GemmWgmmaTiling &t) {
                    {"stages", t.stages},
                    {"clusterK", t.clusterK},
                    {"helpers", t.helpers}});
+}
+
+GemmChoice describe(const GemmTmaTiling &t) {
+  GemmChoice choice = describe(t, t.kBlockK, t.sharedBytes(),
+                               {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
+                               {{"blockN", t.blockN}, {"stages", t.stages}});
+  choice.usesTensorMaps = true;
+  return choice;
 }
 
 GemmChoice describe(const GemmTiling &t, int elementBytes) {
@@ -180,10 +188,14 @@ void Ranking::addHalfWidth() {
          flops);
   if (!hasWgmma)
     return addMma(ArrayRef(kGemmPortable).drop_front(2), 2, flops);
-  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+  auto addModelled = [&](auto tiling) {
     add(describe(tiling), estimatedClocks(tiling, target.part.multiprocessors, shape.m, shape.n,
                                           shape.k, shape.batches) /
                               kWgmmaClockPerMicrosecond);
+  };
+  llvm::for_each(kGemmWgmmaTilings, addModelled);
+  if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
+    llvm::for_each(kGemmTmaTilings, addModelled);
 }
 
 std::vector<GemmChoice> Ranking::run() {

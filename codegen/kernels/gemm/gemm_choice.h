@@ -9,7 +9,8 @@ namespace smelt::codegen {
 /// A product C[m, n] += A[m, k] B[k, n], `batches` times.
 struct GemmShape {
   int64_t m, n, k, batches;
-  int sharedBytesPerRow = 0; ///< of a tile: what its epilogue keeps, beside the tiling's own
+  int sharedBytesPerRow = 0;     ///< of a tile: what its epilogue keeps, beside the tiling's own
+  bool allowsTensorMaps = false; ///< both operands can be described by one
 };
 
 enum class GemmPrecision { halfWidth, tf32, float32 };
@@ -21,7 +22,8 @@ struct GemmChoice {
   std::string config;   ///< "GemmWgmmaConfig</*blockM*/ 64, /*blockN*/ 64, ...>", in CUDA text
   std::string name;     ///< for people: "wgmma blockM 64, blockN 64, stages 6, clusterK 1"
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
-  double microseconds = 0; ///< by the model
+  double microseconds = 0;     ///< by the model
+  bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
   bool operator==(const GemmChoice &other) const { return config == other.config; }
 };
 

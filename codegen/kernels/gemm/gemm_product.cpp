@@ -104,6 +104,33 @@ bool GemmProduct::storesMoments() const {
                       [](Value value) { return value.getDefiningOp<RowMomentsOp>() != nullptr; });
 }
 
+std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, StringRef row,
+                                                Dim rows, StringRef column, Dim columns) const {
+  int64_t unit = 16 / storageBytes(lhs.getElementType());
+  MLIRContext *context = lhs.getContext();
+  Dim offset = space.collapse(operand.offset);
+  std::optional<Dim> alongRow = linearFactor(offset, column), distance = linearFactor(offset, row);
+  if (!operand.isLinear || !batches.isConstant(1) || !alongRow || !alongRow->isConstant(1) ||
+      !distance || distance->isConstant(0) || !distance->isKnownNonNegative())
+    return std::nullopt;
+  Dim first = offset - Dim::symbol(context, column) - Dim::symbol(context, row) * *distance;
+  bool isKnown = true; // by sizes alone
+  first.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
+  if (!isKnown || knownDivisor(*distance, Lanes()) % unit != 0 ||
+      knownDivisor(first, Lanes()) % unit != 0)
+    return std::nullopt;
+  return MatrixLayout{first, *distance, rows, columns};
+}
+
+std::optional<MatrixLayout> GemmProduct::leftMatrix(const OperandAddress &left) const {
+  return matrix(left, "%m", rows, "%k", depth);
+}
+
+std::optional<MatrixLayout> GemmProduct::rightMatrix(const OperandAddress &right) const {
+  return right.isTransposed() ? matrix(right, "%n", columns, "%k", depth)
+                              : matrix(right, "%k", depth, "%n", columns);
+}
+
 FailureOr<OperandAddress> GemmProduct::left() {
   Index index(batchOf(lhs));
   index.append({rowIndex.back(), k});

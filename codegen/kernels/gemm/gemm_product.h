@@ -23,6 +23,13 @@ struct OperandAddress {
   }
 };
 
+/// An operand as a matrix that lies in memory row by row, each row in one piece.
+struct MatrixLayout {
+  Dim offset;        ///< of its first element in the input, in elements
+  Dim rowStride;     ///< in elements
+  Dim rows, columns; ///< columns are neighbours in memory
+};
+
 struct GemmProduct {
   GemmProduct(FusionOp fusion, MatmulOp matmul);
 
@@ -30,6 +37,12 @@ struct GemmProduct {
   mlir::FailureOr<OperandAddress> right();
   /// A result is moments of rows.
   bool storesMoments() const;
+
+  /// The operands as tensor maps can describe them: elements of a row are neighbours, rows start at
+  /// multiples of 16 bytes, a constant distance apart, and there is one batch. None where that does
+  /// not hold. The left one has rows of K; the right one rows of K where it is transposed, else of N.
+  std::optional<MatrixLayout> leftMatrix(const OperandAddress &left) const;
+  std::optional<MatrixLayout> rightMatrix(const OperandAddress &right) const;
 
   FusionOp fusion;
   MatmulOp matmul;
@@ -44,6 +57,9 @@ private:
   /// `outer`: the operand's coordinate besides %k.
   mlir::FailureOr<OperandAddress> address(mlir::Value operand, Index index, llvm::StringRef outer);
   bool isLinear(Dim offset, llvm::StringRef row, llvm::StringRef column) const;
+  /// As a matrix of `rows` by `columns`, coordinates of the space with these extents.
+  std::optional<MatrixLayout> matrix(const OperandAddress &operand, llvm::StringRef row, Dim rows,
+                                     llvm::StringRef column, Dim columns) const;
   int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
 };
 
