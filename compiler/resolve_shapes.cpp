@@ -118,8 +118,6 @@ private:
         addRelation(extent.text, std::to_string(shape[axis]), true, "its shape is given");
       if (!extent.isSymbol())
         continue;
-      if (shape[axis] < 1)
-        return refuse(joinText("size '", extent.text, "' must be at least 1"));
       auto [known, isNew] = sizes.try_emplace(extent.text, shape[axis]);
       if (isNew)
         givenBy[extent.text] = input.name;

@@ -52,8 +52,6 @@ Result<std::vector<Limit>> readLimits(const char *which, ModuleOp module,
 
 /// Fixed dimensions need no guard, but the limit must allow them.
 Status checkFixed(const Limit &limit, bool isSmallest) {
-  if (limit.extent == 0)
-    return refuse(limit, "sizes are at least 1");
   auto fixed = limit.dim.asConstant();
   if (fixed && (isSmallest ? limit.extent > *fixed : limit.extent < *fixed))
     return refuse(limit, joinText("the model fixes it as ", *fixed));

@@ -91,8 +91,8 @@ LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, SmallVector<
     if (size == -1)
       continue;
     auto symbol = dim.asSymbol();
-    if (symbol && size < 1)
-      return emitError(location) << "the given dimension " << size << " is less than 1";
+    if (symbol && size < 0)
+      return emitError(location) << "the given dimension " << size << " is negative";
     Dim known = symbol ? symbolSizes.lookup(*symbol) : dim;
     if (known && !known.isConstant(size))
       return emitError(location) << "the given dimension " << size << " does not fit the declared "

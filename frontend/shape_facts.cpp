@@ -77,7 +77,7 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
   // symbol.
   if ((a && second.asConstant()) || (b && first.asConstant())) {
     Dim value = a ? second : first;
-    if (*value.asConstant() < 1)
+    if (*value.asConstant() < 0)
       return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
                                  << why;
     return replace(location, a ? *a : *b, value), success();

@@ -133,23 +133,38 @@ std::optional<Dim> recomposeDivision(Dim sum) {
       bool isPaired = llvm::all_of(product.getTerms(), [&](const Term &wanted) {
         return llvm::is_contained(terms, wanted);
       });
-      // A divisor that may be 0 has no value, which x would hide.
-      if (isPaired && (divisor - 1).isKnownNonNegative())
+      // A divisor that may be negative may be 0 for sizes that are not, where no value exists.
+      if (isPaired && divisor.isKnownNonNegative())
         return sum - product - Dim::fromTerms(sum.getContext(), {term}) + factor * value;
     }
   }
   return std::nullopt;
 }
 
-/// Symbols as 1 + t, outside calls.
-Dim shiftSizes(Dim dim) {
+/// The sizes that are at least 1 wherever the coordinates of `bounds` have a value: the factors of
+/// an extent that some coordinate lies below.
+llvm::SmallDenseSet<Attribute> positiveSizes(const Bounds &bounds) {
+  llvm::SmallDenseSet<Attribute> sizes;
+  for (const auto &entry : bounds) {
+    SmallVector<Term> terms = entry.second.getTerms();
+    if (terms.size() == 1)
+      for (Attribute atom : terms.front().atoms)
+        if (isa<StringAttr>(atom))
+          sizes.insert(atom);
+  }
+  return sizes;
+}
+
+/// Symbols of `positive` as 1 + t, outside calls.
+Dim shiftSizes(Dim dim, const llvm::SmallDenseSet<Attribute> &positive) {
+  if (positive.empty())
+    return dim;
   MLIRContext *context = dim.getContext();
   Dim total = Dim::constant(context, 0);
   for (const Term &term : dim.getTerms()) {
     Dim product = Dim::constant(context, term.coefficient);
     for (Attribute atom : term.atoms)
-      product =
-          product * (Dim::fromTerms(context, {{1, {atom}}}) + (isa<StringAttr>(atom) ? 1 : 0));
+      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + (positive.contains(atom)));
     total = total + product;
   }
   return total;
@@ -311,7 +326,7 @@ bool Dim::isKnownNonNegative(const Bounds &bounds) const {
     least = least + leastTerm(getContext(), term, bounds);
   }
   // A bound may itself hold calls, of sizes alone.
-  return llvm::all_of(shiftSizes(least).getTerms(), [&](const Term &term) {
+  return llvm::all_of(shiftSizes(least, positiveSizes(bounds)).getTerms(), [&](const Term &term) {
     return term.coefficient >= 0 && llvm::all_of(term.atoms, [&](Attribute atom) {
              return isKnownNonNegativeAtom(atom, bounds);
            });

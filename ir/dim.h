@@ -6,8 +6,12 @@
 // (floordiv, ceildiv, mod, min, max) is an atom; a division's two halves, D*floordiv(x, D) +
 // mod(x, D), are x again.
 //
+// Sizes may be 0. Where a division by a size folds, (batch*seq) floordiv seq, the result is what the
+// fold says at 0 too: such a tensor has no elements, and its shape goes on as for other sizes.
+//
 // The same algebra serves index expressions in the code generator: coordinates are symbols with a
-// known upper bound, and `Bounds` lets (i*768 + j) floordiv 768 become i.
+// known upper bound, and `Bounds` lets (i*768 + j) floordiv 768 become i. Where a coordinate has a
+// value, its axis has an element: the sizes that bound it are at least 1 there.
 #pragma once
 
 #include "mlir/IR/Attributes.h"
@@ -27,7 +31,7 @@ class DimAttr;
 class Dim;
 
 /// Exclusive upper bounds of coordinate symbols: 0 <= symbol < bound. Symbols that are not listed
-/// are sizes, >= 1.
+/// are sizes, >= 0.
 using Bounds = llvm::StringMap<Dim>;
 
 class Dim {
@@ -66,7 +70,7 @@ public:
   /// The polynomial quotient where the division leaves no remainder.
   std::optional<Dim> exactDiv(Dim divisor) const;
 
-  /// Proves `*this >= 0` for all sizes >= 1 and all coordinates within their bounds; false where it
+  /// Proves `*this >= 0` for all sizes >= 0 and all coordinates within their bounds; false where it
   /// cannot.
   bool isKnownNonNegative(const Bounds &bounds = {}) const;
   bool isKnownLessEqual(Dim other, const Bounds &bounds = {}) const {

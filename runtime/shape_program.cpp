@@ -186,11 +186,6 @@ static Result<std::vector<int64_t>> solveSymbols(const plan::MetadataT &metadata
                       joinText("input ", tensorText(metadata, tensor), ": the given shape ",
                                shapeText(inputs[i]), " has a negative extent"));
       std::optional<size_t> symbol = symbolOf(*metadata.dims[tensor.dims[d]]);
-      if (symbol && inputs[i][d] < 1)
-        return Status(StatusCode::kUsage,
-                      joinText("input ", tensorText(metadata, tensor), " cannot have shape ",
-                               shapeText(inputs[i]), ": size '", metadata.symbols[*symbol],
-                               "' must be at least 1"));
       if (symbol && !solved[*symbol])
         solved[*symbol] = inputs[i][d];
     }

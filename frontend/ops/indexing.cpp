@@ -22,10 +22,19 @@ LogicalResult checkRange(NodeReader &node, Dim size) {
   return success();
 }
 
+/// An axis without elements has none that an index could read.
+LogicalResult requireElement(NodeReader &node, Dim size) {
+  GraphBuilder &build = node.build;
+  Dim one = build.size(1), reads = tensorType(node.input(1)).getNumElements().min(one);
+  return build.getFacts().requireAtMost(build.getLocation(), reads, size,
+                                        "the axis that is read has an element");
+}
+
 LogicalResult importGather(NodeReader &node) {
   TensorType data = tensorType(node.input(0));
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 0), data.getRank());
-  if (failed(axis) || failed(checkRange(node, data.getDim(*axis))))
+  if (failed(axis) || failed(checkRange(node, data.getDim(*axis))) ||
+      failed(requireElement(node, data.getDim(*axis))))
     return failure();
   return node.output(node.build.create<GatherOp>({node.input(0), node.input(1)},
                                                  node.build.attribute("axis", *axis)));
@@ -48,7 +57,8 @@ LogicalResult importGatherElements(NodeReader &node) {
                                               "the indices lie within the data outside the axis")))
       return failure();
   }
-  if (failed(checkRange(node, tensorType(node.input(0)).getDim(*axis))))
+  if (failed(checkRange(node, tensorType(node.input(0)).getDim(*axis))) ||
+      failed(requireElement(node, tensorType(node.input(0)).getDim(*axis))))
     return failure();
   return node.output(build.create<GatherElementsOp>({node.input(0), node.input(1)},
                                                     build.attribute("axis", *axis)));
@@ -65,6 +75,10 @@ LogicalResult importGatherNd(NodeReader &node) {
     if (failed(build.getFacts().requireEqual(
             build.getLocation(), tensorType(node.input(0)).getDim(axis),
             tensorType(node.input(1)).getDim(axis), "batch dimensions agree")))
+      return failure();
+  int64_t width = indices.getDim(indices.getRank() - 1).asConstant().value_or(0);
+  for (int64_t axis = batch; axis < std::min<int64_t>(batch + width, data.getRank()); ++axis)
+    if (failed(requireElement(node, tensorType(node.input(0)).getDim(axis))))
       return failure();
   return node.output(build.create<GatherNdOp>({node.input(0), node.input(1)},
                                               build.attribute("batch_dims", batch)));

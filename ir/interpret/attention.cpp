@@ -60,6 +60,8 @@ void finishRow(const Problem<T> &problem, int64_t batch, int64_t head, int64_t r
   std::fill(scores + visible, scores + problem.keys, T(0));
   bool masked = std::all_of(scores, scores + visible,
                             [](T score) { return score == -std::numeric_limits<T>::infinity(); });
+  if (problem.keys == 0)
+    return;
   if (!masked)
     return softmaxRow(scores, visible);
   std::fill(scores, scores + problem.keys,

@@ -54,11 +54,17 @@ Verdict judge(Dim difference, bool isEquality) {
 /// A depth-first search that gives up after so many tries.
 class Search {
 public:
-  Search(const SizeSolver &solver, ArrayRef<SizeRelation> relations, ArrayRef<PreferredSize> open)
-      : solver(solver), relations(relations), open(open) {}
+  /// `given`, and what follows from it, may be 0.
+  Search(const SizeSolver &solver, ArrayRef<SizeRelation> relations, const Symbols &given,
+         ArrayRef<PreferredSize> open)
+      : solver(solver), relations(relations), open(open), fixed(given) {
+    solver.follow(fixed);
+  }
 
   std::optional<Symbols> run(Symbols sizes, size_t index = 0) {
-    auto isPositive = [](const auto &size) { return size.second >= 1; };
+    auto isPositive = [&](const auto &size) {
+      return size.second >= (fixed.contains(size.first()) ? 0 : 1);
+    };
     if (--tries < 0 || solver.follow(sizes) || !llvm::all_of(sizes, isPositive))
       return std::nullopt;
     while (index < open.size() && sizes.contains(open[index].first))
@@ -95,6 +101,7 @@ private:
   const SizeSolver &solver;
   ArrayRef<SizeRelation> relations;
   ArrayRef<PreferredSize> open;
+  Symbols fixed;
   int tries = 2000;
 };
 
@@ -137,7 +144,7 @@ const SizeRelation *SizeSolver::follow(Symbols &sizes) const {
 
 std::optional<Symbols> SizeSolver::complete(const Symbols &sizes,
                                             ArrayRef<PreferredSize> open) const {
-  return Search(*this, relations, open).run(sizes);
+  return Search(*this, relations, sizes, open).run(sizes);
 }
 
 } // namespace smelt

@@ -29,7 +29,7 @@ public:
   /// be told.
   const SizeRelation *follow(Symbols &sizes) const;
 
-  /// `sizes` with a size, at least 1, for each of `open`, so that all relations hold that can be
+  /// `sizes` with a size, at least 1 where `sizes` do not say 0, for each of `open`, so that all relations hold that can be
   /// told. None where the search, which is bounded, finds no such choice.
   std::optional<Symbols> complete(const Symbols &sizes, llvm::ArrayRef<PreferredSize> open) const;
 

@@ -160,8 +160,14 @@ Value readAsView(OpBuilder &builder, Location location, Value data, ArrayRef<Dim
     return {};
   SmallVector<Dim> placed(shape.size(), Dim::constant(builder.getContext(), 1));
   for (auto [axis, linear] : llvm::enumerate(*axes)) {
-    if (!read.index[axis].isKnownNonNegative(read.bounds))
-      return {};
+    if (!read.index[axis].isKnownNonNegative(read.bounds)) {
+      // The last element of an axis: where the axis has one.
+      Bounds nonEmpty = read.bounds;
+      nonEmpty["#read"] = read.sizes[axis];
+      if (!read.index[axis].isKnownNonNegative(nonEmpty))
+        return {};
+      requirements.push_back({Dim::constant(builder.getContext(), 1), read.sizes[axis]});
+    }
     if (!(read.sizes[axis] - 1 - read.index[axis]).isKnownNonNegative(read.bounds))
       requirements.push_back({endOf(linear, shape), read.sizes[axis]});
     if (!linear.slopes.empty())

@@ -95,12 +95,16 @@ class Run(CliTest):
         self.expect(USAGE, *run, "--input", f"z=@{half}", says="no input 'z'")
         self.expect(USAGE, *run, "--input", "x", says="NAME=@FILE")
         self.expect(USAGE, *run, "--shape", "x=2x5", says="must be 4")
-        self.expect(USAGE, *run, "--shape", "x=0x4", says=("'x'", "'batch' must be at least 1"))
-        empty = self.array("empty", np.zeros((0, 4), np.float32))
-        self.expect(USAGE, *run, "--input", f"x=@{empty}", says="'batch' must be at least 1")
+        self.expect(USAGE, *run, "--shape", "x=-1x4", says="NAME=1x128")
         self.expect(USAGE, *run, "--shape", "x=2,4", says="NAME=1x128")
         self.expect(USAGE, *run, "--shape", "z=2", says="it has 'x'")
         self.expect(USAGE, *run, "--output", "z=@z.npy", says="no output 'z'")
+
+    def test_sizes_may_be_0(self):
+        path = self.save(support.scale_model())
+        empty = self.array("empty", np.zeros((0, 4), np.float32))
+        self.expect(OK, "run", path, "--device", "cpu", "--input", f"x=@{empty}", "--output", "y=@empty_y.npy")
+        self.assertEqual(np.load(self.folder / "empty_y.npy").shape, (0, 4))
 
     def test_wrong_commands_are_usage_errors(self):
         self.expect(USAGE)
@@ -167,7 +171,6 @@ class Run(CliTest):
         self.refuse_shape(path, "no input 'nosuch'; it has 'x'", "nosuch=1")
         self.refuse_shape(path, "it has 3 dimensions", "x=2x3")
         self.refuse_shape(path, "dimension 1 must be 3", "x=2x4x2")
-        self.refuse_shape(path, "size 'n' must be at least 1", "x=0x3x0")
         self.refuse_shape(path, "'n' is 2 by another dimension", "x=2x3x5")
         self.expect(OK, "check", path, "--shape", "x=2x3x?")
 

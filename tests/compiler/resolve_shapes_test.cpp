@@ -78,8 +78,12 @@ TEST(ResolveShapes, RefusesWhatTheModelDoesNotTake) {
   expectRefused(resolveShapes(bertSignature(), {{"bias", {1, 11, 4}}}), "dimension 1 must be 12");
   expectRefused(resolveShapes(bertSignature(), {{"input_ids", {1, 2}}, {"attention_mask", {1, 3}}}),
                 "'seq' is 2 by another");
-  expectRefused(resolveShapes(bertSignature(), {{"input_ids", {0, 2}}}),
-                "size 'batch' must be at least 1");
+}
+
+TEST(ResolveShapes, TakesSizesOfZero) {
+  auto shapes = resolveShapes(bertSignature(), {{"input_ids", {0, 2}}});
+  ASSERT_TRUE(shapes.isOk()) << shapes.status().message();
+  EXPECT_EQ(shapes->front(), (std::vector<int64_t>{0, 2}));
 }
 
 TEST(FollowShapes, EqualitiesFixOtherInputs) {

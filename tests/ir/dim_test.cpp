@@ -122,19 +122,29 @@ TEST_F(DimTest, BoundsLetCoordinatesDivide) {
 }
 
 TEST_F(DimTest, KnownSigns) {
-  EXPECT_TRUE((batch * seq - 1).isKnownNonNegative());
-  EXPECT_TRUE((batch * seq - seq).isKnownNonNegative());
+  EXPECT_TRUE((batch * seq + 1).isKnownNonNegative());
+  EXPECT_TRUE((batch * seq).isKnownNonNegative());
   EXPECT_FALSE((batch - seq).isKnownNonNegative());
-  EXPECT_FALSE((seq - 2).isKnownNonNegative());
-  EXPECT_TRUE(seq.isKnownLessEqual(batch * seq));
-  EXPECT_EQ(seq.min(batch * seq), seq);
-  EXPECT_EQ(seq.max(batch * seq), batch * seq);
+  EXPECT_FALSE((seq - 1).isKnownNonNegative());           // sizes may be 0
+  EXPECT_FALSE((batch * seq - seq).isKnownNonNegative()); // batch may be
+  EXPECT_TRUE(seq.isKnownLessEqual(batch * seq + seq));
+  EXPECT_EQ(seq.min(batch + seq), seq);
+  EXPECT_EQ(seq.max(batch + seq), batch + seq);
   EXPECT_EQ(seq.min(batch), batch.min(seq));
-  EXPECT_EQ(seq.max(number(1)), seq);
   EXPECT_EQ(seq.max(number(0)), seq);
+  EXPECT_NE(seq.max(number(1)), seq);
+}
+
+TEST_F(DimTest, SizesThatBoundCoordinatesArePositive) {
   Bounds bounds;
-  bounds["i"] = seq;
+  bounds["i"] = batch * seq;
+  EXPECT_TRUE((seq - 1).isKnownNonNegative(bounds));
+  EXPECT_TRUE((batch * seq - symbol("i") - 1).isKnownNonNegative(bounds));
+  EXPECT_EQ(seq.max(number(1), bounds), seq);
   EXPECT_NE(symbol("i").max(number(1), bounds), symbol("i")); // a coordinate may be 0
+  EXPECT_FALSE((symbol("other") - 1).isKnownNonNegative(bounds));
+  bounds["j"] = batch + symbol("other"); // of a sum, neither part need be
+  EXPECT_FALSE((symbol("other") - 1).isKnownNonNegative(bounds));
 }
 
 TEST_F(DimTest, Replace) {
@@ -247,6 +257,11 @@ TEST_F(DimTest, RandomExpressionsEvaluateAsIntegersDo) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     Generator generator(&context, seed, &bounds);
     Generator::Pair pair = generator.make(static_cast<int>(seed % 4) + 1);
+    // Without coordinates, sizes may be 0.
+    Dim bare = Generator(&context, seed, &bounds).make(1).dim;
+    for (int64_t size : {0, 1, 3})
+      if (auto value = evaluateDim(bare, Symbols{{"a", size}, {"b", size}, {"i", size}, {"j", 0}}))
+        ASSERT_TRUE(!bare.isKnownNonNegative() || *value >= 0) << bare.toString();
     for (int draw = 0; draw < 8; ++draw) {
       int64_t a = random.integer(1, 9), b = random.integer(1, 9);
       Symbols symbols{

@@ -92,9 +92,12 @@ TEST(SolveShapes, SaysWhichInputContradictsTheOthers) {
             "input 'x' [batch, seq]: the given shape [3, -1] has a negative extent");
 }
 
-TEST(SolveShapes, RefusesSizesOfZero) {
-  EXPECT_EQ(refusal({0, 77}, {0, 77}),
-            "input 'x' [batch, seq] cannot have shape [0, 77]: size 'batch' must be at least 1");
+TEST(SolveShapes, TakesSizesOfZero) {
+  test::TestPlan plan;
+  Shape empty{0, 77};
+  auto values = solveShapes(plan.contents.metadata, std::array{empty, empty});
+  ASSERT_TRUE(values.isOk()) << values.status().message();
+  EXPECT_EQ(values->symbols, (std::vector<int64_t>{0, 77}));
 }
 
 TEST(SolveShapes, ChecksGuards) {

@@ -12,6 +12,7 @@
 
 #include "device/arithmetic.cuh"
 #include "device/math.cuh"
+#include "device/reduce.cuh"
 #include "device/vector.cuh"
 
 namespace smelt {

@@ -1,5 +1,6 @@
 // Plain loops of reductions, softmax and norms over any axes (one element a thread) and of running
 // sums (one line a thread).
+#include "codegen/element_type.h"
 #include "codegen/kernels/generic/generic.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -33,13 +34,23 @@ Dim product(ArrayRef<Dim> shape, ArrayRef<int64_t> axes, MLIRContext *context) {
   return result;
 }
 
+/// What a reduction of no elements yields, as text of type `sum`.
+std::string identityOf(ReduceOp op, const std::string &sum) {
+  ReductionKind kind = op.getKind();
+  if (kind != ReductionKind::max && kind != ReductionKind::min)
+    return kind == ReductionKind::prod ? "1" : "0";
+  Type type = tensorType(op.getInput()).getElementType();
+  std::string extreme = isa<FloatType>(type) ? sum : storageType(type).str();
+  return sum + (kind == ReductionKind::max ? "(Max" : "(Min") + "::identity<" + extreme + ">())";
+}
+
 Dim writeReduce(ReduceOp op, GenericText &text) {
   SmallVector<Dim> shape = tensorType(op.getInput()).getShape();
   std::string sum = text.sumType();
   SmallVector<std::string> at = text.unravel("o", tensorType(op.getOutput()).getShape());
   ReductionKind kind = op.getKind();
   bool picks = kind == ReductionKind::max || kind == ReductionKind::min;
-  text.line(sum + " result = " + (kind == ReductionKind::prod ? "1" : "0") + ";");
+  text.line(sum + " result = " + identityOf(op, sum) + ";");
   if (picks)
     text.line("bool first = true;");
   SmallVector<std::string> position = openLoops(text, shape, op.getAxes(), at);
@@ -54,9 +65,12 @@ Dim writeReduce(ReduceOp op, GenericText &text) {
     text.line(kind == ReductionKind::prod ? "result *= value;" : "result += value;");
   }
   closeLoops(text, op.getAxes().size());
-  if (kind == ReductionKind::mean)
-    text.line("result /= " + sum + "(" + text.size(product(shape, op.getAxes(), op.getContext())) +
+  if (kind == ReductionKind::mean) {
+    std::string count = text.size(product(shape, op.getAxes(), op.getContext()));
+    bool isFloat = isa<FloatType>(tensorType(op.getOutput()).getElementType());
+    text.line((isFloat ? "" : "if (" + count + " != 0) ") + ("result /= " + sum) + "(" + count +
               ");");
+  }
   text.line("write(out0 + e, result);");
   return tensorType(op.getOutput()).getNumElements();
 }
