@@ -100,6 +100,8 @@ Dim elementsRead(FusionOp fusion, unsigned input) {
   Dim all = tensorType(argument).getNumElements(), read = Dim::constant(fusion.getContext(), 0);
   for (OpOperand &use : argument.getUses()) {
     Operation *user = use.getOwner();
+    if (isa<AppendOp>(user) && use.getOperandNumber() == 0)
+      continue; // stays where it is
     bool readsPart = isa<SliceOp>(user) || (isa<GatherOp, GatherElementsOp, GatherNdOp>(user) &&
                                             use.getOperandNumber() == 0);
     read = read + (readsPart ? tensorType(user->getResult(0)).getNumElements() : all);
@@ -129,9 +131,11 @@ static Dim unavoidableBytes(FusionOp fusion) {
   Dim bytes = Dim::constant(fusion.getContext(), 0);
   for (auto [index, value] : llvm::enumerate(fusion.getInputs()))
     bytes = bytes + elementsRead(fusion, index) * storageBytes(tensorType(value).getElementType());
-  for (Value value : fusion.getOutputs())
-    bytes = bytes +
-            tensorType(value).getNumElements() * storageBytes(tensorType(value).getElementType());
+  for (Value value : fusion.getYield()->getOperands()) {
+    auto append = value.getDefiningOp<AppendOp>();
+    TensorType written = tensorType(append ? append.getRows() : value);
+    bytes = bytes + written.getNumElements() * storageBytes(written.getElementType());
+  }
   return bytes;
 }
 

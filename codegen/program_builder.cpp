@@ -67,6 +67,8 @@ SmallVector<KernelText> ProgramBuilder::texts() const {
 }
 
 Value ProgramBuilder::storage(Value value) {
+  while (isa_and_nonnull<BufferOp, ContentsOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   // A reshape of a constant is a weight expression of its own.
   while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
     Value input = reshape.getInput();

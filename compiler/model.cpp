@@ -285,14 +285,18 @@ Status Model::fuse(const FuseOptions &options) {
   PhaseEnd endPhase(options);
   SMELT_RETURN_IF_ERROR(endPhase("import", module()));
   PassManager manager(context.get());
+  bool refusedInPlace = false;
   Status ended, reproduced(StatusCode::kInternal, "no reproducer");
   if (!options.reproducer.empty())
     manager.enableCrashReproducerGeneration(
         [&](std::string &) -> std::unique_ptr<ReproducerStream> {
-          return std::make_unique<Reproducer>(options.reproducer, reproduced);
+          return refusedInPlace ? nullptr
+                                : std::make_unique<Reproducer>(options.reproducer, reproduced);
         });
   PipelineOptions pipeline;
   pipeline.weights = weightStore.get();
+  pipeline.inPlace = options.inPlace;
+  pipeline.onInPlaceRefused = [&] { refusedInPlace = true; };
   pipeline.afterPhase = [&](StringRef phase, ModuleOp module) {
     ended = endPhase(phase, module);
     return success(ended.isOk());
@@ -304,6 +308,8 @@ Status Model::fuse(const FuseOptions &options) {
   SMELT_RETURN_IF_ERROR(ended);
   if (succeeded(fused))
     return {};
+  if (refusedInPlace)
+    return collector.asStatus(StatusCode::kUsage, "an input cannot grow in place");
   std::string what = "this is a defect of Smelt";
   if (reproduced.isOk())
     what += "; " + options.reproducer + " reproduces it";

@@ -30,6 +30,9 @@ struct ModelOptions {
 };
 
 struct FuseOptions {
+  /// Inputs that grow in place, as "input=output": the two share a buffer of the caller's. A * in
+  /// both stands for the same text.
+  std::vector<std::string> inPlace;
   /// Receives the IR after each phase; "" for no dumps.
   std::string dumpFolder;
   /// File that receives what makes a pass fail, or crash; "" for none.
@@ -54,7 +57,8 @@ public:
   std::vector<std::string> filePaths() const;
   DiagnosticCollector &diagnostics() { return collector; }
 
-  /// Runs the pass pipeline. Failing passes are a defect of Smelt: kInternal. Fails with kResources
+  /// Runs the pass pipeline. Failing passes are a defect of Smelt: kInternal. Fails with kUsage
+  /// where a pair of `inPlace` cannot share a buffer, with kResources
   /// where a dump cannot be written, and where `progress` asks to stop.
   Status fuse(const FuseOptions &options);
 

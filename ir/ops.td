@@ -199,6 +199,40 @@ def Smelt_ConcatOp : Smelt_InferredOp<"concat"> {
 }
 
 //===----------------------------------------------------------------------===//
+// State: an input that the caller keeps in a buffer with room to grow, and that grows in place. The ops are values as
+// all others: the interpreter copies. The code generator gives a buffer, and all that is appended to it, the memory that
+// the caller bound to the input.
+//===----------------------------------------------------------------------===//
+
+def Smelt_BufferOp : Smelt_PureOp<"buffer"> {
+  let summary = "The buffer that holds an input: along one axis the input's elements, then room up to the result's size";
+  let description = "The room holds no values: what reads it before something is written there reads NaN.";
+  let arguments = (ins Smelt_Tensor:$input);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The one axis along which the result has room.
+    unsigned getAxis();
+  }];
+}
+
+def Smelt_AppendOp : Smelt_InferredOp<"append"> {
+  let summary = "The buffer with its elements from `start` on, along an axis, replaced by the rows";
+  let arguments = (ins Smelt_Tensor:$buffer, Smelt_Tensor:$rows, Smelt_DimAttr:$start, I64Attr:$axis);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$buffer `,` $rows `at` $start `axis` $axis attr-dict `:` type($buffer) `,` type($rows) `->` type($output)";
+}
+
+def Smelt_ContentsOp : Smelt_PureOp<"contents"> {
+  let summary = "The filled part of a buffer, which is its start, as a result of the model: it stays where it is";
+  let arguments = (ins Smelt_Tensor:$buffer);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($output)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
 
@@ -230,7 +264,9 @@ def Smelt_AttentionOp : Smelt_InferredOp<"attention"> {
     query [B, H, I, D], key [B, G, J, D], value [B, G, J, E] with H a multiple of G (head h reads group h / (H/G));
     bias broadcasts to [B, H, I, J] and is added to the scaled score (it may hold -inf).
     `softcap` c > 0: c * tanh(s / c) before the bias. `causal`: key j is visible to query i where j <= i + (J - I).
-    `zero_masked_rows`: a row without a visible key yields 0 (else NaN). Result [B, H, I, E].
+    `zero_masked_rows`: a row without a visible key yields 0 (else NaN); without any key, J = 0, every row yields 0, as
+    the product of probabilities and values does. Result [B, H, I, E], of the element type of the operands; that of f16 or
+    bf16 operands may also be f32, the sums as they are.
   }];
   let arguments = (ins Smelt_Tensor:$query, Smelt_Tensor:$key, Smelt_Tensor:$value, Optional<Smelt_Tensor>:$bias,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
@@ -239,6 +275,7 @@ def Smelt_AttentionOp : Smelt_InferredOp<"attention"> {
   let assemblyFormat = [{
     $query `,` $key `,` $value (`bias` $bias^ `:` type($bias))? attr-dict `:` type($query) `,` type($key) `,` type($value) `->` type($output)
   }];
+  let extraClassDeclaration = "static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);";
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,10 @@ std::unique_ptr<mlir::Pass> createSimplifyAffine(WeightStore *weights);
 /// With the bytes of the weights that norms scale; they must outlive the pass.
 std::unique_ptr<mlir::Pass> createFuseNorm(WeightStore *weights);
 
+/// For pairs "input=output"; `onRefusal` is called where one of them cannot share a buffer.
+std::unique_ptr<mlir::Pass> createInPlace(const std::vector<std::string> &pairs,
+                                          std::function<void()> onRefusal);
+
 } // namespace smelt::passes
 
 namespace smelt {

@@ -105,6 +105,26 @@ def RaiseAttention : Smelt_ModulePass<"raise-attention"> {
 }
 
 //===----------------------------------------------------------------------===//
+// state: what the caller keeps between runs
+//===----------------------------------------------------------------------===//
+
+def InPlace : Smelt_ModulePass<"in-place"> {
+  let summary = "Inputs that come back with rows behind them grow in a buffer of the caller's";
+  let description = [{
+    ```
+    %y = smelt.concat %past, %new axis 2          =>  %b = smelt.buffer %past           // [.., capacity, ..]
+    %z = smelt.attention %q, %y, ...                  %a = smelt.append %b, %new at past axis 2
+    return %y                                         %y = smelt.slice %a starts 0      // [.., past + seq, ..]
+                                                      %z = smelt.attention %q, %y, ...
+                                                      %r = smelt.contents %a
+                                                      return %r
+    ```
+  }];
+  let options = [ListOption<"pairs", "pairs", "std::string",
+                            "input=output, which share a buffer; a * in both stands for the same text">];
+}
+
+//===----------------------------------------------------------------------===//
 // fuse: graph ops become smelt.fusion
 //===----------------------------------------------------------------------===//
 

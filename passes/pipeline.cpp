@@ -51,7 +51,7 @@ void addRaise(OpPassManager &manager) {
   manager.addPass(passes::createSimplifyCanonical()); // the views that raises made
 }
 
-/// Afterwards: every tensor op but weight expressions lies in a fusion.
+/// Afterwards: every tensor op but weight expressions and buffers lies in a fusion.
 void addFuse(OpPassManager &module, WeightStore *weights) {
   OpPassManager &first = module.nest<func::FuncOp>();
   first.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
@@ -79,6 +79,8 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   addSimplify(manager, options.weights);
   endPhase("simplify");
   addRaise(manager);
+  // Once attention has seen its keys as one concatenation, before fusions read the buffers.
+  manager.addPass(passes::createInPlace(options.inPlace, options.onInPlaceRefused));
   endPhase("raise");
   addFuse(manager, options.weights);
   endPhase("fuse");

@@ -12,6 +12,10 @@ namespace smelt {
 struct PipelineOptions {
   /// Bytes of the module's weights; must outlive the pipeline.
   WeightStore *weights = nullptr;
+  /// Inputs that grow in place, as "input=output"; a * in both stands for the same text.
+  std::vector<std::string> inPlace;
+  /// Called where one of them cannot, which is reported: the caller's mistake, and no pass's.
+  std::function<void()> onInPlaceRefused;
   /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps; failure ends the
   /// pipeline.
   std::function<mlir::LogicalResult(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;

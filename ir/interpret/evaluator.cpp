@@ -16,6 +16,8 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
           [&](auto source) { return evaluateOp(source, operands, evaluator); })
       .Case<ReshapeOp, ExpandOp, TransposeOp, SliceOp, ConcatOp>(
           [&](auto view) { return evaluateOp(view, operands, evaluator); })
+      .Case<BufferOp, AppendOp, ContentsOp>(
+          [&](auto state) { return evaluateOp(state, operands, evaluator); })
       .Case<MatmulOp, ConvOp, AttentionOp>(
           [&](auto contraction) { return evaluateOp(contraction, operands, evaluator); })
       .Case<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp, CumsumOp>(

@@ -63,6 +63,10 @@ Result evaluateOp(TransposeOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(SliceOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(ConcatOp op, Operands operands, Evaluator &evaluator);
 
+Result evaluateOp(BufferOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(AppendOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(ContentsOp op, Operands operands, Evaluator &evaluator);
+
 Result evaluateOp(MatmulOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(ConvOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(AttentionOp op, Operands operands, Evaluator &evaluator);

@@ -19,6 +19,8 @@ bool hasSymbolicAttributes(Operation *op) {
     return llvm::any_of(dims.getDims(), isSymbolic);
   if (auto slice = dyn_cast<SliceOp>(op))
     return llvm::any_of(slice.getStarts(), isSymbolic);
+  if (auto append = dyn_cast<AppendOp>(op))
+    return isSymbolic(append.getStart());
   return false;
 }
 

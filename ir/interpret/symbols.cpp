@@ -1,5 +1,6 @@
 #include "ir/interpret/symbols.h"
 
+#include "ir/alias.h"
 #include "ir/interpret/host_tensor.h"
 
 using namespace mlir;
@@ -25,8 +26,8 @@ LogicalResult defineSymbols(func::FuncOp function, unsigned index, ArrayRef<int6
     std::optional<StringRef> name = dim.asSymbol();
     if (!name)
       continue;
-    if (shape[axis] < 1)
-      return argumentError(function, index, shape) << "size '" << *name << "' must be at least 1";
+    if (shape[axis] < 0)
+      return argumentError(function, index, shape) << "size '" << *name << "' must not be negative";
     auto [entry, isNew] = symbols.try_emplace(*name, shape[axis]);
     if (!isNew && entry->second != shape[axis])
       return argumentError(function, index, shape)
@@ -118,7 +119,26 @@ FailureOr<Symbols> solveSymbols(func::FuncOp function, ArrayRef<Shape> shapes) {
   for (auto [index, shape] : llvm::enumerate(shapes))
     if (failed(checkAxes(function, index, shape, symbols)))
       return failure();
+  if (failed(defineCapacities(function, symbols)))
+    return failure();
   return symbols;
+}
+
+LogicalResult defineCapacities(func::FuncOp function, Symbols &symbols) {
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    auto capacity = function.getResultAttrOfType<StringAttr>(index, kCapacityName);
+    auto axis = function.getResultAttrOfType<IntegerAttr>(index, kCapacityAxisName);
+    if (!capacity || !axis)
+      continue;
+    std::optional<int64_t> needed =
+        evaluateDim(cast<TensorType>(type).getDim(axis.getInt()), symbols);
+    if (!needed)
+      return function.emitError() << "result " << index
+                                  << " grows to a size that no input's shape determines";
+    int64_t &value = symbols[capacity.getValue()];
+    value = std::max(value, *needed + 1);
+  }
+  return success();
 }
 
 LogicalResult checkGuards(ModuleOp module, const Symbols &symbols) {

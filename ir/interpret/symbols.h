@@ -21,6 +21,10 @@ std::optional<Shape> evaluateShape(TensorType type, const Symbols &symbols);
 /// sizes.
 mlir::FailureOr<Symbols> solveSymbols(mlir::func::FuncOp function, llvm::ArrayRef<Shape> shapes);
 
+/// Chooses the room of results that grow in place (ir/alias.h), which no shape says: one more than
+/// they need, so that a reader that takes the buffer for its contents is found out.
+mlir::LogicalResult defineCapacities(mlir::func::FuncOp function, Symbols &symbols);
+
 /// Checks the module's `smelt.guards`: what the importer assumed of symbolic sizes.
 mlir::LogicalResult checkGuards(mlir::ModuleOp module, const Symbols &symbols);
 

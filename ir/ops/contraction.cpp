@@ -19,6 +19,13 @@ bool broadcastsTo(ArrayRef<Dim> shape, ArrayRef<Dim> full) {
          llvm::all_of(llvm::zip(shape, full.take_back(shape.size())), fits);
 }
 
+/// The result type that the operands imply, or the type of its sums where it is a narrower one.
+bool isSumOf(TensorType inferred, Type actual) {
+  bool widens = inferred.getElementType().isF16() || inferred.getElementType().isBF16();
+  return actual == inferred ||
+         (widens && actual == inferred.withElementType(Float32Type::get(inferred.getContext())));
+}
+
 } // namespace
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
@@ -42,10 +49,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 }
 
 bool MatmulOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
-  auto type = cast<TensorType>(inferred[0]);
-  bool widens = type.getElementType().isF16() || type.getElementType().isBF16();
-  return actual[0] == type ||
-         (widens && actual[0] == type.withElementType(Float32Type::get(type.getContext())));
+  return isSumOf(cast<TensorType>(inferred[0]), actual[0]);
 }
 
 LogicalResult ConvOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
@@ -102,6 +106,10 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   results.push_back(
       query.withShape({query.getDim(0), query.getDim(1), query.getDim(2), value.getDim(3)}));
   return success();
+}
+
+bool AttentionOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  return isSumOf(cast<TensorType>(inferred[0]), actual[0]);
 }
 
 } // namespace smelt

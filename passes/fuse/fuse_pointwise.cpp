@@ -1,5 +1,5 @@
 // Makes kernels of what no anchor took: elementwise ops, gathers, concatenations, and views that
-// must be materialised.
+// must be materialised. What is appended to a buffer is computed where it is stored.
 //
 // Works from the last op to the first: each result that a kernel or the caller reads becomes a
 // fusion and draws in the pointwise ops behind it that nobody else reads. A reshape of a kernel's
@@ -29,7 +29,7 @@ struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
     Block &block = getOperation().getBody().front();
     for (Operation *op = block.getTerminator()->getPrevNode(), *previous; op; op = previous) {
       previous = op->getPrevNode();
-      if (!isFree(op) || !isPointwise(op) || isAlias(op))
+      if (!isFree(op) || !(isPointwise(op) || isa<AppendOp>(op)) || isAlias(op))
         continue;
       if (op->use_empty()) {
         op->erase();

@@ -47,7 +47,8 @@ bool isPointwise(Operation *op) {
 
 bool isFree(Operation *op) {
   return op && isa<func::FuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
-         !isa<FusionOp, WeightOp, ConstantOp>(op) && !isWeightExpression(op->getResult(0));
+         !isa<FusionOp, WeightOp, ConstantOp, BufferOp, ContentsOp>(op) &&
+         !isWeightExpression(op->getResult(0));
 }
 
 SmallVector<Value> FusionGroup::liveOuts() const {

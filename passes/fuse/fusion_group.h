@@ -21,7 +21,7 @@ bool isWeightExpression(mlir::Value value);
 bool isPointwise(mlir::Operation *op);
 
 /// Not yet part of a fusion: a tensor op at the top level of the function that is no weight,
-/// constant or weight expression.
+/// constant, weight expression or name of a caller's buffer.
 bool isFree(mlir::Operation *op);
 
 class FusionGroup {

@@ -2,8 +2,9 @@
 // nobody reads any more.
 //
 // Fused form: at the top level of @main only weights, constants, weight expressions, fusions,
-// reshapes that rename a buffer, and the return. Each result is a buffer of its own that a fusion
-// writes: inputs, constants and results that are returned again are copied.
+// reshapes that rename a buffer, buffers of inputs that grow in place and their contents, and the
+// return. Each result is a buffer of its own that a fusion writes, or the contents of one that it
+// appends to: inputs, constants and results that are returned again are copied.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
 
@@ -18,8 +19,8 @@ namespace {
 
 /// What `value` renames.
 Value renamed(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
+  while (isa_and_nonnull<ReshapeOp, ContentsOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   return value;
 }
 

@@ -42,7 +42,7 @@ public:
           IsNanOp::create(builder, location,
                           tensorType(weights).withElementType(builder.getI1Type()), weights),
           number(0, wide), weights);
-    return product(cast(weights, own), values, own);
+    return product(cast(weights, own), values, tensorType(op.getOutput()).getElementType());
   }
 
 private:

@@ -4,6 +4,7 @@
 // batch around a batched product. Moving the reshape behind the op makes both sides of each pair
 // meet and cancel.
 #include "passes/constants.h"
+#include "passes/raise/expand_attention.h"
 #include "passes/simplify/canonical.h"
 #include "passes/view_shape.h"
 
@@ -227,12 +228,38 @@ struct ReduceOfReshape : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// attention(f32(q), f32(k), f32(v)) => attention(q, k, v) with f32 sums: products of 16-bit
+/// operands are exact in f32, and keys and values, which may be a whole cache, are not converted in
+/// memory. (The template multiplies values by probabilities of 16 bits, as for 16-bit results.)
+struct AttentionOfWidened : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    SmallVector<Value> operands(op.getOperands());
+    for (Value &operand : MutableArrayRef(operands).take_front(3)) {
+      auto cast = operand.getDefiningOp<CastOp>();
+      if (!cast || !tensorType(operand).getElementType().isF32())
+        return failure();
+      operand = cast.getInput();
+    }
+    Type narrow = tensorType(operands[0]).getElementType();
+    bool isHalfWidth = narrow.isF16() || narrow.isBF16();
+    if (!isHalfWidth || tensorType(operands[1]).getElementType() != narrow ||
+        tensorType(operands[2]).getElementType() != narrow ||
+        !hasAttentionTemplate(operands[0], operands[2]))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
+    return success();
+  }
+};
+
 } // namespace
 
 void populateContractionPatterns(RewritePatternSet &patterns) {
   patterns.add<MatmulOfFlattened, MatmulOfReshapedBatch, MatmulOfUnitBatch, MatmulOfPaddedWeight,
                MatmulOfExpand, RowwiseOfReshape<SoftmaxOp>, RowwiseOfReshape<LayerNormOp>,
-               RowwiseOfReshape<RmsNormOp>, ReduceOfReshape>(patterns.getContext());
+               RowwiseOfReshape<RmsNormOp>, ReduceOfReshape, AttentionOfWidened>(
+      patterns.getContext());
 }
 
 } // namespace smelt::passes

@@ -235,9 +235,9 @@ def input_flags(inputs, folder):
     return flags
 
 
-def run(smelt, path, inputs, device):
+def run(smelt, path, inputs, device, *flags):
     """Outputs of `smelt run` by the names of their files: an output's own, with `_` for `/`."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, 'out')
-        call(smelt, 'run', path, '--device', device, '--output-dir', out, *input_flags(inputs, folder))
+        call(smelt, 'run', path, '--device', device, '--output-dir', out, *flags, *input_flags(inputs, folder))
         return {file[:-len('.npy')]: np.load(os.path.join(out, file)) for file in sorted(os.listdir(out))}

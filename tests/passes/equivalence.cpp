@@ -71,6 +71,8 @@ Comparison compareFunctions(func::FuncOp before, func::FuncOp after, WeightStore
   if (failed(expected))
     return {};
   Comparison result{true, 0, ""};
+  if (failed(defineCapacities(after, sizes)))
+    return {};
   auto actual = evaluate(after.getBody().front(), inputs, sizes, options);
   if (failed(actual) || actual->size() != expected->size()) {
     result.problem = "the function cannot be interpreted after the pass; " + toString(sizes);

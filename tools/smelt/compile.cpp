@@ -25,6 +25,7 @@ struct Flags {
   BuildFlags build{{codegen::kDefaultArchitecture}, false};
   std::string output;
   std::string dumpDir;
+  std::vector<std::string> inPlace;
   Emit emit = Emit::kPlan;
   bool json = false;
 };
@@ -141,7 +142,10 @@ static Status compile(Flags flags) {
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
-  SMELT_RETURN_IF_ERROR(fuse(*model, flags.dumpDir));
+  FuseOptions options;
+  options.dumpFolder = flags.dumpDir;
+  options.inPlace = flags.inPlace;
+  SMELT_RETURN_IF_ERROR(fuse(*model, options));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
   if (flags.emit != Emit::kPlan)
@@ -185,11 +189,18 @@ void addCompile(CLI::App &app, Status &status) {
       ->option_text("plan|mlir|cuda");
   command->add_option("--dump-dir", flags->dumpDir,
                       "Folder for the IR after every phase and the CUDA text");
+  command
+      ->add_option("--in-place", flags->inPlace,
+                   "An input that the caller keeps in a buffer with room, where it becomes the "
+                   "output (repeatable); * stands for the same text in both")
+      ->option_text("INPUT=OUTPUT")
+      ->allow_extra_args(false);
   addTf32(*command, flags->build.tf32);
   addRandomWeights(*command, flags->model.randomWeights);
   addJson(*command, flags->json);
   command->footer("examples:\n"
                   "  smelt compile model.onnx -o model.plan --arch sm_90a,sm_80\n"
+                  "  smelt compile decoder.onnx --in-place 'past_key_values.*=present.*'\n"
                   "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
                   "  smelt compile model.onnx --emit cuda | less");
   command->callback([flags, &status] { status = compile(*flags); });

@@ -67,9 +67,7 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
   return Model::import(options);
 }
 
-Status fuse(Model &model, const std::string &dumpFolder) {
-  FuseOptions options;
-  options.dumpFolder = dumpFolder;
+Status fuse(Model &model, FuseOptions options) {
   options.reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
   return model.fuse(options);
 }

@@ -34,8 +34,8 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags);
 /// Model::import of the flags.
 Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags);
 
-/// Model::fuse with a reproducer in the working directory.
-Status fuse(Model &model, const std::string &dumpFolder = "");
+/// Model::fuse, with a reproducer in the working directory.
+Status fuse(Model &model, FuseOptions options = {});
 
 /// compiler::buildPlan with progress on stderr, and with the cache and NVRTC of the environment.
 Status build(Model &model, const BuildFlags &flags, const std::string &path);

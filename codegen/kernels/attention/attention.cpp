@@ -39,7 +39,7 @@ struct Problem {
   __device__ const Element *q(int b, int h, int i) const { return $qRow$; }
   __device__ const Element *k(int b, int h, int j) const { return $kRow$; }
   __device__ const Element *v(int b, int h, int j) const { return $vRow$; }
-  __device__ Element *out(int b, int h, int i) const { return $outRow$; }
+  __device__ $result$ *out(int b, int h, int i) const { return $outRow$; }
   $bias$
 };
 using Config = $config$;
@@ -277,23 +277,25 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
   std::string fixed = constants(emitter.printer());
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text = format(kText, {{"header", isFloat ? "attention_simt" : "attention"},
-                                    {"function", isFloat ? "attentionSimt" : "attention"},
-                                    {"constants", fixed},
-                                    {"members", problemMembers(fusion, sizes)},
-                                    {"batches", batches},
-                                    {"heads", heads},
-                                    {"queries", queries},
-                                    {"keys", keys},
-                                    {"qRow", q},
-                                    {"kRow", k},
-                                    {"vRow", v},
-                                    {"outRow", o},
-                                    {"bias", *bias},
-                                    {"config", configuration.text},
-                                    {"entry", kEntryName},
-                                    {"parameters", entryParameters(fusion, sizes)},
-                                    {"arguments", entryArguments(fusion, sizes)}});
+  std::string text =
+      format(kText, {{"header", isFloat ? "attention_simt" : "attention"},
+                     {"function", isFloat ? "attentionSimt" : "attention"},
+                     {"constants", fixed},
+                     {"members", problemMembers(fusion, sizes)},
+                     {"result", storageType(tensorType(attention.getOutput()).getElementType())},
+                     {"batches", batches},
+                     {"heads", heads},
+                     {"queries", queries},
+                     {"keys", keys},
+                     {"qRow", q},
+                     {"kRow", k},
+                     {"vRow", v},
+                     {"outRow", o},
+                     {"bias", *bias},
+                     {"config", configuration.text},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(fusion, sizes)},
+                     {"arguments", entryArguments(fusion, sizes)}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   kernel.grid = {query.getDim(2).ceilDiv(Dim::constant(context, configuration.blockQ)),

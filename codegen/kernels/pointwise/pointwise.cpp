@@ -48,19 +48,32 @@ int64_t largestWidth(FusionOp fusion) {
   return std::min(kMaxWidth, kVectorBytes / bytes);
 }
 
+/// What is computed of a result: of a buffer that is appended to, the rows.
+Value computedPart(Value result) {
+  auto append = result.getDefiningOp<AppendOp>();
+  return append ? append.getRows() : result;
+}
+
+/// Where in `result` an element of its computed part is stored.
+Index storedAt(Value result, ArrayRef<Dim> index) {
+  Index at(index);
+  if (auto append = result.getDefiningOp<AppendOp>())
+    at[append.getAxis()] = at[append.getAxis()] + Dim(append.getStart());
+  return at;
+}
+
 /// Emits the results at `index`. Fails after a report.
 LogicalResult emitBody(FusionOp fusion, ArrayRef<Dim> index, ExpressionEmitter &emitter) {
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
-    FailureOr<Operand> operand = emitter.emit(value, index);
+    FailureOr<Operand> operand = emitter.emit(computedPart(value), index);
     if (failed(operand))
       return failure();
-    emitter.store(number, index, *operand);
+    emitter.store(number, storedAt(value, index), *operand);
   }
   return success();
 }
 
-GeneratedKernel finish(FusionOp fusion, ExpressionEmitter &emitter) {
-  Dim count = tensorType(fusion.getOutputs()[0]).getNumElements();
+GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
   int64_t lanes = emitter.getLanes().width;
   bool hasTail = knownDivisor(count, Lanes()) % lanes != 0;
   std::string width = std::to_string(lanes);
@@ -95,9 +108,9 @@ GeneratedKernel finish(FusionOp fusion, ExpressionEmitter &emitter) {
 } // namespace
 
 FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
-  TensorType type = tensorType(fusion.getOutputs()[0]);
-  for (Value output : fusion.getOutputs())
-    if (tensorType(output).getShape() != type.getShape())
+  TensorType type = tensorType(computedPart(fusion.getYield()->getOperand(0)));
+  for (Value output : fusion.getYield()->getOperands())
+    if (tensorType(computedPart(output)).getShape() != type.getShape())
       return fusion.emitError("pointwise results differ in shape; this is a bug in Smelt"),
              failure();
   IterationSpace space;
@@ -108,7 +121,7 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
     if (failed(emitBody(fusion, index, emitter)))
       return failure();
     if (emitter.isRegular() || width == 1)
-      return finish(fusion, emitter);
+      return finish(fusion, type.getNumElements(), emitter);
   }
 }
 
