@@ -235,10 +235,12 @@ Status Bindings::checkOverlaps(MemoryRange workspace) const {
   std::vector<UsedMemory> all;
   auto add = [&](const Slot &slot, bool isWritten, const Slot *owner, const char *role) {
     bool isOnDevice = slot.isBound && slot.binding.location == Location::kDevice;
-    if (!slot.isUsed || !isOnDevice || slot.layout.bytes() == 0)
+    uint64_t bytes =
+        std::min(slot.layout.bytes(), slot.binding.bytes); // may be bound anew before a run
+    if (!slot.isUsed || !isOnDevice || bytes == 0)
       return;
     auto begin = reinterpret_cast<uint64_t>(slot.binding.data);
-    all.push_back({{begin, begin + slot.layout.bytes()}, isWritten, &slot, owner, role});
+    all.push_back({{begin, begin + bytes}, isWritten, &slot, owner, role});
   };
   for (const Slot &slot : inputs)
     add(slot, false, slot.sharesOutput && isInPlace(*slot.partner) ? slot.partner : &slot, "input");

@@ -302,8 +302,12 @@ Status Context::prepare() {
 }
 
 Status Context::prepareTurn() {
-  if (isPrepared)
-    return {};
+  if (!isPrepared)
+    SMELT_RETURN_IF_ERROR(prepareShape());
+  return isChecked ? Status() : bindings.checkOverlaps(callerMemory());
+}
+
+Status Context::prepareShape() {
   SMELT_RETURN_IF_ERROR(solve());
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   RelaxedCapture relaxed(engine().api());
@@ -312,7 +316,7 @@ Status Context::prepareTurn() {
   isChecked = false;
   SMELT_RETURN_IF_ERROR(selectGraph());
   isPrepared = true;
-  return bindings.checkOverlaps(callerMemory());
+  return {};
 }
 
 void Context::fillAddresses(const ModelGraph &graph) {

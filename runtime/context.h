@@ -102,6 +102,7 @@ private:
   Status forgetLargeShapes();
   Status makeReady(ModelGraph &graph);
   Status prepareTurn();
+  Status prepareShape();
   Status enqueueTurn(CUstream stream);
   Status checkBindings();
   void fillAddresses(const ModelGraph &graph);

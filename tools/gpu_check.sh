@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model with the interpreter,
-# caches that grow in place, compute-sanitizer on one layer of each family and on models at the templates' edges, the
-# comparison with PyTorch. A step that fails does not stop the rest; a table of the steps comes last. Besides the built
-# binaries this needs Python with numpy and onnx, for the sanitizer the CUDA toolkit, for the comparison torch and
-# transformers.
+# caches that grow in place, compute-sanitizer on one layer of each family and on models at the templates' edges, one
+# plan for any shape against plans for each, the comparison with PyTorch. A step that fails does not stop the rest; a
+# table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer the
+# CUDA toolkit, for the comparison torch and transformers.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
-  --steps A,B        of: demo kernels runtime agreement cache sanitizer peers (default: all)
+  --steps A,B        of: demo kernels runtime agreement cache sanitizer dynamic peers (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -23,7 +23,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,agreement,cache,sanitizer,peers
+steps=demo,kernels,runtime,agreement,cache,sanitizer,dynamic,peers
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -98,6 +98,11 @@ step_sanitizer() {
   }
   "$python" tests/models/gpu_sanitizer_test.py --smelt "$smelt" --arch "$arch" --sanitizer "$sanitizer" \
     --cache "$cache" ${layers:+--models "$layers"} --json "$out/gpu_sanitizer.json"
+}
+
+step_dynamic() {
+  "$python" tools/bench/dynamic_vs_fixed.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir" \
+    --cache "$cache" ${models:+--models "$models"} --json "$out/dynamic_vs_fixed.json"
 }
 
 step_peers() {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <set>
 
@@ -92,6 +93,86 @@ TEST_F(PlanMemory, PinnedBuffersAreOrderedButShareNoSlot) {
   EXPECT_EQ(plan.slots[1], MemoryPlan::kPinned);
   EXPECT_EQ(plan.slotCount, 1u);
   EXPECT_EQ(plan.dependsOn[2], std::vector<unsigned>{1});
+}
+
+/// Memory is cheaper than an edge that lets one tower wait for the other.
+TEST_F(PlanMemory, TwoTowersRunSideBySide) {
+  constexpr unsigned kFloors = 20;
+  std::vector<StepAccess> steps;
+  std::vector<Dim> sizes;
+  for (unsigned floor = 0; floor < kFloors; ++floor)
+    for (unsigned tower = 0; tower < 2; ++tower) {
+      StepAccess step;
+      if (floor > 0)
+        step.reads.push_back(steps.size() - 2);
+      step.writes.push_back(steps.size());
+      steps.push_back(step);
+      sizes.push_back(bytes(64));
+    }
+  unsigned last = steps.size();
+  steps.push_back({{last - 2, last - 1}, {last}});
+  sizes.push_back(bytes(64));
+  MemoryPlan plan = planMemory(steps, sizes);
+  for (unsigned i = 0; i < last; ++i)
+    EXPECT_EQ(plan.dependsOn[i], i < 2 ? std::vector<unsigned>() : std::vector<unsigned>{i - 2});
+  EXPECT_EQ(plan.dependsOn[last], (std::vector<unsigned>{last - 2, last - 1}));
+  EXPECT_EQ(plan.slotCount, 4u) << "each tower alternates between two slots";
+  expectSound(steps, plan);
+}
+
+/// 0 writes a, 1 and 2 read it, 3 writes it again, 4 reads that.
+TEST_F(PlanMemory, OrdersReadersAndWritersOfABufferThatIsWrittenTwice) {
+  std::vector<StepAccess> steps{{{}, {0}}, {{0}, {1}}, {{0}, {2}}, {{}, {0}}, {{0}, {3}}};
+  std::vector<Dim> sizes(4, Dim());
+  MemoryPlan plan = planMemory(steps, sizes);
+  EXPECT_EQ(plan.dependsOn, (std::vector<std::vector<unsigned>>{{}, {0}, {0}, {1, 2}, {3}}));
+}
+
+/// The caller's memory has no writer before the first step that updates it.
+TEST_F(PlanMemory, AnUpdateInPlaceWaitsForTheReadersOfWhatWasThere) {
+  std::vector<StepAccess> steps{{{0}, {1}}, {{0}, {2}}, {{0, 1}, {0}}, {{0, 2}, {3}}};
+  std::vector<Dim> sizes{Dim(), bytes(64), bytes(64), bytes(64)};
+  MemoryPlan plan = planMemory(steps, sizes);
+  EXPECT_EQ(plan.dependsOn, (std::vector<std::vector<unsigned>>{{}, {}, {0, 1}, {2}}));
+  expectSound({{{}, {1}}, {{}, {2}}, {{1}, {}}, {{2}, {3}}}, plan);
+}
+
+TEST_F(PlanMemory, ScratchLivesForOneStep) {
+  std::vector<StepAccess> steps{{{}, {0, 1}}, {{0}, {2, 3}}, {{2}, {4, 5}}};
+  std::vector<Dim> sizes(6, bytes(64));
+  MemoryPlan plan = planMemory(steps, sizes);
+  EXPECT_EQ(plan.slotCount, 3u);
+  EXPECT_NE(plan.slots[0], plan.slots[1]);
+  expectSound(steps, plan);
+}
+
+/// A chain, a comb (each tooth is read at the end) and a wide fan, of 50,000 steps each. Quadratic
+/// plans take minutes here.
+TEST_F(PlanMemory, TimeGrowsWithTheStepsAlone) {
+  constexpr unsigned kSteps = 50000;
+  Dim size = bytes(64);
+  std::vector<Dim> sizes(kSteps + 1, size);
+  std::vector<StepAccess> chain(kSteps), comb(kSteps), fan(kSteps);
+  for (unsigned i = 0; i < kSteps; ++i) {
+    chain[i].writes = comb[i].writes = fan[i].writes = {i};
+    if (i > 0) {
+      chain[i].reads = {i - 1};
+      comb[i].reads = {i % 2 == 0 ? i - 2 : i - 1};
+      fan[i].reads = {0};
+    }
+  }
+  for (auto *steps : {&chain, &comb, &fan}) {
+    StepAccess last;
+    for (unsigned i = steps == &chain ? kSteps - 1 : 0; i < kSteps; ++i)
+      last.reads.push_back(i);
+    last.writes = {kSteps};
+    steps->push_back(last);
+    auto start = std::chrono::steady_clock::now();
+    MemoryPlan plan = planMemory(*steps, sizes);
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(taken.count(), 5.0);
+    EXPECT_LE(plan.slotCount, steps == &chain ? 2u : kSteps + 1);
+  }
 }
 
 TEST_F(PlanMemory, RandomGraphsAreSound) {

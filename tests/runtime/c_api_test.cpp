@@ -282,6 +282,35 @@ TEST_F(CApiTest, NamesPlaceAndCutsLongMessages) {
   EXPECT_GT(error.line, 0);
 }
 
+/// Callers of an older version have a smaller struct, of which nothing beyond the end is touched.
+TEST_F(CApiTest, DescribesFailuresAsFarAsTheStructReaches) {
+  for (size_t size = 0; size < sizeof(smelt_error) + 64; ++size) {
+    std::vector<unsigned char> room(sizeof(smelt_error) + 64, 0xEE);
+    auto *error = reinterpret_cast<smelt_error *>(room.data());
+    error->struct_size = size;
+    EXPECT_EQ(smelt_context_set_input_shape(context, "none", nullptr, 0, error), SMELT_USAGE);
+    for (size_t i = std::max(size, sizeof(size_t)); i < room.size(); ++i)
+      ASSERT_EQ(room[i], 0xEE) << size;
+    constexpr size_t kMessage = offsetof(smelt_error, message);
+    std::string start = "the model has no input";
+    if (size > kMessage)
+      EXPECT_EQ(std::string(error->message, std::min(size - kMessage - 1, start.size())),
+                start.substr(0, size - kMessage - 1));
+  }
+}
+
+TEST_F(CApiTest, DescribesTensorsToCallersOfAnOlderVersion) {
+  smelt_tensor_info whole = SMELT_TENSOR_INFO_INIT, old = SMELT_TENSOR_INFO_INIT;
+  ASSERT_EQ(smelt_engine_output(engine, 0, &whole, nullptr), SMELT_OK);
+  EXPECT_EQ(whole.alias, -1);
+  EXPECT_EQ(whole.capacity_axis, -1);
+  old.struct_size = offsetof(smelt_tensor_info, alias);
+  old.alias = 77;
+  ASSERT_EQ(smelt_engine_output(engine, 0, &old, nullptr), SMELT_OK);
+  EXPECT_STREQ(old.name, whole.name);
+  EXPECT_EQ(old.alias, 77);
+}
+
 TEST(CApi, ReadsThePlanBeforeItLooksForADriver) {
   smelt_engine *engine = nullptr;
   EXPECT_REFUSED(SMELT_USAGE, "cannot be read", smelt_engine_create, "no such file", nullptr,

@@ -95,7 +95,32 @@ def rebuild_time(results):
     return table(["edited", "seconds", "limit", "steps"], rows), caption
 
 
+def dynamic_vs_fixed(results):
+    """One line a model: the range over its shapes."""
+    rows = []
+    for name in dict.fromkeys(row["name"] for row in results["rows"]):
+        own = [row for row in results["rows"] if row["name"] == name]
+        most = {key: max(row[key] for row in own) for key in ("ratio", "new_us", "known_us", "enqueue_us")}
+        tail = max(row["dynamic_p99_ms"] / row["dynamic_ms"] for row in own)
+        rows.append(
+            [
+                name,
+                str(len(own)),
+                str(max(row["launches"] for row in own)),
+                f"{min(row['ratio'] for row in own):.2f} to {most['ratio']:.2f}",
+                f"{tail:.2f}",
+                f"{most['new_us']:.0f}",
+                f"{most['known_us']:.0f}",
+                f"{most['enqueue_us']:.1f}",
+            ]
+        )
+    header = ["model", "shapes", "launches", "median, times a plan for the shape", "p99 over median"]
+    header += ["new shape, us", "known shape, us", "enqueue, us"]
+    return table(header, rows), f"One {results['gpu']}, driver {results['driver']}; the most over the shapes"
+
+
 MAKERS = {
+    "smelt.dynamic_vs_fixed/1": dynamic_vs_fixed,
     "smelt.peers/1": peers,
     "smelt.compile_time/2": compile_time,
     "smelt.cpu_vs_onnxruntime/1": cpu_vs_onnxruntime,
