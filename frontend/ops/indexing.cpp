@@ -25,6 +25,8 @@ LogicalResult checkRange(NodeReader &node, Dim size) {
 /// An axis without elements has none that an index could read.
 LogicalResult requireElement(NodeReader &node, Dim size) {
   GraphBuilder &build = node.build;
+  if ((size - 1).isKnownNonNegative())
+    return success();
   Dim one = build.size(1), reads = tensorType(node.input(1)).getNumElements().min(one);
   return build.getFacts().requireAtMost(build.getLocation(), reads, size,
                                         "the axis that is read has an element");
