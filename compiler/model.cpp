@@ -309,7 +309,7 @@ Status Model::fuse(const FuseOptions &options) {
   if (succeeded(fused))
     return {};
   if (refusedInPlace)
-    return collector.asStatus(StatusCode::kUsage, "an input cannot grow in place");
+    return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
   std::string what = "this is a defect of Smelt";
   if (reproduced.isOk())
     what += "; " + options.reproducer + " reproduces it";
