@@ -50,6 +50,11 @@ bool containsIdentifier(StringRef text, StringRef name) {
   return false;
 }
 
+/// "a && b"; either may be empty.
+std::string conjunction(const std::string &a, const std::string &b) {
+  return a.empty() || b.empty() ? a + b : a + " && " + b;
+}
+
 /// The value of an operand that is one literal integer.
 std::optional<int64_t> literalInteger(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
@@ -353,34 +358,25 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
   int64_t axis = op.getAxis();
   Predicate outer = predicate;
   Dim start = Dim::constant(op.getContext(), 0);
-  std::string text;
-  Scope scope = Scope::uniform;
+  std::string text, behind; // behind: the position lies past the inputs before
+  Scope scope = Scope::uniform, ofConditions = outer.scope;
   for (auto [number, input] : llvm::enumerate(op.getInputs())) {
     Dim end = start + tensorType(input).getDim(axis);
     bool isLast = number + 1 == op.getInputs().size();
     Index inputIndex(index);
     inputIndex[axis] = index[axis] - start;
-    Predicate before = predicate;
-    Operand inside = isLast ? Operand{"true"} : comparePosition(index[axis], end);
-    if (!isLast) {
-      predicate.text += (predicate.text.empty() ? "" : " && ") + inside.text;
-      predicate.scope = std::max(predicate.scope, inside.scope);
-    }
+    Operand inside = isLast ? Operand{} : comparePosition(index[axis], end);
+    ofConditions = std::max(ofConditions, inside.scope);
+    predicate = {conjunction(outer.text, conjunction(behind, inside.text)), ofConditions};
     FailureOr<Operand> value = emit(input, inputIndex);
-    predicate = before;
+    predicate = outer;
     if (failed(value))
-      return predicate = outer, failure();
+      return failure();
     scope = std::max({scope, value->scope, inside.scope});
-    if (isLast) {
-      text += value->text;
-      break;
-    }
-    text += inside.text + " ? " + value->text + " : ";
-    predicate.text += (predicate.text.empty() ? "!" : " && !") + inside.text;
-    predicate.scope = std::max(predicate.scope, inside.scope);
+    text += (isLast ? "" : inside.text + " ? ") + value->text + (isLast ? "" : " : ");
+    behind = "!" + inside.text;
     start = end;
   }
-  predicate = outer;
   return variable(computeType(elementOf(op.getOutput())), text, scope, commentOf(op));
 }
 
@@ -445,9 +441,12 @@ FailureOr<Operand> ExpressionEmitter::gatherNd(GatherNdOp op, ArrayRef<Dim> inde
 
 void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operand &operand) {
   TensorType type = tensorType(fusion.getOutputs()[output]);
-  Dim offset = space.collapse(linearize(index, type.getShape(), fusion.getContext()));
+  SmallVector<Dim> shape = place ? place->shape : type.getShape();
+  Dim offset = space.collapse(linearize(index, shape, fusion.getContext()));
   std::string pointer = outputName(output);
-  bool isVector = laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % lanes.width == 0;
+  bool isVector = laneStride(offset, lanes) == 1 &&
+                  knownDivisor(offset, lanes) % lanes.width == 0 &&
+                  (!place || knownDivisor(place->first, Lanes()) % lanes.width == 0);
   if (isVector) {
     std::string array = "r" + std::to_string(outputCounter++);
     chunk().loads.push_back(computeType(type.getElementType()).str() + " " + array + "[W];\n");

@@ -36,6 +36,13 @@ struct Operand {
   Scope scope = Scope::uniform;
 };
 
+/// Where a result lies that is a part of a tensor: the shape of the whole, and the element of it at
+/// which the result's pointer stands.
+struct ResultPlace {
+  llvm::SmallVector<Dim> shape;
+  Dim first;
+};
+
 /// The statements of one pass over a thread's lanes. `loads` also hold what the chunk's lanes share.
 struct Chunk {
   std::vector<std::string> loads, lanes, stores;
@@ -63,6 +70,8 @@ public:
   /// Chunks stand in loops over the flat coordinate `name`: what depends on it is no uniform value.
   void loopOver(llvm::StringRef name);
 
+  /// The fusion's only result is a part of a tensor.
+  void setPlace(ResultPlace resultPlace) { place = std::move(resultPlace); }
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
   void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
   /// Emits the store of the moments of `operand`, the value at `index` of a tensor of `element`s,
@@ -160,6 +169,7 @@ private:
   DimPrinter dims;
   Resolver resolver;
   Predicate predicate;
+  std::optional<ResultPlace> place;
   llvm::DenseMap<mlir::Value, Index> anchors;
   std::map<Key, Known> known;
   std::vector<std::string> uniform;

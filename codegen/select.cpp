@@ -4,8 +4,10 @@
 #include "codegen/kernels/attention/attention.h"
 #include "codegen/kernels/gemm/gemm.h"
 #include "codegen/kernels/generic/generic.h"
+#include "codegen/kernels/pointwise/concatenation.h"
 #include "codegen/kernels/pointwise/pointwise.h"
 #include "codegen/kernels/rowwise/rowwise.h"
+#include "codegen/kernels/split_reduction/split_reduction.h"
 
 using namespace mlir;
 
@@ -17,6 +19,19 @@ static FailureOr<std::vector<KernelVariant>> single(FailureOr<GeneratedKernel> k
   KernelVariant variant;
   variant.launches.push_back(std::move(*kernel));
   return std::vector{std::move(variant)};
+}
+
+/// Rows in parts where they are few and long, else a row a block.
+static FailureOr<std::vector<KernelVariant>> selectRowwise(FusionOp fusion, const Target &target) {
+  FailureOr<std::optional<KernelVariant>> split = emitSplitReduction(fusion, target);
+  if (failed(split))
+    return failure();
+  if (*split && !(**split).rule.value)
+    return std::vector{std::move(**split)};
+  FailureOr<std::vector<KernelVariant>> variants = single(emitRowwise(fusion));
+  if (succeeded(variants) && *split)
+    variants->insert(variants->begin(), std::move(**split));
+  return variants;
 }
 
 std::string SizeRule::describe() const {
@@ -53,9 +68,10 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
                                                           bool tf32) {
   switch (fusion.getKind()) {
   case FusionKind::pointwise:
-    return single(emitPointwise(fusion));
+    return isConcatenationOfMany(fusion) ? emitConcatenation(fusion)
+                                         : single(emitPointwise(fusion));
   case FusionKind::rowwise:
-    return single(emitRowwise(fusion));
+    return selectRowwise(fusion, target);
   case FusionKind::gemm:
     return emitGemm(fusion, target, tf32);
   case FusionKind::attention:

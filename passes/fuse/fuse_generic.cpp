@@ -17,7 +17,7 @@ struct FuseGeneric : impl::FuseGenericBase<FuseGeneric> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     for (Operation &op : getOperation().getBody().front())
-      if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op))
+      if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op) && !isConcatenationOfMany(&op))
         ops.push_back(&op);
     for (Operation *op : ops) {
       FusionGroup group;

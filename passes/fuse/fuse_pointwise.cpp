@@ -29,7 +29,8 @@ struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
     Block &block = getOperation().getBody().front();
     for (Operation *op = block.getTerminator()->getPrevNode(), *previous; op; op = previous) {
       previous = op->getPrevNode();
-      if (!isFree(op) || !(isPointwise(op) || isa<AppendOp>(op)) || isAlias(op))
+      bool joinsMany = isConcatenationOfMany(op);
+      if (!isFree(op) || !(isPointwise(op) || isa<AppendOp>(op) || joinsMany) || isAlias(op))
         continue;
       if (op->use_empty()) {
         op->erase();
@@ -38,10 +39,13 @@ struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
       FusionGroup group;
       group.add(op);
       for (OpOperand &operand : op->getOpOperands())
-        group.absorbProducers(operand, [&](Operation *producer) {
-          return llvm::all_of(producer->getUsers(),
-                              [&](Operation *user) { return group.contains(user); });
-        });
+        if (joinsMany)
+          group.absorbViews(operand);
+        else
+          group.absorbProducers(operand, [&](Operation *producer) {
+            return llvm::all_of(producer->getUsers(),
+                                [&](Operation *user) { return group.contains(user); });
+          });
       FusionOp fusion = group.outline(FusionKind::pointwise);
       previous = fusion->getPrevNode();
     }

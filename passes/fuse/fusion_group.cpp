@@ -14,6 +14,9 @@ namespace {
 /// Kernels of more ops gain nothing, and take their compiler ever longer.
 constexpr size_t kMostFusedOps = 256;
 
+/// A kernel that joins more tensors spends its time on comparing positions.
+constexpr size_t kMostJoined = 16;
+
 /// A bound on the walk behind each op: weights are cast, scaled, transposed and joined, in far
 /// fewer ops; what is computed from constants at greater length is computed by kernels.
 constexpr size_t kMostWeightOps = 128;
@@ -40,7 +43,14 @@ bool isWeightExpression(Value value) {
   return true;
 }
 
+bool isConcatenationOfMany(Operation *op) {
+  auto concat = dyn_cast<ConcatOp>(op);
+  return concat && concat.getInputs().size() > kMostJoined;
+}
+
 bool isPointwise(Operation *op) {
+  if (isConcatenationOfMany(op))
+    return false;
   return op->hasTrait<Elementwise>() || op->hasTrait<View>() ||
          isa<ConcatOp, GatherOp, GatherElementsOp, GatherNdOp, IotaOp, DimsOp>(op);
 }

@@ -17,8 +17,11 @@ bool isLiteral(mlir::Value value);
 bool isWeightExpression(mlir::Value value);
 
 /// Elementwise ops and those that only choose where an element comes from: what a kernel computes
-/// at one position.
+/// at one position. Not a concatenation of many.
 bool isPointwise(mlir::Operation *op);
+
+/// A concatenation of so many tensors that its kernels do nothing else.
+bool isConcatenationOfMany(mlir::Operation *op);
 
 /// Not yet part of a fusion: a tensor op at the top level of the function that is no weight,
 /// constant, weight expression or name of a caller's buffer.

@@ -7,17 +7,6 @@ using namespace mlir;
 
 namespace smelt::codegen {
 
-namespace {
-
-Dim product(ArrayRef<Dim> dims, MLIRContext *context) {
-  Dim result = Dim::constant(context, 1);
-  for (Dim dim : dims)
-    result = result * dim;
-  return result;
-}
-
-} // namespace
-
 GemmProduct::GemmProduct(FusionOp fusion, MatmulOp matmul)
     : fusion(fusion), matmul(matmul), lhs(tensorType(matmul.getLhs())),
       rhs(tensorType(matmul.getRhs())), output(tensorType(matmul.getOutput())) {

@@ -6,7 +6,6 @@
 // thread computes one element.
 #include "codegen/kernels/pointwise/pointwise.h"
 
-#include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "codegen/printer.h"
 
@@ -107,7 +106,7 @@ GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
 
 } // namespace
 
-FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
+FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPlace> place) {
   TensorType type = tensorType(computedPart(fusion.getYield()->getOperand(0)));
   for (Value output : fusion.getYield()->getOperands())
     if (tensorType(computedPart(output)).getShape() != type.getShape())
@@ -118,6 +117,8 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion) {
   Index index = space.addFlat(fusion.getContext(), "e", shape);
   for (int64_t width = largestWidth(fusion);; width /= 2) {
     ExpressionEmitter emitter(fusion, space, space.lanesAlong("e", width));
+    if (place)
+      emitter.setPlace(*place);
     if (failed(emitBody(fusion, index, emitter)))
       return failure();
     if (emitter.isRegular() || width == 1)

@@ -28,13 +28,6 @@ for (int col = tile.lane * W; col < $columns$; col += kThreadsPerRow * W) {
 }
 )";
 
-Dim product(ArrayRef<Dim> dims, MLIRContext *context) {
-  Dim result = Dim::constant(context, 1);
-  for (Dim dim : dims)
-    result = result * dim;
-  return result;
-}
-
 std::string computeTypeOf(Value value) {
   return computeType(tensorType(value).getElementType()).str();
 }
@@ -45,8 +38,9 @@ std::string exponential(Operation *op, const std::string &x) {
   return (isHalf ? "approx::exp(" : "exp(") + x + ")";
 }
 
-/// "Sum", "Max", ...: the combining functions of device/reduce.cuh.
-StringRef functionOf(ReductionKind kind) {
+} // namespace
+
+StringRef combiningFunction(ReductionKind kind) {
   switch (kind) {
   case ReductionKind::max:
     return "Max";
@@ -59,7 +53,11 @@ StringRef functionOf(ReductionKind kind) {
   }
 }
 
-} // namespace
+std::string keptType(Value value) {
+  Type element = tensorType(value).getElementType();
+  bool isShort = element.isInteger() && element.getIntOrFloatBitWidth() < 32;
+  return isShort ? "int" : computeTypeOf(value);
+}
 
 std::string RowConfig::describe() const {
   std::string columns = std::to_string(width) + " columns";
@@ -173,8 +171,8 @@ LogicalResult RowPasses::emitSoftmax(SoftmaxOp op) {
 }
 
 LogicalResult RowPasses::emitReduce(ReduceOp op) {
-  FailureOr<std::string> result =
-      reduce(op.getInput(), functionOf(op.getKind()), [](const std::string &x) { return x; });
+  FailureOr<std::string> result = reduce(op.getInput(), combiningFunction(op.getKind()),
+                                         [](const std::string &x) { return x; });
   if (failed(result))
     return failure();
   define(op, "reduced",
@@ -188,12 +186,9 @@ FailureOr<std::string> RowPasses::reduce(Value input, StringRef function, Term t
     return failure();
   std::string type = computeTypeOf(input), partial = emitter->name("partial"),
               total = emitter->name("total");
-  // Integers shorter than a register are kept in a whole one: many of them in pieces spill.
-  Type element = tensorType(input).getElementType();
-  bool isShort = element.isInteger() && element.getIntOrFloatBitWidth() < 32;
-  std::string kept = isShort ? "int" : type, summand = type + "(" + term(value->text) + ")";
+  std::string kept = keptType(input), summand = type + "(" + term(value->text) + ")";
   emitter->chunk().lanes.push_back(partial + " = " + function.str() + "::combine(" + partial +
-                                   ", " + (isShort ? kept + "(" + summand + ")" : summand) +
+                                   ", " + (kept != type ? kept + "(" + summand + ")" : summand) +
                                    ");\n");
   endPass(kept + " " + partial + " = " + function.str() + "::identity<" + type + ">();\n",
           "const " + type + " " + total + " = tile.template reduce<" + function.str() + ">(" +

@@ -25,6 +25,12 @@ struct RowConfig {
 int64_t firstReducedAxis(mlir::Operation *reduction);
 bool isReduction(mlir::Operation &op);
 
+/// "Sum", "Max", ...: the combining functions of device/reduce.cuh.
+llvm::StringRef combiningFunction(ReductionKind kind);
+/// The type in which elements of `value` are combined. Integers shorter than a register are kept in
+/// a whole one: many of them in pieces spill.
+std::string keptType(mlir::Value value);
+
 class RowPasses {
 public:
   /// Rows are the axes of `shape` before `axis`, columns the others.
