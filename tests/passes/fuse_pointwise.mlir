@@ -31,3 +31,21 @@ func.func @views(%x: !smelt.tensor<[a, b], f32>) -> (!smelt.tensor<[b, a], f32>,
   %1 = smelt.reshape %x : <[a, b], f32> -> <[a*b], f32>
   return %0, %1 : !smelt.tensor<[b, a], f32>, !smelt.tensor<[a*b], f32>
 }
+
+// A concatenation of many tensors is a fusion of its own: it computes nothing, and nobody computes
+// it along with something else.
+// CHECK-LABEL: func.func @joins_many
+// CHECK: smelt.fusion pointwise
+// CHECK: smelt.neg
+// CHECK: smelt.fusion pointwise
+// CHECK-NOT: smelt.neg
+// CHECK-NOT: smelt.exp
+// CHECK: smelt.concat
+// CHECK: smelt.fusion pointwise
+// CHECK: smelt.exp
+func.func @joins_many(%x0: !smelt.tensor<[2], f32>, %x1: !smelt.tensor<[2], f32>, %x2: !smelt.tensor<[2], f32>, %x3: !smelt.tensor<[2], f32>, %x4: !smelt.tensor<[2], f32>, %x5: !smelt.tensor<[2], f32>, %x6: !smelt.tensor<[2], f32>, %x7: !smelt.tensor<[2], f32>, %x8: !smelt.tensor<[2], f32>, %x9: !smelt.tensor<[2], f32>, %x10: !smelt.tensor<[2], f32>, %x11: !smelt.tensor<[2], f32>, %x12: !smelt.tensor<[2], f32>, %x13: !smelt.tensor<[2], f32>, %x14: !smelt.tensor<[2], f32>, %x15: !smelt.tensor<[2], f32>, %x16: !smelt.tensor<[2], f32>) -> !smelt.tensor<[34], f32> {
+  %0 = smelt.neg %x0 : !smelt.tensor<[2], f32>
+  %1 = smelt.concat %0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8, %x9, %x10, %x11, %x12, %x13, %x14, %x15, %x16 axis 0 : !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32>, !smelt.tensor<[2], f32> -> <[34], f32>
+  %2 = smelt.exp %1 : !smelt.tensor<[34], f32>
+  return %2 : !smelt.tensor<[34], f32>
+}
