@@ -10,7 +10,7 @@
 // CHECK-SAME: + 768; }
 // CHECK: const Element *v(int b, int h, int j) const { return in0 +
 // CHECK-SAME: + 1536; }
-// CHECK: Element *out(int b, int h, int i) const { return out0 +
+// CHECK: half *out(int b, int h, int i) const { return out0 +
 // CHECK-SAME: h * 64
 // CHECK: float bias(int b, int h, int i, int j) const {
 // CHECK: convert<float>(in1[b * size_s + j]);
