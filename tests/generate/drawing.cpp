@@ -1,0 +1,350 @@
+#include "tests/generate/drawing.h"
+
+#include "tests/generate/tensor_bytes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace smelt::generate {
+
+namespace {
+
+// Ones, odd sizes, sizes beside the widths of vectors, warps, tiles and blocks.
+constexpr int64_t kExtents[] = {1,   2,   3,   4,   5,   7,   8,   9,    12,   15,   16,  17,  24,
+                                31,  32,  33,  40,  63,  64,  65,  100,  127,  128,  129, 192, 255,
+                                256, 257, 384, 511, 512, 513, 768, 1000, 1024, 1025, 2049};
+
+} // namespace
+
+int64_t Size::smallest() const { return *std::min_element(values.begin(), values.end()); }
+int64_t Size::largest() const { return *std::max_element(values.begin(), values.end()); }
+
+int64_t largestCount(const Shape &shape) {
+  int64_t largest = 0;
+  for (size_t at = 0; at < kAssignments; ++at) {
+    int64_t count = 1;
+    for (const Size &size : shape)
+      count *= size.values[at];
+    largest = std::max(largest, count);
+  }
+  return largest;
+}
+
+bool isStatic(const Shape &shape) {
+  return std::all_of(shape.begin(), shape.end(),
+                     [](const Size &size) { return size.isConstant(); });
+}
+
+double Bounds::magnitude() const { return std::max(std::abs(low), std::abs(high)); }
+
+bool isFloat(ElementType type) {
+  return type == Wire::FLOAT || type == Wire::FLOAT16 || type == Wire::BFLOAT16 ||
+         type == Wire::DOUBLE;
+}
+
+bool isInteger(ElementType type) { return !isFloat(type) && type != Wire::BOOL; }
+
+double safeMagnitude(ElementType type) {
+  switch (type) {
+  case Wire::FLOAT16:
+    return 2e4;
+  case Wire::FLOAT:
+  case Wire::BFLOAT16:
+  case Wire::DOUBLE:
+    return 1e9;
+  case Wire::INT8:
+    return 127;
+  case Wire::UINT8:
+    return 255;
+  case Wire::INT16:
+    return 32767;
+  case Wire::INT32:
+    return 2147483647.0;
+  case Wire::BOOL:
+    return 1;
+  default:
+    return 1e12;
+  }
+}
+
+std::string typeName(ElementType type) {
+  static const std::map<ElementType, std::string> kNames = {
+      {Wire::FLOAT, "float32"},  {Wire::FLOAT16, "float16"}, {Wire::BFLOAT16, "bfloat16"},
+      {Wire::DOUBLE, "float64"}, {Wire::INT64, "int64"},     {Wire::INT32, "int32"},
+      {Wire::INT16, "int16"},    {Wire::INT8, "int8"},       {Wire::UINT8, "uint8"},
+      {Wire::BOOL, "bool"}};
+  return kNames.at(type);
+}
+
+static onnx_wire::Attribute &append(std::vector<onnx_wire::Attribute> &list,
+                                    const std::string &name, onnx_wire::Attribute::Kind kind) {
+  onnx_wire::Attribute &attribute = list.emplace_back();
+  attribute.set_name(name);
+  attribute.set_type(kind);
+  return attribute;
+}
+
+Attributes &Attributes::add(const std::string &name, int64_t value) {
+  append(list, name, onnx_wire::Attribute::INT).set_i(value);
+  return *this;
+}
+
+Attributes &Attributes::add(const std::string &name, float value) {
+  append(list, name, onnx_wire::Attribute::FLOAT).set_f(value);
+  return *this;
+}
+
+Attributes &Attributes::add(const std::string &name, const char *value) {
+  append(list, name, onnx_wire::Attribute::STRING).set_s(value);
+  return *this;
+}
+
+Attributes &Attributes::add(const std::string &name, const std::vector<int64_t> &values) {
+  *append(list, name, onnx_wire::Attribute::INTS).mutable_ints() = {values.begin(), values.end()};
+  return *this;
+}
+
+bool Graph::isDynamic() const {
+  for (const onnx_wire::ValueInfo &input : model.graph().input())
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      if (dim.has_dim_param())
+        return true;
+  return false;
+}
+
+std::string Graph::summary() const {
+  std::string text;
+  for (const onnx_wire::Node &node : model.graph().node())
+    text += (text.empty() ? "" : "+") + node.op_type();
+  return text;
+}
+
+Drawing::Drawing(uint64_t seed, const DrawOptions &options) : random(seed), options(options) {
+  // Most exporters write 17 to 20; the newest has all ops; older ones spell axes and bounds as attributes.
+  static const std::vector<int64_t> kOpsets = {24, 24, 24, 20, 18, 17, 14, 13, 12, 11};
+  int64_t drawn = pick(kOpsets);
+  version = options.opset.value_or(drawn);
+  bool wantsDynamic = chance(0.4);
+  dynamic = options.mustBeDynamic || (options.mayBeDynamic && wantsDynamic);
+  model.set_ir_version(version >= 23 ? 11 : 8);
+  model.add_opset_import()->set_version(version);
+  model.mutable_graph()->set_name("generated");
+}
+
+Size Drawing::drawConstant(int64_t limit) {
+  // One draw whatever the limit is, so that a lower one gives the same graph with smaller sizes.
+  double skewed = std::pow(random.uniform(), 1.6);
+  int64_t extent = kExtents[static_cast<size_t>(skewed * std::size(kExtents))];
+  return Size::of(std::min({extent, std::max<int64_t>(limit, 1), options.maxExtent}));
+}
+
+Size Drawing::newSymbol(int64_t limit) {
+  Size size{"s" + std::to_string(symbols.size()), {}};
+  for (int64_t &value : size.values)
+    value = drawConstant(std::min<int64_t>(limit, 300)).values[0];
+  symbols.push_back(size);
+  return size;
+}
+
+Size Drawing::drawSize(int64_t limit) {
+  if (!dynamic || !chance(0.35))
+    return drawConstant(limit);
+  std::vector<Size> fitting;
+  for (const Size &symbol : symbols)
+    if (symbol.largest() <= limit)
+      fitting.push_back(symbol);
+  if (!fitting.empty() && chance(0.6))
+    return pick(fitting);
+  return newSymbol(limit);
+}
+
+Shape Drawing::drawShape(size_t rank, int64_t maxCount) {
+  Shape shape;
+  int64_t room = maxCount;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    shape.push_back(drawSize(room));
+    room = std::max<int64_t>(room / std::max<int64_t>(shape.back().largest(), 1), 1);
+  }
+  for (size_t axis = shape.size(); axis > 1; --axis) // the large ones come first else
+    std::swap(shape[axis - 1],
+              shape[static_cast<size_t>(between(0, static_cast<int64_t>(axis) - 1))]);
+  return shape;
+}
+
+Size Drawing::derived(const std::array<int64_t, kAssignments> &values) {
+  return {"=" + std::to_string(++names), values};
+}
+
+Size Drawing::product(const Shape &shape) {
+  Size result = Size::of(1);
+  std::vector<const Size *> symbolic;
+  for (const Size &size : shape) {
+    for (size_t at = 0; at < kAssignments; ++at)
+      result.values[at] *= size.values[at];
+    if (!size.is(1))
+      symbolic.push_back(&size);
+  }
+  if (isStatic(shape))
+    return result;
+  return symbolic.size() == 1 ? *symbolic[0] : derived(result.values);
+}
+
+std::string Drawing::newName(const char *stem) { return stem + std::to_string(++names); }
+
+Value &Drawing::remember(Value value) { return values[value.name] = std::move(value); }
+
+Bounds Drawing::usualBounds(ElementType type) {
+  if (isFloat(type))
+    return {-2, 2};
+  if (type == Wire::BOOL)
+    return {0, 1};
+  return type == Wire::UINT8 ? Bounds{0, 9} : Bounds{-9, 9};
+}
+
+void Drawing::declare(onnx_wire::ValueInfo &info, const Value &value, bool withShape) {
+  info.set_name(value.name);
+  auto &tensor = *info.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(value.type);
+  if (!withShape)
+    return;
+  tensor.mutable_shape();
+  for (const Size &size : value.shape) {
+    auto &dim = *tensor.mutable_shape()->add_dim();
+    if (size.isConstant())
+      dim.set_dim_value(size.values[0]);
+    else
+      dim.set_dim_param(size.symbol);
+  }
+}
+
+Value Drawing::input(ElementType type, const Shape &shape, Bounds bounds) {
+  Value value{newName("x"), type, shape, bounds, false};
+  declare(*model.mutable_graph()->add_input(), value, true);
+  pool.push_back(value);
+  return remember(value);
+}
+
+Value Drawing::initializer(ElementType type, const Shape &shape, Bounds bounds) {
+  std::vector<double> drawn(static_cast<size_t>(largestCount(shape)));
+  for (double &element : drawn)
+    element = drawElement(random, type, bounds);
+  return tensor(type, shape, drawn);
+}
+
+Value Drawing::tensor(ElementType type, const Shape &shape, const std::vector<double> &elements) {
+  Value value{newName("w"), type, shape, {0, 0}, true};
+  if (!elements.empty()) {
+    auto [low, high] = std::minmax_element(elements.begin(), elements.end());
+    value.bounds = {*low, *high};
+  }
+  onnx_wire::Tensor &wire = *model.mutable_graph()->add_initializer();
+  wire.set_name(value.name);
+  wire.set_data_type(type);
+  for (const Size &size : shape)
+    wire.add_dims(size.values[0]);
+  wire.set_raw_data(toBytes(type, elements));
+  return remember(value);
+}
+
+Value Drawing::integers(const std::vector<int64_t> &values) {
+  return tensor(Wire::INT64, {Size::of(static_cast<int64_t>(values.size()))},
+                std::vector<double>(values.begin(), values.end()));
+}
+
+Value Drawing::integerScalar(int64_t value) {
+  return tensor(Wire::INT64, {}, {static_cast<double>(value)});
+}
+
+Value Drawing::scalar(ElementType type, double value) { return tensor(type, {}, {value}); }
+
+Value Drawing::leaf(ElementType type, const Shape &shape, Bounds bounds) {
+  bool mayBeConstant = isStatic(shape) && largestCount(shape) <= 1 << 18;
+  return mayBeConstant && chance(0.35) ? initializer(type, shape, bounds)
+                                       : input(type, shape, bounds);
+}
+
+Value Drawing::leaf(ElementType type, const Shape &shape) {
+  return leaf(type, shape, usualBounds(type));
+}
+
+std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value> &inputs,
+                                  const Attributes &attributes, std::vector<Value> results) {
+  onnx_wire::Node &node = *model.mutable_graph()->add_node();
+  node.set_op_type(op);
+  node.set_name(newName("n"));
+  for (const Value &input : inputs) {
+    node.add_input(input.name);
+    used[input.name] = true;
+  }
+  for (const onnx_wire::Attribute &attribute : attributes.list)
+    *node.add_attribute() = attribute;
+  for (Value &result : results) {
+    result.name = newName("t");
+    node.add_output(result.name);
+    remember(result);
+    pool.push_back(result);
+  }
+  return results;
+}
+
+Value Drawing::node(const std::string &op, const std::vector<Value> &inputs,
+                    const Attributes &attributes, ElementType type, const Shape &shape,
+                    Bounds bounds) {
+  return nodes(op, inputs, attributes, {Value{"", type, shape, bounds, false}})[0];
+}
+
+Value Drawing::tamed(const Value &value, double limit) {
+  if (value.bounds.magnitude() <= limit || value.type == Wire::BOOL)
+    return value;
+  if (isInteger(value.type)) {
+    int64_t divisor = std::max<int64_t>(static_cast<int64_t>(limit), 1);
+    return node("Mod", {value, scalar(value.type, static_cast<double>(divisor))}, {}, value.type,
+                value.shape, {0, static_cast<double>(divisor) - 1});
+  }
+  if (limit >= 1 && chance(0.5))
+    return node("Tanh", {value}, {}, value.type, value.shape, {-1, 1});
+  double factor = limit / value.bounds.magnitude();
+  return node("Mul", {value, scalar(value.type, factor)}, {}, value.type, value.shape,
+              {value.bounds.low * factor, value.bounds.high * factor});
+}
+
+Value Drawing::positive(const Value &value, double least) {
+  if (value.bounds.low >= least)
+    return value;
+  Value start = value;
+  if (value.bounds.low < 0) {
+    double magnitude = value.bounds.magnitude();
+    bool squares = isFloat(value.type) && magnitude <= 100 && chance(0.4);
+    start = squares ? node("Mul", {value, value}, {}, value.type, value.shape,
+                           {0, magnitude * magnitude})
+                    : node("Abs", {value}, {}, value.type, value.shape, {0, magnitude});
+  }
+  return node("Add", {start, scalar(value.type, least)}, {}, value.type, value.shape,
+              {start.bounds.low + least, start.bounds.high + least});
+}
+
+Graph Drawing::finish(const std::string &kind, uint64_t seed) {
+  std::vector<Value> outputs;
+  for (const Value &value : pool) {
+    bool isInput = value.name[0] == 'x';
+    if (!isInput && (!isUsed(value) || chance(0.05)))
+      outputs.push_back(value);
+  }
+  for (const Value &value : outputs)
+    declare(*model.mutable_graph()->add_output(), value, false);
+  return {std::move(model), std::move(values), kind, seed};
+}
+
+std::optional<Shape> broadcast(const Shape &a, const Shape &b) {
+  Shape result(std::max(a.size(), b.size()), Size::of(1));
+  for (size_t from = 1; from <= result.size(); ++from) {
+    Size left = from <= a.size() ? a[a.size() - from] : Size::of(1);
+    Size right = from <= b.size() ? b[b.size() - from] : Size::of(1);
+    if (!left.is(1) && !right.is(1) && !(left == right))
+      return std::nullopt;
+    result[result.size() - from] = left.is(1) ? right : left;
+  }
+  return result;
+}
+
+} // namespace smelt::generate

@@ -1,0 +1,220 @@
+#include "tests/generate/kinds.h"
+
+#include "tests/generate/operands.h"
+#include "tests/generate/rules.h"
+#include "tests/generate/spellings.h"
+
+#include <algorithm>
+
+namespace smelt::generate {
+
+namespace {
+
+constexpr size_t kMostNodes = 12;
+constexpr int kTries = 40;
+
+const std::vector<ElementType> kTypes = {Wire::FLOAT,   Wire::FLOAT,    Wire::FLOAT,  Wire::FLOAT16,
+                                         Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE, Wire::INT64,
+                                         Wire::INT32,   Wire::INT16,    Wire::INT8,   Wire::UINT8,
+                                         Wire::BOOL};
+const std::vector<ElementType> kProductTypes = {Wire::FLOAT,   Wire::FLOAT,    Wire::FLOAT16,
+                                                Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE};
+
+/// A value to go on from: one that nothing reads yet, more often than another.
+Value pickOperand(Drawing &draw) {
+  if (draw.available().empty()) // all were drawn as initializers
+    return draw.input(Wire::FLOAT, draw.drawShape(2, 1 << 12), {-2, 2});
+  std::vector<Value> unread;
+  for (const Value &value : draw.available())
+    if (!draw.isUsed(value))
+      unread.push_back(value);
+  return !unread.empty() && draw.chance(0.8) ? draw.pick(unread) : draw.pick(draw.available());
+}
+
+/// Adds nodes of `choices` until there are `count`, or none fits.
+void addNodes(Drawing &draw, const std::vector<const Rule *> &choices, size_t count) {
+  for (int attempt = 0; attempt < kTries && draw.nodeCount() < count; ++attempt) {
+    const Rule &rule = *draw.pick(choices);
+    if (rule.since <= draw.opset() && draw.available().size() < 30)
+      rule.draw(draw, pickOperand(draw));
+  }
+}
+
+std::vector<const Rule *> pointersTo(const std::vector<Rule> &family) {
+  std::vector<const Rule *> result;
+  for (const Rule &rule : family)
+    result.push_back(findRule(rule.op));
+  return result;
+}
+
+std::vector<const Rule *> every() { return pointersTo(rules()); }
+
+void addInputs(Drawing &draw, const std::vector<ElementType> &types, int64_t most) {
+  Shape shape = draw.drawShape(static_cast<size_t>(draw.between(1, 4)),
+                               draw.chance(0.03) ? 1 << 17 : 1 << 13);
+  for (int64_t i = draw.between(1, most); i > 0; --i) {
+    ElementType type = draw.pick(types);
+    operand(draw, type,
+            draw.chance(0.6) ? shape
+                             : draw.drawShape(static_cast<size_t>(draw.between(0, 4)), 1 << 12));
+  }
+}
+
+size_t drawCount(Drawing &draw) { return static_cast<size_t>(draw.between(2, kMostNodes)); }
+
+void drawMixed(Drawing &draw) {
+  size_t count = drawCount(draw);
+  addInputs(draw, kTypes, 3);
+  addNodes(draw, every(), count);
+}
+
+void drawElementwiseKind(Drawing &draw) {
+  size_t count = drawCount(draw);
+  addInputs(draw, kTypes, 3);
+  addNodes(draw, pointersTo(elementwiseRules()), count);
+}
+
+void drawViews(Drawing &draw) {
+  size_t count = drawCount(draw);
+  addInputs(draw, kTypes, 2);
+  std::vector<const Rule *> choices = pointersTo(viewRules()), more = pointersTo(indexingRules());
+  choices.insert(choices.end(), more.begin(), more.end());
+  for (const char *op : {"Add", "Mul", "Where", "Tanh", "Cast", "ReduceSum", "Softmax"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, count);
+}
+
+/// A reduction or softmax over a producer indexed by column, and what follows it.
+void drawReductions(Drawing &draw) {
+  static const std::vector<ElementType> kReduced = {Wire::FLOAT,    Wire::FLOAT,  Wire::FLOAT16,
+                                                    Wire::BFLOAT16, Wire::DOUBLE, Wire::INT32,
+                                                    Wire::INT64};
+  size_t count = static_cast<size_t>(draw.between(3, 8));
+  addInputs(draw, kReduced, 2);
+  std::vector<const Rule *> producers = pointersTo(viewRules()),
+                            reductions = pointersTo(reductionRules());
+  for (const char *op :
+       {"Add", "Mul", "Where", "Gather", "GatherElements", "Trilu", "Cast", "Tanh"})
+    producers.push_back(findRule(op));
+  addNodes(draw, producers, draw.nodeCount() + 2);
+  addNodes(draw, reductions, draw.nodeCount() + 2);
+  addNodes(draw, every(), std::max(count, draw.nodeCount()));
+}
+
+/// What follows a product: bias, activation, residual, another view.
+void addEpilogue(Drawing &draw) {
+  static const std::vector<const char *> kOps = {
+      "Add", "Mul", "Sub", "Gelu", "Relu", "Sigmoid", "Tanh", "Cast", "Transpose", "Where", "Div"};
+  for (int64_t i = draw.between(0, 3); i > 0; --i) {
+    if (draw.chance(0.25)) {
+      Value operand = pickOperand(draw);
+      if (isFloat(operand.type) && operand.type != Wire::DOUBLE)
+        drawActivationSpelling(draw, operand);
+      continue;
+    }
+    const Rule *rule = findRule(draw.pick(kOps));
+    if (rule->since <= draw.opset())
+      rule->draw(draw, pickOperand(draw));
+  }
+}
+
+void drawProducts(Drawing &draw) {
+  ElementType type = draw.chance(0.08)
+                         ? draw.pick(std::vector<ElementType>{Wire::INT32, Wire::INT64})
+                         : draw.pick(kProductTypes);
+  Shape shape;
+  for (int64_t batch = draw.chance(0.4) ? draw.between(1, 2) : 0; batch > 0; --batch)
+    shape.push_back(draw.drawSize(4));
+  shape.push_back(draw.drawSize(513));
+  shape.push_back(draw.drawSize(513));
+  operand(draw, type, shape, isFloat(type) ? Bounds{-1, 1} : Bounds{-5, 5});
+  for (int64_t i = draw.between(1, 2); i > 0; --i) {
+    findRule(draw.chance(0.35) ? "Gemm" : "MatMul")->draw(draw, pickOperand(draw));
+    addEpilogue(draw);
+  }
+  if (draw.nodeCount() < 2)
+    findRule("MatMul")->draw(draw, pickOperand(draw));
+}
+
+void drawNorms(Drawing &draw) {
+  Shape shape = draw.drawShape(static_cast<size_t>(draw.between(1, 2)), 256);
+  shape.push_back(draw.drawConstant(1025));
+  Value value = operand(draw, draw.pick(kProductTypes), shape, {-2, 2});
+  if (draw.chance(0.5)) // a residual
+    if (auto sum = findRule("Add")->draw(draw, value))
+      value = *sum;
+  if (!value.shape.empty() && value.shape.back().isConstant())
+    value = drawNormSpelling(draw, value);
+  if (draw.chance(0.4))
+    findRule(draw.chance(0.7) ? "MatMul" : "Softmax")->draw(draw, value);
+  addEpilogue(draw);
+}
+
+void drawAttentions(Drawing &draw) {
+  Value result = drawAttentionSpelling(draw);
+  if (draw.chance(0.3))
+    findRule(draw.chance(0.5) ? "MatMul" : "Add")->draw(draw, result);
+}
+
+void drawConvolutions(Drawing &draw) {
+  Shape shape{draw.drawSize(3), draw.drawConstant(17)};
+  for (int64_t i = draw.between(1, 2); i > 0; --i)
+    shape.push_back(draw.drawSize(40));
+  operand(draw, draw.pick(kProductTypes), shape, {-1, 1});
+  findRule("Conv")->draw(draw, pickOperand(draw));
+  addEpilogue(draw);
+}
+
+struct Kind {
+  std::string name;
+  void (*draw)(Drawing &);
+};
+
+const std::vector<Kind> kKinds = {
+    {"mixed", drawMixed},           {"elementwise", drawElementwiseKind}, {"views", drawViews},
+    {"reductions", drawReductions}, {"products", drawProducts},           {"norms", drawNorms},
+    {"attention", drawAttentions},  {"convolutions", drawConvolutions}};
+
+} // namespace
+
+const std::vector<std::string> &kindNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Kind &kind : kKinds)
+      names.push_back(kind.name);
+    return names;
+  }();
+  return kNames;
+}
+
+Graph drawGraph(const std::string &kind, uint64_t seed, const DrawOptions &options) {
+  Drawing draw(seed, options);
+  for (const Kind &candidate : kKinds)
+    if (candidate.name == kind)
+      candidate.draw(draw);
+  return draw.finish(kind, seed);
+}
+
+std::optional<Graph> drawChain(const std::vector<std::string> &ops, ElementType type,
+                               uint64_t seed) {
+  DrawOptions options;
+  options.opset = 24;
+  options.mayBeDynamic = false;
+  Drawing draw(seed, options);
+  // Every op takes some of these shapes: matrices, and three or four axes with few channels.
+  static const std::vector<std::vector<int64_t>> kShapes = {
+      {6, 8}, {2, 6, 8}, {2, 4, 6, 8}, {5, 33}, {2, 3, 1, 8}};
+  Shape shape;
+  for (int64_t extent : draw.pick(kShapes))
+    shape.push_back(Size::of(extent));
+  Value value = draw.input(type, shape, Drawing::usualBounds(type));
+  for (const std::string &op : ops) {
+    auto next = findRule(op)->draw(draw, value);
+    if (!next)
+      return std::nullopt;
+    value = *next;
+  }
+  return draw.finish("chain", seed);
+}
+
+} // namespace smelt::generate

@@ -1,0 +1,212 @@
+#include "tests/generate/reference.h"
+
+#include "ir/interpret/interpret.h"
+#include "ir/interpret/random.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace smelt::generate {
+
+namespace {
+
+constexpr int kDraws = 2;
+constexpr double kDrowned = 8; // times the base limit: rounding leaves nothing to compare
+
+using Values = llvm::DenseMap<mlir::Value, HostTensor>;
+
+/// Half a unit in the last place, relative; several for float32 and float64, whose functions err by that much.
+double roundoff(Type type) {
+  if (type.isBF16())
+    return 0x1p-8;
+  if (type.isF16())
+    return 0x1p-11;
+  return type.isF32() ? 0x1p-22 : 0x1p-50;
+}
+
+double smallestStep(Type type) { return type.isF16() ? 0x1p-25 : 0; }
+
+/// Ops that give elements as they got them, or numbers that every type holds.
+bool isExact(Operation *op) {
+  return isa<ReshapeOp, ExpandOp, TransposeOp, SliceOp, ConcatOp, GatherOp, GatherElementsOp,
+             GatherNdOp, SelectOp, ConstantOp, WeightOp, DimsOp, IotaOp, NegOp, AbsOp, ReluOp,
+             MinOp, MaxOp, FloorOp, CeilOp, RoundOp, SignOp>(op);
+}
+
+double largestOf(Type type) { return type.isF16() ? 6e4 : 1e30; }
+
+/// Elements that the declared type does not hold, or that are not finite where that was not asked for.
+bool leavesRange(Operation *op, const HostTensor &tensor) {
+  Type type = tensor.getElementType();
+  if (!isa<FloatType>(type) || isa<ConstantOp, WeightOp>(op))
+    return false;
+  for (double value : tensor.values<double>())
+    if (std::isfinite(value) && std::abs(value) > largestOf(type))
+      return true;
+  return false;
+}
+
+void move(HostTensor &tensor, Random &random) {
+  double relative = roundoff(tensor.getElementType()),
+         absolute = smallestStep(tensor.getElementType());
+  for (double &value : tensor.mutableValues<double>())
+    value += (random.uniform() * 2 - 1) * std::max(std::abs(value) * relative, absolute);
+}
+
+struct Walk {
+  bool failed = false;
+  std::string rejection;
+  std::vector<Numbers> outputs;
+  std::vector<bool> areFloats;
+};
+
+/// Whether a float that becomes an integer fits there: what happens otherwise is nowhere defined.
+bool isDefinedCast(Operation *op, const HostTensor &input) {
+  Type target = cast<TensorType>(op->getResult(0).getType()).getElementType();
+  if (!isa<FloatType>(input.getElementType()) || !isa<IntegerType>(target) || target.isInteger(1))
+    return true;
+  double most =
+      std::ldexp(1.0, target.getIntOrFloatBitWidth() - (target.isUnsignedInteger() ? 0 : 1)) - 1;
+  double least = target.isUnsignedInteger() ? 0 : -most - 1;
+  for (double value : input.values<double>())
+    if (!(value > least - 1 && value < most + 1))
+      return false;
+  return true;
+}
+
+class Walker {
+public:
+  Walker(func::FuncOp function, WeightStore &weights, const Symbols &symbols)
+      : function(function), symbols(symbols) {
+    options.precision = Precision::f64;
+    options.weights = &weights;
+  }
+
+  /// `random`: null for the reference itself.
+  Walk run(ArrayRef<HostTensor> inputs, Random *random) {
+    Values values;
+    Walk walk;
+    for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs))
+      values[argument] = input.withStorage(storageFor(input.getElementType(), Precision::f64));
+    Block &body = function.getBody().front();
+    for (Operation &op : body.without_terminator())
+      if (!step(op, values, walk, random))
+        return walk;
+    for (mlir::Value result : body.getTerminator()->getOperands()) {
+      walk.outputs.push_back(toNumbers(values.at(result)));
+      walk.areFloats.push_back(isFloatOutput(values.at(result)));
+    }
+    return walk;
+  }
+
+private:
+  bool step(Operation &op, Values &values, Walk &walk, Random *random) {
+    SmallVector<HostTensor> operands =
+        llvm::map_to_vector(op.getOperands(), [&](mlir::Value value) { return values.at(value); });
+    if (isa<CastOp>(op) && !isDefinedCast(&op, operands[0])) {
+      walk.rejection = "a number is cast to a type that does not hold it";
+      return false;
+    }
+    auto results = evaluate(&op, operands, symbols, options);
+    if (mlir::failed(results)) {
+      walk.failed = true;
+      return false;
+    }
+    for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results)) {
+      if (leavesRange(&op, tensor)) {
+        walk.rejection = "a number leaves the range of its type";
+        return false;
+      }
+      if (random && isa<FloatType>(tensor.getElementType()) && !isExact(&op))
+        move(tensor, *random);
+      values[value] = tensor;
+    }
+    return true;
+  }
+
+  func::FuncOp function;
+  const Symbols &symbols;
+  EvaluateOptions options;
+};
+
+ElementType narrowest(func::FuncOp function, bool &hasCasts) {
+  ElementType found = Wire::DOUBLE;
+  auto rank = [](ElementType type) {
+    return type == Wire::BFLOAT16 ? 3 : type == Wire::FLOAT16 ? 2 : type == Wire::FLOAT ? 1 : 0;
+  };
+  auto look = [&](Type type) {
+    Type element = cast<TensorType>(type).getElementType();
+    ElementType wire = element.isBF16()  ? Wire::BFLOAT16
+                       : element.isF16() ? Wire::FLOAT16
+                       : element.isF32() ? Wire::FLOAT
+                                         : Wire::DOUBLE;
+    if (isa<FloatType>(element) && rank(wire) > rank(found))
+      found = wire;
+  };
+  llvm::for_each(function.getArgumentTypes(), look);
+  function.walk([&](Operation *op) {
+    llvm::for_each(op->getResultTypes(), look);
+    hasCasts |= isa<CastOp>(op);
+  });
+  return found;
+}
+
+} // namespace
+
+bool isFloatOutput(const HostTensor &tensor) { return isa<FloatType>(tensor.getElementType()); }
+
+Numbers toNumbers(const HostTensor &tensor) {
+  Numbers numbers{{tensor.getShape().begin(), tensor.getShape().end()},
+                  std::vector<double>(static_cast<size_t>(tensor.getNumElements()))};
+  for (size_t i = 0; i < numbers.values.size(); ++i)
+    numbers.values[i] = tensor.getDouble(static_cast<int64_t>(i));
+  return numbers;
+}
+
+std::vector<HostTensor> toTensors(ModuleOp module, const std::vector<Array> &inputs) {
+  std::vector<HostTensor> tensors;
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  for (auto [type, array] : llvm::zip_equal(function.getArgumentTypes(), inputs))
+    tensors.push_back(*HostTensor::fromBytes(array.shape, cast<TensorType>(type).getElementType(),
+                                             {array.bytes.data(), array.bytes.size()},
+                                             Precision::f64));
+  return tensors;
+}
+
+ReferenceResult computeReference(ModuleOp module, WeightStore &weights,
+                                 const std::vector<Array> &inputs) {
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  std::vector<HostTensor> tensors = toTensors(module, inputs);
+  SmallVector<smelt::Shape> shapes;
+  for (const HostTensor &tensor : tensors)
+    shapes.push_back(smelt::Shape(tensor.getShape()));
+  FailureOr<Symbols> symbols = solveSymbols(function, shapes);
+  if (mlir::failed(symbols) || mlir::failed(checkGuards(module, *symbols)))
+    return {};
+  Walker walker(function, weights, *symbols);
+  Walk exact = walker.run(tensors, nullptr);
+  if (exact.failed || !exact.rejection.empty())
+    return {std::nullopt, exact.rejection};
+  Reference reference;
+  reference.base = baseLimit(narrowest(function, reference.hasCasts));
+  reference.sensitivities.resize(exact.outputs.size());
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Random random(static_cast<uint64_t>(draw) + 1);
+    Walk moved = walker.run(tensors, &random);
+    if (moved.failed || !moved.rejection.empty())
+      return {std::nullopt, "rounding leads out of a range"};
+    for (size_t i = 0; i < exact.outputs.size(); ++i)
+      addSensitivity(exact.outputs[i], moved.outputs[i], exact.areFloats[i],
+                     reference.sensitivities[i]);
+  }
+  for (const Sensitivity &sensitivity : reference.sensitivities)
+    if (!sensitivity.isDiscreteStable || !(sensitivity.relative <= kDrowned * reference.base))
+      return {std::nullopt, "rounding decides a result"};
+  reference.outputs = std::move(exact.outputs);
+  return {std::move(reference), {}};
+}
+
+} // namespace smelt::generate

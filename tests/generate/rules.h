@@ -1,0 +1,37 @@
+// One rule for each op that the frontend imports: how a node of it is drawn that reads a given value.
+#pragma once
+
+#include "tests/generate/drawing.h"
+
+#include <functional>
+#include <string_view>
+
+namespace smelt::generate {
+
+/// Draws a node that reads `operand`, with whatever else it needs; none where the op takes no such operand, and then
+/// nothing was drawn.
+using DrawNode = std::function<std::optional<Value>(Drawing &, const Value &operand)>;
+
+struct Rule {
+  std::string_view op;
+  int64_t since; ///< the first opset in which it can be drawn
+  DrawNode draw;
+};
+
+std::vector<Rule> elementwiseRules();
+std::vector<Rule> viewRules();
+std::vector<Rule> indexingRules();
+std::vector<Rule> reductionRules();
+std::vector<Rule> contractionRules();
+std::vector<Rule> attentionRules();
+
+/// All of them.
+const std::vector<Rule> &rules();
+const Rule *findRule(std::string_view op);
+
+/// An axis of a tensor of `rank` dimensions as a node may name it: counted from the end at times.
+int64_t spelledAxis(Drawing &draw, size_t axis, size_t rank);
+/// Draws an axis; more often the last than another.
+size_t drawAxis(Drawing &draw, const Shape &shape);
+
+} // namespace smelt::generate
