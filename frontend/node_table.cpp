@@ -20,10 +20,23 @@ RuleMap indexRules() {
   return rules;
 }
 
+const RuleMap &ruleMap() {
+  static const RuleMap rules = indexRules();
+  return rules;
+}
+
 } // namespace
 
+std::vector<StringRef> knownOps() {
+  std::vector<StringRef> ops;
+  for (const auto &entry : ruleMap())
+    ops.push_back(entry.getKey());
+  llvm::sort(ops);
+  return ops;
+}
+
 const NodeRule *findRule(StringRef domain, StringRef op, int64_t opset) {
-  static const RuleMap rules = indexRules();
+  const RuleMap &rules = ruleMap();
   auto versions = rules.find(op);
   if (!domain.empty() || versions == rules.end())
     return nullptr;

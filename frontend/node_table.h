@@ -23,6 +23,9 @@ struct NodeRule {
 /// The row for `op` at `opset` of `domain`; null where there is none.
 const NodeRule *findRule(llvm::StringRef domain, llvm::StringRef op, int64_t opset);
 
+/// Every op of ONNX's own domain that some row imports, once, sorted.
+std::vector<llvm::StringRef> knownOps();
+
 // The rows of each family, in frontend/ops/<family>.cpp.
 llvm::ArrayRef<NodeRule> activationRules();
 llvm::ArrayRef<NodeRule> arithmeticRules();

@@ -201,25 +201,23 @@ Bounds Drawing::usualBounds(ElementType type) {
   return type == Wire::UINT8 ? Bounds{0, 9} : Bounds{-9, 9};
 }
 
-void Drawing::declare(onnx_wire::ValueInfo &info, const Value &value, bool withShape) {
+void Drawing::declare(onnx_wire::ValueInfo &info, const Value &value) {
   info.set_name(value.name);
   auto &tensor = *info.mutable_type()->mutable_tensor_type();
   tensor.set_elem_type(value.type);
-  if (!withShape)
-    return;
   tensor.mutable_shape();
   for (const Size &size : value.shape) {
-    auto &dim = *tensor.mutable_shape()->add_dim();
+    auto &dim = *tensor.mutable_shape()->add_dim(); // unnamed where the size follows from others
     if (size.isConstant())
       dim.set_dim_value(size.values[0]);
-    else
+    else if (!size.isDerived())
       dim.set_dim_param(size.symbol);
   }
 }
 
 Value Drawing::input(ElementType type, const Shape &shape, Bounds bounds) {
   Value value{newName("x"), type, shape, bounds, false};
-  declare(*model.mutable_graph()->add_input(), value, true);
+  declare(*model.mutable_graph()->add_input(), value);
   pool.push_back(value);
   return remember(value);
 }
@@ -331,7 +329,7 @@ Graph Drawing::finish(const std::string &kind, uint64_t seed) {
       outputs.push_back(value);
   }
   for (const Value &value : outputs)
-    declare(*model.mutable_graph()->add_output(), value, false);
+    declare(*model.mutable_graph()->add_output(), value);
   return {std::move(model), std::move(values), kind, seed};
 }
 

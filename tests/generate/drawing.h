@@ -163,7 +163,7 @@ private:
   Size newSymbol(int64_t limit);
   std::string newName(const char *stem);
   Value &remember(Value value);
-  void declare(onnx_wire::ValueInfo &info, const Value &value, bool withShape);
+  static void declare(onnx_wire::ValueInfo &info, const Value &value);
 
   DrawOptions options;
   int64_t version = 21;

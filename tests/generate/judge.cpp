@@ -37,7 +37,7 @@ public:
 
   Outcome run() {
     if (importGraph() && computeReferences() && runPasses() &&
-        (options.device == Device::kNone ? generate() : runOnDevice()))
+        (options.device == Device::kCuda ? runOnDevice() : generate()))
       return outcome;
     return outcome;
   }
@@ -121,7 +121,8 @@ private:
         return fail("codegen " + architecture, kernels.status().message());
       outcome.kernels += kernels->size();
       for (codegen::KernelText &text : *kernels)
-        outcome.pending.push_back({std::move(text), architecture});
+        if (options.device == Device::kNone)
+          outcome.pending.push_back({std::move(text), architecture});
     }
     return true;
   }

@@ -7,7 +7,8 @@
 
 namespace smelt::generate {
 
-enum class Device { kNone, kCuda };
+/// What runs besides the interpreter: nothing, NVRTC over the kernels' text, or the plan on a GPU.
+enum class Device { kCpu, kNone, kCuda };
 
 struct JudgeOptions {
   Device device = Device::kNone;

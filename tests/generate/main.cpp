@@ -46,8 +46,10 @@ void addOptions(CLI::App &app, Flags &flags) {
       ->check(isKind());
   app.add_option("--dynamic", flags.dynamic,
                  "so many of them at least are compiled for any shape and run at three");
-  app.add_option("--device", flags.device, "none (kernels are compiled) or cuda (they also run)")
-      ->check(CLI::IsMember({"none", "cuda"}));
+  app.add_option(
+         "--device", flags.device,
+         "cpu (the interpreter alone), none (kernels are compiled too), cuda (they also run)")
+      ->check(CLI::IsMember({"cpu", "none", "cuda"}));
   app.add_option("--arch", flags.architectures,
                  "architectures that kernels are compiled for (default: sm_90a)")
       ->delimiter(',');
@@ -126,8 +128,9 @@ void listFailures(const std::vector<Task> &tasks, const Summary &summary) {
 }
 
 int runAll(Flags &flags, const std::vector<Task> &tasks) {
-  if (flags.device == "cuda")
-    flags.run.judge.device = Device::kCuda;
+  flags.run.judge.device = flags.device == "cuda"  ? Device::kCuda
+                           : flags.device == "cpu" ? Device::kCpu
+                                                   : Device::kNone;
   if (!flags.architectures.empty())
     flags.run.judge.architectures = flags.architectures;
   flags.run.judge.compilesUndecided = !flags.matrix.empty();

@@ -47,9 +47,9 @@ Graph withOutput(const Graph &graph, const std::string &name) {
   Graph result = graph;
   onnx_wire::Graph &wire = *result.model.mutable_graph();
   wire.clear_output();
-  onnx_wire::ValueInfo &info = *wire.add_output();
-  info.set_name(name);
-  info.mutable_type()->mutable_tensor_type()->set_elem_type(graph.values.at(name).type);
+  for (const onnx_wire::ValueInfo &output : graph.model.graph().output())
+    if (output.name() == name)
+      *wire.add_output() = output;
   dropUnneeded(result.model);
   return result;
 }

@@ -1,0 +1,76 @@
+// Every op that the frontend imports can be drawn, and what is drawn is valid and computes what the interpreter says.
+#include "tests/generate/judge.h"
+#include "tests/generate/kinds.h"
+#include "tests/generate/matrix.h"
+#include "tests/generate/rules.h"
+
+#include "frontend/node_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace smelt::generate {
+namespace {
+
+constexpr uint64_t kSeeds = 12;
+
+TEST(Rules, EveryImportedOpHasOne) {
+  for (llvm::StringRef op : frontend::knownOps())
+    EXPECT_NE(findRule({op.data(), op.size()}), nullptr)
+        << "no rule draws " << op.str() << "; add one to tests/generate/rules_*.cpp";
+}
+
+TEST(Rules, EveryOneDrawsAGraphThatIsJudged) {
+  JudgeOptions options;
+  options.architectures.clear();
+  for (const Rule &rule : rules()) {
+    size_t agreed = 0;
+    std::string failure;
+    for (const ElementType type : {Wire::FLOAT, Wire::INT64, Wire::BOOL})
+      for (uint64_t seed = 0; seed < kSeeds && failure.empty(); ++seed)
+        if (auto graph = drawChain({std::string(rule.op)}, type, seed)) {
+          Outcome outcome = judge(*graph, options);
+          agreed += outcome.agrees();
+          failure = outcome.failure ? outcome.failure->stage + ": " + outcome.failure->message : "";
+        }
+    EXPECT_TRUE(failure.empty()) << rule.op << " fails: " << failure;
+    EXPECT_GT(agreed, 0u) << rule.op << " is never judged";
+  }
+}
+
+TEST(Rules, AGraphIsTheSameEveryTime) {
+  for (const std::string &kind : kindNames())
+    EXPECT_EQ(drawGraph(kind, 7, {}).bytes(), drawGraph(kind, 7, {}).bytes()) << kind;
+}
+
+TEST(Rules, ALowerLimitGivesSmallerSizes) {
+  DrawOptions small;
+  small.maxExtent = 3;
+  Graph graph = drawGraph("products", 3, small);
+  for (const auto &[name, value] : graph.values)
+    for (const Size &size : value.shape)
+      EXPECT_LE(size.largest(), 20) << name; // slices and joins add a little
+}
+
+TEST(Kinds, EachDrawsWhatItIsNamedFor) {
+  const std::map<std::string, std::set<std::string>> wanted = {{"products", {"MatMul", "Gemm"}},
+                                                               {"convolutions", {"Conv"}}};
+  for (const auto &[kind, ops] : wanted)
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      bool found = false;
+      Graph graph = drawGraph(kind, seed, {});
+      for (const onnx_wire::Node &node : graph.model.graph().node())
+        found |= ops.contains(node.op_type());
+      EXPECT_TRUE(found) << kind << " " << seed;
+    }
+}
+
+TEST(Matrix, HoldsEveryPairOfEveryType) {
+  size_t ops = rules().size();
+  EXPECT_EQ(pairTasks().size(), ops * ops * 10);
+  EXPECT_EQ(tripleTasks(50).size(), 50u);
+}
+
+} // namespace
+} // namespace smelt::generate
