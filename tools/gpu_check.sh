@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model with the interpreter,
-# caches that grow in place, compute-sanitizer on one layer of each family and on models at the templates' edges, one
-# plan for any shape against plans for each, the comparison with PyTorch. A step that fails does not stop the rest; a
-# table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer the
-# CUDA toolkit, for the comparison torch and transformers.
+# Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model and of 10,000 graphs
+# drawn at random with the interpreter, caches that grow in place, compute-sanitizer on one layer of each family, on models
+# at the templates' edges and on 200 drawn graphs, one plan for any shape against plans for each, the comparison with
+# PyTorch. A step that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this needs
+# Python with numpy and onnx, for the sanitizer the CUDA toolkit, for the comparison torch and transformers.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
-  --steps A,B        of: demo kernels runtime agreement cache sanitizer dynamic peers (default: all)
+  --steps A,B        of: demo kernels runtime agreement cache generate sanitizer dynamic peers (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -23,7 +23,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,agreement,cache,sanitizer,dynamic,peers
+steps=demo,kernels,runtime,agreement,cache,generate,sanitizer,dynamic,peers
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -90,14 +90,25 @@ step_cache() {
   "$python" tests/models/gpu_cache_test.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir"
 }
 
+# The binary beside smelt; 1,000 of the graphs have one plan for any shape, run at three.
+step_generate() {
+  "$(dirname "$smelt")/smelt_generate" --count 10000 --dynamic 1000 --device cuda --arch "$arch" --time-limit 720 \
+    --json "$out/generate.json" --save-failures "$out/generated_failures"
+}
+
 step_sanitizer() {
-  local sanitizer
+  local sanitizer tool failed=0
   sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || {
     echo "SKIPPED: compute-sanitizer is neither in PATH nor in /usr/local/cuda/bin"
     return 77
   }
   "$python" tests/models/gpu_sanitizer_test.py --smelt "$smelt" --arch "$arch" --sanitizer "$sanitizer" \
-    --cache "$cache" ${layers:+--models "$layers"} --json "$out/gpu_sanitizer.json"
+    --cache "$cache" ${layers:+--models "$layers"} --json "$out/gpu_sanitizer.json" || failed=1
+  for tool in memcheck initcheck; do
+    "$sanitizer" --tool "$tool" --error-exitcode 9 "$(dirname "$smelt")/smelt_generate" --jobs 0 --count 200 --device cuda \
+      --arch "$arch" --json "$out/generate_$tool.json" || failed=1
+  done
+  return $failed
 }
 
 step_dynamic() {

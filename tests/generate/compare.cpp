@@ -104,12 +104,13 @@ Verdict compare(const Numbers &output, const Numbers &reference, bool exact, dou
   double worstLimit = exact ? 0 : kElementFactor * base + kWorstFactor * sensitivity.worst;
   Verdict verdict{errors.relative <= limit && errors.worst <= worstLimit, errors.relative, {}};
   if (!verdict.agrees)
-    verdict.text = llvm::formatv("relative norm {0} (limit {1}), worst element {2} (limit {3}) at "
-                                 "{4} of {5}: {6} instead of {7}",
-                                 errors.relative, limit, errors.worst, worstLimit, errors.position,
-                                 shapeText(reference.shape), output.values[errors.position],
-                                 reference.values[errors.position])
-                       .str();
+    verdict.text =
+        llvm::formatv("relative norm {0:e} (limit {1:e}), worst element {2:e} (limit {3:e}) at "
+                      "{4} of {5}: {6:e} instead of {7:e}",
+                      errors.relative, limit, errors.worst, worstLimit, errors.position,
+                      shapeText(reference.shape), output.values[errors.position],
+                      reference.values[errors.position])
+            .str();
   return verdict;
 }
 

@@ -123,17 +123,20 @@ void drawProducts(Drawing &draw) {
                          ? draw.pick(std::vector<ElementType>{Wire::INT32, Wire::INT64})
                          : draw.pick(kProductTypes);
   Shape shape;
-  for (int64_t batch = draw.chance(0.4) ? draw.between(1, 2) : 0; batch > 0; --batch)
-    shape.push_back(draw.drawSize(4));
-  shape.push_back(draw.drawSize(513));
-  shape.push_back(draw.drawSize(513));
-  operand(draw, type, shape, isFloat(type) ? Bounds{-1, 1} : Bounds{-5, 5});
+  do {
+    shape.clear();
+    for (int64_t batch = draw.chance(0.4) ? draw.between(1, 2) : 0; batch > 0; --batch)
+      shape.push_back(draw.drawSize(4));
+    shape.push_back(draw.drawSize(513));
+    shape.push_back(draw.drawSize(513));
+  } while (largestCount(shape) > 1 << 18);
+  Value value = operand(draw, type, shape, isFloat(type) ? Bounds{-1, 1} : Bounds{-5, 5});
   for (int64_t i = draw.between(1, 2); i > 0; --i) {
-    findRule(draw.chance(0.35) ? "Gemm" : "MatMul")->draw(draw, pickOperand(draw));
+    bool isGemm = shape.size() == 2 && draw.chance(0.4);
+    findRule(isGemm ? "Gemm" : "MatMul")->draw(draw, value);
     addEpilogue(draw);
+    value = pickOperand(draw);
   }
-  if (draw.nodeCount() < 2)
-    findRule("MatMul")->draw(draw, pickOperand(draw));
 }
 
 void drawNorms(Drawing &draw) {
@@ -160,8 +163,10 @@ void drawConvolutions(Drawing &draw) {
   Shape shape{draw.drawSize(3), draw.drawConstant(17)};
   for (int64_t i = draw.between(1, 2); i > 0; --i)
     shape.push_back(draw.drawSize(40));
-  operand(draw, draw.pick(kProductTypes), shape, {-1, 1});
-  findRule("Conv")->draw(draw, pickOperand(draw));
+  ElementType type = draw.pick(kProductTypes);
+  bool hasType = type != Wire::BFLOAT16 || draw.opset() >= 22;
+  findRule("Conv")->draw(draw,
+                         operand(draw, hasType ? type : ElementType(Wire::FLOAT), shape, {-1, 1}));
   addEpilogue(draw);
 }
 

@@ -39,6 +39,14 @@ Shape drawBatch(Drawing &draw, const Shape &batch) {
   return other;
 }
 
+/// The other factor's free size: the product takes no more than some million multiplications, so that thousands of graphs
+/// can be interpreted.
+Size drawFree(Drawing &draw, const Shape &shape) {
+  constexpr int64_t kMostProducts = 1 << 22;
+  return draw.drawSize(
+      std::clamp<int64_t>(kMostProducts / std::max<int64_t>(largestCount(shape), 1), 1, 513));
+}
+
 bool fits(ElementType type, Bounds bounds) { return bounds.magnitude() < safeMagnitude(type) * 2; }
 
 /// The operand is the left or the right factor; either may be a vector.
@@ -53,7 +61,7 @@ Drawn drawMatMul(Drawing &draw, const Value &operand) {
   Shape batch(operand.shape.begin(),
               operand.shape.end() - std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(rank), 2));
   Shape shape = drawBatch(draw, batch);
-  Size free = draw.drawSize(513);
+  Size free = drawFree(draw, operand.shape);
   bool isVector = draw.chance(0.05);
   if (isVector)
     shape = {depth};
@@ -88,7 +96,7 @@ Drawn drawGemm(Drawing &draw, const Value &operand) {
     return std::nullopt;
   bool isLeft = draw.chance(0.6), transA = draw.chance(0.4), transB = draw.chance(0.4);
   bool isTransposed = isLeft ? transA : transB;
-  Size free = draw.drawSize(513);
+  Size free = drawFree(draw, operand.shape);
   Size depth = operand.shape[isLeft == isTransposed ? 0 : 1],
        own = operand.shape[isLeft == isTransposed ? 1 : 0];
   Shape shape{depth, free};
