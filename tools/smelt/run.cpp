@@ -55,7 +55,8 @@ static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags
     if (flags.outputDir.empty())
       break;
     std::string name = output.name;
-    std::replace(name.begin(), name.end(), '/', '_');
+    for (char forbidden : {'/', '\0'}) // one would name a folder, the other end the name
+      std::replace(name.begin(), name.end(), forbidden, '_');
     if (!taken.insert(name).second)
       return Status(StatusCode::kUsage, joinText("two outputs would be written to ", name,
                                                  ".npy; name their files with --output"));
@@ -187,7 +188,7 @@ void addRun(CLI::App &app, Status &status) {
       ->option_text("NAME=@FILE.npy")
       ->allow_extra_args(false);
   command->add_option("--output-dir", flags->outputDir,
-                      "Folder for all outputs, one NAME.npy each ('/' becomes '_')");
+                      "Folder for all outputs, one NAME.npy each ('/' and zero bytes become '_')");
   addJson(*command, flags->json);
   command->footer(
       "examples:\n"
