@@ -1,25 +1,31 @@
 #include "passes/remark.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace smelt::passes {
 
 SmallVector<StringRef> nodeNames(Location location) {
-  SmallVector<StringRef> names;
+  llvm::SetVector<StringRef> names;
   location->walk([&](Location inner) {
-    if (auto named = dyn_cast<NameLoc>(inner);
-        named && !llvm::is_contained(names, named.getName().getValue()))
-      names.push_back(named.getName().getValue());
+    if (auto named = dyn_cast<NameLoc>(inner))
+      names.insert(named.getName().getValue());
     return WalkResult::advance();
   });
-  return names;
+  return names.takeVector();
 }
 
 std::string nodeName(Location location) {
-  SmallVector<StringRef> names = nodeNames(location);
-  return names.empty() ? "an unnamed op" : names.front().str();
+  std::string name = "an unnamed op";
+  location->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    if (named)
+      name = named.getName().str();
+    return named ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return name;
 }
 
 Remarks::~Remarks() {

@@ -300,9 +300,11 @@ private:
         builder, fusedLocation({weighted.getOutput()}, leaves.getArrayRef()), made.query, made.key,
         made.value, normal.bias, APFloat(static_cast<float>(scores.scale * made.factor)),
         APFloat(static_cast<float>(scores.softcap)), normal.causal, zeroMaskedRows);
-    Value result =
-        castTo(builder, attention.getLoc(), attention, elementType(weighted.getOutput()));
-    result = reshapeTo(builder, attention.getLoc(), result, shapeOf(weighted.getOutput()));
+    // These views are the product's, not the attention's: the next attention may read through them,
+    // and its location would then hold this one's, and so on.
+    Location own = weighted.getLoc();
+    Value result = castTo(builder, own, attention, elementType(weighted.getOutput()));
+    result = reshapeTo(builder, own, result, shapeOf(weighted.getOutput()));
     bool narrowed = scores.narrowed || probabilities.narrowed;
     raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(),
                    narrowed ? roundingTolerance(builder.getF16Type()) : kExact, "attention",

@@ -80,6 +80,9 @@ struct SimplifyCanonical : impl::SimplifyCanonicalBase<SimplifyCanonical> {
     getOperation().walk([&](Operation *) { ++ops; });
     GreedyRewriteConfig config;
     config.setMaxNumRewrites(kMaxRewritesPerOp * (ops + 16));
+    // A view then meets its inverse as soon as it sinks. From the bottom up each would first sink
+    // through all that lies below it: 2400 ops of transposed activations took 4 s instead of 0.1 s.
+    config.setUseTopDownTraversal(true);
     return config;
   }
 

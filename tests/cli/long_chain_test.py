@@ -22,6 +22,17 @@ def chain(length, shape):
     )
 
 
+def view_chain(length):
+    """Transpose, Tanh and the transpose back, again and again."""
+    nodes = []
+    for i in range(length):
+        back = {} if i % 3 == 1 else {"perm": [1, 0, 2]}
+        op = "Tanh" if i % 3 == 1 else "Transpose"
+        nodes.append(helper.make_node(op, [f"t{i}"], [f"t{i + 1}"], **back))
+    infos = [support.tensor_info(name, ["b", "s", 16]) for name in ("t0", f"t{length}")]
+    return support.model(nodes, infos[:1], infos[1:])
+
+
 def processor_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
@@ -34,6 +45,16 @@ class LongChain(CliTest):
         for emit in ("mlir", "cuda"):
             self.expect(OK, "compile", path, "--emit", emit, "-o", f"out.{emit}")
         self.assertLess(processor_seconds() - before, MOST_SECONDS)
+
+    def test_views_sink_in_linear_time(self):
+        """Each view meets its inverse; four times the nodes take four times as long, not sixteen."""
+        seconds = []
+        for length in (3_000, 12_000):
+            path = self.save(view_chain(length))
+            before = processor_seconds()
+            self.expect(OK, "compile", path, "--emit", "mlir", "-o", "out.mlir")
+            seconds.append(processor_seconds() - before)
+        self.assertLess(seconds[1], 8 * seconds[0] + 0.5)
 
     def test_kernels_are_limited(self):
         path = self.save(chain(20_000, [8]))
