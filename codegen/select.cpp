@@ -7,6 +7,7 @@
 #include "codegen/kernels/pointwise/concatenation.h"
 #include "codegen/kernels/pointwise/pointwise.h"
 #include "codegen/kernels/rowwise/rowwise.h"
+#include "codegen/kernels/selection/selection.h"
 #include "codegen/kernels/split_reduction/split_reduction.h"
 
 using namespace mlir;
@@ -78,6 +79,8 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
     return emitAttention(fusion, target);
   case FusionKind::generic:
     return single(emitGeneric(fusion));
+  case FusionKind::selection:
+    return single(emitSelection(fusion));
   default:
     return fusion.emitError("no kernel template takes this fusion"), failure();
   }

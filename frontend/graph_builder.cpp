@@ -92,33 +92,38 @@ FailureOr<TensorType> GraphBuilder::inferType(Operation *op) {
   return cast<TensorType>(types.front());
 }
 
-Value GraphBuilder::build(StringRef name, TensorType type, ValueRange operands,
-                          ArrayRef<NamedAttribute> attributes) {
+Operation *GraphBuilder::build(StringRef name, ArrayRef<TensorType> types, ValueRange operands,
+                               ArrayRef<NamedAttribute> attributes) {
   if (llvm::any_of(operands, [](Value operand) { return !operand; }))
-    return {};
+    return nullptr;
+  SmallVector<Type> results;
+  for (TensorType type : types)
+    results.push_back(facts.canonical(type));
   // Until it is inferred, the result has a type that every verifier would refuse.
-  Type initial = type ? Type(facts.canonical(type)) : Type(builder.getNoneType());
-  OperationState state(location, name, operands, {initial}, attributes);
+  if (types.empty())
+    results.push_back(builder.getNoneType());
+  OperationState state(location, name, operands, results, attributes);
   Operation *op = Operation::create(state);
   auto discard = [&] {
     op->destroy();
-    return Value();
+    return nullptr;
   };
   if (failed(alignBroadcast(op)))
     return discard();
-  if (!type) {
+  if (types.empty()) {
     FailureOr<TensorType> inferred = inferType(op);
     if (failed(inferred))
       return discard();
     op->getResult(0).setType(*inferred);
   }
-  if (failed(checkSize(location, tensorType(op->getResult(0)))))
-    return discard();
+  for (Value result : op->getResults())
+    if (failed(checkSize(location, tensorType(result))))
+      return discard();
   builder.insert(op);
   if (succeeded(mlir::verify(op, /*verifyRecursively=*/false)))
-    return op->getResult(0);
+    return op;
   op->erase();
-  return {};
+  return nullptr;
 }
 
 Value GraphBuilder::cast(Value input, Type elementType) {

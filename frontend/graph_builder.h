@@ -58,12 +58,21 @@ public:
   template <typename Op>
   mlir::Value create(mlir::ValueRange operands,
                      llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
-    return build(Op::getOperationName(), {}, operands, attributes);
+    return onlyResult(build(Op::getOperationName(), {}, operands, attributes));
   }
   template <typename Op>
   mlir::Value createAs(TensorType type, mlir::ValueRange operands,
                        llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
-    return build(Op::getOperationName(), type, operands, attributes);
+    return onlyResult(build(Op::getOperationName(), type, operands, attributes));
+  }
+  /// An op with several results; none where an operand is missing or the op is refused.
+  template <typename Op>
+  llvm::SmallVector<mlir::Value> createAll(llvm::ArrayRef<TensorType> types,
+                                           mlir::ValueRange operands,
+                                           llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+    mlir::Operation *op = build(Op::getOperationName(), types, operands, attributes);
+    return op ? llvm::to_vector_of<mlir::Value>(op->getResults())
+              : llvm::SmallVector<mlir::Value>();
   }
   /// An elementwise op whose result has the type of its operand.
   template <typename Op>
@@ -93,8 +102,14 @@ public:
   Dim size(int64_t value) const { return Dim::constant(getContext(), value); }
 
 private:
-  mlir::Value build(llvm::StringRef name, TensorType type, mlir::ValueRange operands,
-                    llvm::ArrayRef<mlir::NamedAttribute> attributes);
+  /// Without `types` the op has one result, whose type is inferred. Null after a report, and where
+  /// an operand is missing.
+  mlir::Operation *build(llvm::StringRef name, llvm::ArrayRef<TensorType> types,
+                         mlir::ValueRange operands,
+                         llvm::ArrayRef<mlir::NamedAttribute> attributes);
+  static mlir::Value onlyResult(mlir::Operation *op) {
+    return op ? op->getResult(0) : mlir::Value();
+  }
   mlir::LogicalResult alignBroadcast(mlir::Operation *op);
   mlir::FailureOr<TensorType> inferType(mlir::Operation *op);
 

@@ -14,7 +14,8 @@ RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
        {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), normRules(), reductionRules(), shapeRules(), sliceRules()})
+        indexingRules(), logicRules(), normRules(), reductionRules(), selectionRules(),
+        shapeRules(), sliceRules()})
     for (const NodeRule &rule : family)
       rules[rule.op].push_back(&rule);
   return rules;

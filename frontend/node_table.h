@@ -36,6 +36,7 @@ llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
 llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> reductionRules();
+llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();
 llvm::ArrayRef<NodeRule> sliceRules();
 

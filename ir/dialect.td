@@ -94,7 +94,7 @@ def Smelt_ReductionKindAttr : EnumAttr<Smelt_Dialect, Smelt_ReductionKind, "redu
 def Smelt_FusionKind : I32EnumAttr<"FusionKind", "Which family of kernel runs a fusion", [
     I32EnumAttrCase<"pointwise", 0>, I32EnumAttrCase<"rowwise", 1>, I32EnumAttrCase<"gemm", 2>,
     I32EnumAttrCase<"attention", 3>, I32EnumAttrCase<"conv", 4>, I32EnumAttrCase<"gather", 5>,
-    I32EnumAttrCase<"generic", 6>]> {
+    I32EnumAttrCase<"generic", 6>, I32EnumAttrCase<"selection", 7>]> {
   let cppNamespace = "::smelt";
   let genSpecializedAttr = 0;
 }

@@ -354,6 +354,20 @@ def Smelt_CumsumOp : Smelt_PureOp<"cumsum", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
+def Smelt_TopKOp : Smelt_PureOp<"top_k"> {
+  let summary = "The first elements along an axis, largest first, and their positions; as many as the results' axis has";
+  let description = [{
+    `smallest` asks for the smallest first. Of equal elements the one at the lower position comes first; NaN is larger
+    than any number. Fails where the results' axis is longer than the input's.
+  }];
+  let arguments = (ins Smelt_Tensor:$input, I64Attr:$axis, UnitAttr:$smallest);
+  let results = (outs Smelt_Tensor:$values, Smelt_Tensor:$positions);
+  let assemblyFormat = [{
+    $input `axis` $axis (`smallest` $smallest^)? attr-dict `:` type($input) `->` type($values) `,` type($positions)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Indexing. An index i of an axis of size n is valid in [-n, n); outside it the GPU reads a clamped element
 // and the interpreter reports an error naming the ONNX node.

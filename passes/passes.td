@@ -150,6 +150,9 @@ def FuseGemm : Smelt_Pass<"fuse-gemm"> {
 def FuseRowwise : Smelt_Pass<"fuse-rowwise"> {
   let summary = "layer_norm(gather + gather) => fusion rowwise";
 }
+def FuseSelection : Smelt_Pass<"fuse-selection"> {
+  let summary = "top_k(transpose(sigmoid(x))) => fusion selection";
+}
 def FuseGeneric : Smelt_Pass<"fuse-generic"> {
   let summary = "an op that no template fuses => fusion generic";
 }

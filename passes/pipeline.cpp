@@ -61,6 +61,7 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   OpPassManager &manager = module.nest<func::FuncOp>();
   manager.addPass(passes::createFuseGemm());
   manager.addPass(passes::createFuseRowwise());
+  manager.addPass(passes::createFuseSelection());
   manager.addPass(passes::createFuseGeneric());
   manager.addPass(passes::createFusePointwise()); // last: takes what is left
   manager.addPass(createCSEPass());               // weight expressions of layers that share weights

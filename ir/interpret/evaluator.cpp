@@ -31,6 +31,17 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
       });
 }
 
+Results dispatchAll(Operation *op, Operands operands, Evaluator &evaluator) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return evaluateFusion(fusion, operands, evaluator);
+  if (auto topK = dyn_cast<TopKOp>(op))
+    return evaluateOp(topK, operands, evaluator);
+  Result result = dispatch(op, operands, evaluator);
+  if (failed(result))
+    return failure();
+  return SmallVector<HostTensor>{std::move(*result)};
+}
+
 /// Every result must have the shape that its type promises: consumers rely on it.
 LogicalResult checkResults(Operation *op, ArrayRef<HostTensor> results, Evaluator &evaluator) {
   for (auto [value, tensor] : llvm::zip(op->getResults(), results)) {
@@ -47,18 +58,10 @@ LogicalResult checkResults(Operation *op, ArrayRef<HostTensor> results, Evaluato
 
 } // namespace
 
-FailureOr<SmallVector<HostTensor>> Evaluator::evaluate(Operation *op, Operands operands) {
+Results Evaluator::evaluate(Operation *op, Operands operands) {
   if (op->getNumOperands() != operands.size())
     return op->emitError("needs ") << op->getNumOperands() << " operands, got " << operands.size();
-  FailureOr<SmallVector<HostTensor>> results = SmallVector<HostTensor>();
-  if (auto fusion = dyn_cast<FusionOp>(op)) {
-    results = evaluateFusion(fusion, operands, *this);
-  } else {
-    Result result = dispatch(op, operands, *this);
-    if (failed(result))
-      return failure();
-    results->push_back(std::move(*result));
-  }
+  Results results = dispatchAll(op, operands, *this);
   if (failed(results) || failed(checkResults(op, *results, *this)))
     return failure();
   return results;

@@ -14,6 +14,8 @@ namespace smelt::interpret {
 /// values alone, they may be overwritten with the result's.
 using Operands = llvm::MutableArrayRef<HostTensor>;
 using Result = mlir::FailureOr<HostTensor>;
+/// Of an op with several results.
+using Results = mlir::FailureOr<llvm::SmallVector<HostTensor>>;
 
 /// Evaluates ops for one set of symbol values.
 class Evaluator {
@@ -23,7 +25,7 @@ public:
       : threads(threads), weights(weights), precision(precision), symbols(symbols) {}
 
   /// The results of any op of the dialect, of the shapes that their types say.
-  mlir::FailureOr<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op, Operands operands);
+  Results evaluate(mlir::Operation *op, Operands operands);
 
   // For the op families.
   mlir::FailureOr<int64_t> valueOf(mlir::Operation *op, Dim dim);
@@ -82,11 +84,12 @@ Result evaluateOp(MomentsMeanOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(MomentsRstdOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(MomentsRrmsOp op, Operands operands, Evaluator &evaluator);
 
+Results evaluateOp(TopKOp op, Operands operands, Evaluator &evaluator);
+
 Result evaluateOp(GatherOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherElementsOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherNdOp op, Operands operands, Evaluator &evaluator);
 
-mlir::FailureOr<llvm::SmallVector<HostTensor>> evaluateFusion(FusionOp op, Operands operands,
-                                                              Evaluator &evaluator);
+Results evaluateFusion(FusionOp op, Operands operands, Evaluator &evaluator);
 
 } // namespace smelt::interpret

@@ -5,8 +5,7 @@ using namespace mlir;
 
 namespace smelt::interpret {
 
-FailureOr<SmallVector<HostTensor>> evaluateFusion(FusionOp op, Operands operands,
-                                                  Evaluator &evaluator) {
+Results evaluateFusion(FusionOp op, Operands operands, Evaluator &evaluator) {
   return Program(op.getBlock()).run(operands, evaluator);
 }
 

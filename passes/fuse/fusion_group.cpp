@@ -34,8 +34,8 @@ bool isWeightExpression(Value value) {
   llvm::SmallDenseSet<Operation *> seen;
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<FusionOp, DimsOp, IotaOp>(op) || !tensorType(op->getResult(0)).isStatic() ||
-        seen.size() > kMostWeightOps)
+    if (!op || op->getNumResults() != 1 || isa<FusionOp, DimsOp, IotaOp>(op) ||
+        !tensorType(op->getResult(0)).isStatic() || seen.size() > kMostWeightOps)
       return false;
     if (seen.insert(op).second)
       pending.append(op->operand_begin(), op->operand_end());
@@ -56,7 +56,7 @@ bool isPointwise(Operation *op) {
 }
 
 bool isFree(Operation *op) {
-  return op && isa<func::FuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
+  return op && isa<func::FuncOp>(op->getParentOp()) && op->getNumResults() > 0 &&
          !isa<FusionOp, WeightOp, ConstantOp, BufferOp, ContentsOp>(op) &&
          !isWeightExpression(op->getResult(0));
 }
@@ -68,6 +68,8 @@ SmallVector<Value> FusionGroup::liveOuts() const {
       if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !contains(user); }))
         values.push_back(result);
   llvm::sort(values, [](Value a, Value b) {
+    if (a.getDefiningOp() == b.getDefiningOp())
+      return cast<OpResult>(a).getResultNumber() < cast<OpResult>(b).getResultNumber();
     return a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp());
   });
   return values;

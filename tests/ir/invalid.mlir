@@ -348,3 +348,27 @@ func.func @fusion_yield(%x: !smelt.tensor<[n], f32>) {
   }
   return
 }
+
+// -----
+
+func.func @top_k_shape(%x: !smelt.tensor<[n, 9], f32>) {
+  // expected-error@+1 {{values must be '!smelt.tensor<[n, 3], f32>' up to the size of axis 1}}
+  %v, %p = smelt.top_k %x axis 1 : <[n, 9], f32> -> <[m, 3], f32>, <[m, 3], i64>
+  return
+}
+
+// -----
+
+func.func @top_k_positions(%x: !smelt.tensor<[n, 9], f32>) {
+  // expected-error@+1 {{positions must be i64 and of the values' shape}}
+  %v, %p = smelt.top_k %x axis 1 : <[n, 9], f32> -> <[n, 3], f32>, <[n, 3], i32>
+  return
+}
+
+// -----
+
+func.func @top_k_count(%x: !smelt.tensor<[n, 9], f32>) {
+  // expected-error@+1 {{asks for 10 of 9 elements}}
+  %v, %p = smelt.top_k %x axis 1 : <[n, 9], f32> -> <[n, 10], f32>, <[n, 10], i64>
+  return
+}
