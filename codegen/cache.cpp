@@ -1,11 +1,12 @@
 #include "codegen/cache.h"
 
+#include "codegen/output_file.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -117,25 +118,19 @@ void CubinCache::store(llvm::StringRef key, const CompiledKernel &kernel) const 
   if (directory.empty() || key.size() != sizeof(EntryHeader::key) ||
       fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
     return;
-  llvm::SmallString<256> model(directory);
-  llvm::sys::path::append(model, key.take_front(16) + "-%%%%%%%%" + kTemporary);
-  auto temporary = fs::TempFile::create(model, fs::owner_read | fs::owner_write);
-  if (!temporary)
-    return llvm::consumeError(temporary.takeError());
+  auto file = OutputFile::create(entryPath(key));
+  if (!file.isOk())
+    return;
   EntryHeader header;
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   std::memcpy(header.key, key.data(), sizeof(header.key));
   header.spillBytes = kernel.spillBytes;
   header.length = kernel.cubin.size();
   header.checksum = checksum(kernel.cubin, kernel.spillBytes);
-  llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
-  stream.write(reinterpret_cast<const char *>(&header), sizeof(header)) << kernel.cubin;
-  stream.flush();
-  if (stream.has_error()) {
-    stream.clear_error();
-    return llvm::consumeError(temporary->discard());
-  }
-  llvm::consumeError(temporary->keep(entryPath(key)));
+  // A cache that cannot be written costs time, nothing else.
+  if (file->append(std::as_bytes(std::span(&header, 1))).isOk() &&
+      file->append(std::as_bytes(std::span(kernel.cubin))).isOk())
+    (void)file->publish(OutputFile::Durability::kEventually).isOk();
 }
 
 void CubinCache::prune() const {

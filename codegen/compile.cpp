@@ -96,31 +96,51 @@ SmallVector<SmallVector<Dim>> guardCapacities(func::FuncOp function, plan::Metad
   return layouts;
 }
 
-/// Kernels count elements in 32 bits: static tensors beyond that are refused, and the plan refuses
-/// shapes beyond that when they are set.
+void forEachValue(func::FuncOp function, llvm::function_ref<void(Value)> visit) {
+  llvm::for_each(function.getArguments(), visit);
+  function.walk([&](Operation *op) { llvm::for_each(op->getResults(), visit); });
+}
+
+/// Kernels count elements in 32 bits: static tensors beyond that are refused.
+LogicalResult checkElementCount(Dim count, Location location) {
+  std::optional<int64_t> known = count.asConstant();
+  if (!known || *known <= DimPrinter::kMaxElements)
+    return success();
+  return emitError(location) << "a tensor of " << *known
+                             << " elements is more than a kernel can address ("
+                             << DimPrinter::kMaxElements << ")";
+}
+
+Status checkElementCounts(func::FuncOp function) {
+  bool fits = true;
+  forEachValue(function, [&](Value value) {
+    fits = fits && succeeded(checkElementCount(tensorType(value).getNumElements(), value.getLoc()));
+  });
+  return fits ? Status()
+              : Status(StatusCode::kInvalidModel,
+                       "a tensor is too large; see the messages before this one");
+}
+
+/// The plan refuses shapes that make a tensor too large when they are set, and fails where memory
+/// that grows in place is laid out too large for every shape.
 LogicalResult guardElementCounts(func::FuncOp function, plan::MetadataT &metadata, DimTable &dims) {
   llvm::SetVector<Attribute> counts;
   bool fits = true;
   auto limitCount = [&](Dim count, Location location) {
-    std::optional<int64_t> known = count.asConstant();
-    if (!known)
+    if (count.asConstant())
+      fits = fits && succeeded(checkElementCount(count, location));
+    else
       counts.insert(count.getAttribute());
-    else if (*known > DimPrinter::kMaxElements && fits) {
-      emitError(location) << "a tensor of " << *known
-                          << " elements is more than a kernel can address ("
-                          << DimPrinter::kMaxElements << ")";
-      fits = false;
-    }
   };
-  auto limit = [&](Value value) { limitCount(tensorType(value).getNumElements(), value.getLoc()); };
   for (ArrayRef<Dim> layout : guardCapacities(function, metadata, dims)) {
     Dim count = Dim::constant(function.getContext(), 1);
     for (Dim extent : layout)
       count = count * extent;
     limitCount(count, function.getLoc());
   }
-  llvm::for_each(function.getArguments(), limit);
-  function.walk([&](Operation *op) { llvm::for_each(op->getResults(), limit); });
+  forEachValue(function, [&](Value value) {
+    limitCount(tensorType(value).getNumElements(), value.getLoc());
+  });
   for (Attribute attribute : counts) {
     Dim count(cast<DimAttr>(attribute));
     addGuard(metadata, dims, count, plan::Relation::less_equal,
@@ -236,6 +256,7 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
                                                 bool tf32) {
   SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
   auto function = fused.lookupSymbol<func::FuncOp>("main");
+  SMELT_RETURN_IF_ERROR(checkElementCounts(function));
   std::vector<KernelText> kernels;
   llvm::StringSet<> seen;
   for (auto fusion : function.getOps<FusionOp>()) {
@@ -250,12 +271,14 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
   return kernels;
 }
 
-Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions &options,
-                     const std::string &path) {
+/// compileToPlan up to the finished contents, which `write` takes while what they point to lives.
+static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                              llvm::function_ref<Status(PlanContents &)> write) {
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   if (!function)
     return Status(StatusCode::kInternal, "the module has no @main");
   SMELT_ASSIGN_OR_RETURN(std::vector<Target> targets, findTargets(options.architectures));
+  SMELT_RETURN_IF_ERROR(checkElementCounts(function));
   auto nvrtc = Nvrtc::open(options.nvrtcPath);
   if (!nvrtc)
     return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
@@ -292,7 +315,19 @@ Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions 
     return Status(StatusCode::kInvalidModel,
                   "a weight is missing; see the messages before this one");
   contents.weights = std::move(*bytes);
-  return writePlan(path, contents);
+  return write(contents);
+}
+
+Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                     const std::string &path) {
+  return compileAndWrite(fused, weights, options,
+                         [&](PlanContents &contents) { return writePlan(path, contents); });
+}
+
+Status compileToPlan(ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                     ByteOutput &output) {
+  return compileAndWrite(fused, weights, options,
+                         [&](PlanContents &contents) { return writePlan(output, contents); });
 }
 
 } // namespace smelt::codegen

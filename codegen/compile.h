@@ -1,6 +1,7 @@
 // From a fused module to a plan file: kernel selection, NVRTC, arena, weights.
 #pragma once
 
+#include "codegen/byte_output.h"
 #include "codegen/nvrtc.h"
 #include "codegen/target.h"
 #include "ir/weights.h"
@@ -25,8 +26,8 @@ struct CompileOptions {
   std::function<bool(size_t done, size_t total)> progress;
 };
 
-/// The CUDA text of every distinct kernel for one architecture, with its fusion's name: what
-/// `--emit cuda` prints.
+/// The CUDA text of every distinct kernel for one architecture, with its fusion's name. Fails with
+/// kInvalidModel where compileToPlan would for a fusion or a tensor.
 Result<std::vector<KernelText>> generateKernels(mlir::ModuleOp fused,
                                                 const std::string &architecture, bool tf32);
 
@@ -36,5 +37,9 @@ Result<std::vector<KernelText>> generateKernels(mlir::ModuleOp fused,
 /// written or `progress` stopped it, kUsage for an unknown architecture.
 Status compileToPlan(mlir::ModuleOp fused, WeightStore &weights, const CompileOptions &options,
                      const std::string &path);
+
+/// The same to `output`, which holds nothing yet: the file's bytes.
+Status compileToPlan(mlir::ModuleOp fused, WeightStore &weights, const CompileOptions &options,
+                     ByteOutput &output);
 
 } // namespace smelt::codegen

@@ -8,6 +8,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <csignal>
 #include <dlfcn.h>
 
 #include <atomic>
@@ -208,10 +209,29 @@ void runJob(Job &job, const Nvrtc &nvrtc, const CubinCache &cache, llvm::StringR
   cache.store(job.key, job.result);
 }
 
+/// Blocks signals while it lives, but those of crashes: a thread that starts meanwhile runs no
+/// handler of the program's, nor one that NVRTC installs.
+class BlockedSignals {
+public:
+  BlockedSignals() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
+      sigdelset(&blocked, crash);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  }
+  BlockedSignals(const BlockedSignals &) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
+private:
+  sigset_t before;
+};
+
 /// Threads at `work` beside the caller's, `count` with it; fewer where no more can start.
 std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> work) {
   std::vector<std::thread> workers;
   workers.reserve(count);
+  BlockedSignals blocked;
   try {
     for (size_t i = 1; i < count; ++i)
       workers.emplace_back(work);

@@ -1,6 +1,6 @@
 #include "codegen/output_file.h"
 
-#include "codegen/remove_on_signal.h"
+#include "codegen/unfinished_files.h"
 #include "runtime/text.h"
 
 #include <array>
@@ -50,7 +50,7 @@ Result<OutputFile> OutputFile::createBeside(const std::string &name, const std::
     std::string temporaryPath = joinText(path, ".", getpid(), ".", attempt, ".tmp");
     int descriptor = open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) {
-      removeOnSignal(temporaryPath);
+      addUnfinishedFile(temporaryPath);
       return OutputFile(path, std::move(temporaryPath), descriptor);
     }
     error = errno;
@@ -77,7 +77,7 @@ OutputFile::~OutputFile() {
   if (temporaryPath.empty())
     return;
   unlink(temporaryPath.c_str());
-  keepOnSignal(temporaryPath);
+  finishFile(temporaryPath);
 }
 
 Status OutputFile::failure(const char *action, int error) const {
@@ -146,10 +146,11 @@ static void flushFolderOf(const std::string &path) {
   close(descriptor);
 }
 
-Status OutputFile::publish() {
+Status OutputFile::publish(Durability durability) {
   SMELT_RETURN_IF_ERROR(flush());
   bool isFile = !temporaryPath.empty();
-  if (isFile && fsync(descriptor) != 0)
+  bool isOnDisk = isFile && durability == Durability::kOnDisk;
+  if (isOnDisk && fsync(descriptor) != 0)
     return failure("flushing to the disk", errno);
   if (close(std::exchange(descriptor, -1)) != 0)
     return failure("closing", errno);
@@ -157,8 +158,9 @@ Status OutputFile::publish() {
     return {};
   if (rename(temporaryPath.c_str(), path.c_str()) != 0)
     return failure("renaming the finished file", errno);
-  keepOnSignal(std::exchange(temporaryPath, {}));
-  flushFolderOf(path);
+  finishFile(std::exchange(temporaryPath, {}));
+  if (isOnDisk)
+    flushFolderOf(path);
   return {};
 }
 

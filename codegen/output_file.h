@@ -1,38 +1,35 @@
 // A file that appears whole or not at all.
 #pragma once
 
-#include "runtime/status.h"
+#include "codegen/byte_output.h"
 
-#include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace smelt::codegen {
 
 /// A temporary file in the folder of `path` that publish() renames to `path`; removed when it was
-/// not published, and when a signal ends the process. Symbolic links stay: the file that they lead
+/// not published; on the list of unfinished files until then. Symbolic links stay: the file that they lead
 /// to is replaced. A device or a pipe at `path` is written to as it is. Failures have the code
 /// kResources and name the path and the cause.
-class OutputFile {
+class OutputFile : public ByteOutput {
 public:
   static Result<OutputFile> create(const std::string &path);
 
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
-  ~OutputFile();
+  ~OutputFile() override;
 
   /// Appends; small pieces are gathered into large writes.
-  Status append(std::span<const std::byte> bytes);
-  Status appendZeros(uint64_t count);
+  Status append(std::span<const std::byte> bytes) override;
+  Status appendZeros(uint64_t count) override;
   /// False for a pipe or a terminal, which takes bytes in their order only.
   bool isSeekable() const;
-  /// Replaces bytes that were appended before; needs a file that isSeekable().
-  Status overwrite(uint64_t offset, std::span<const std::byte> bytes);
-  /// Bytes appended so far.
-  uint64_t size() const { return flushedBytes + pending.size(); }
-  /// Flushes to the disk and renames to the final path.
-  Status publish();
+  /// Needs a file that isSeekable().
+  Status overwrite(uint64_t offset, std::span<const std::byte> bytes) override;
+  uint64_t size() const override { return flushedBytes + pending.size(); }
+  enum class Durability { kOnDisk, kEventually };
+  /// Flushes, to the disk unless the file may be lost with it, and renames to the final path.
+  Status publish(Durability durability = Durability::kOnDisk);
 
 private:
   static Result<OutputFile> openSpecial(const std::string &path);

@@ -50,7 +50,7 @@ template <typename T> std::span<const std::byte> bytesOfObject(const T &object) 
 /// Writes the sections one behind the other and remembers what their table says of them.
 class SectionWriter {
 public:
-  explicit SectionWriter(OutputFile &file) : file(file) {}
+  explicit SectionWriter(ByteOutput &file) : file(file) {}
 
   Status begin(plan::SectionType type, uint64_t alignment) {
     uint64_t offset = *checkedAlign(file.size(), alignment);
@@ -81,7 +81,7 @@ public:
   const std::vector<plan::SectionEntry> &sectionTable() const { return table; }
 
 private:
-  OutputFile &file;
+  ByteOutput &file;
   plan::SectionEntry entry{plan::SectionType::kMetadata, 0, 0, 0, 0, {}};
   ChecksumStream checksum;
   std::vector<plan::SectionEntry> table;
@@ -91,10 +91,13 @@ class PlanWriter {
 public:
   explicit PlanWriter(PlanContents &contents) : contents(contents) {}
 
+  Status write(ByteOutput &output) {
+    SMELT_RETURN_IF_ERROR(place());
+    return writeSections(output);
+  }
+
   Status write(const std::string &path) {
-    SMELT_RETURN_IF_ERROR(placeModules());
-    SMELT_RETURN_IF_ERROR(placeWeights());
-    SMELT_RETURN_IF_ERROR(checkMetadata());
+    SMELT_RETURN_IF_ERROR(place());
     SMELT_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
     if (!file.isSeekable()) // the header is written last
       return Status(StatusCode::kUsage, path + ": a plan needs a file that can be sought");
@@ -103,6 +106,12 @@ public:
   }
 
 private:
+  Status place() {
+    SMELT_RETURN_IF_ERROR(placeModules());
+    SMELT_RETURN_IF_ERROR(placeWeights());
+    return checkMetadata();
+  }
+
   Status placeModules() {
     size_t next = 0;
     std::map<std::pair<const std::byte *, size_t>, plan::Range> placed;
@@ -142,7 +151,7 @@ private:
     return status.isOk() ? status : internalError(status.message());
   }
 
-  Status writeSections(OutputFile &file) {
+  Status writeSections(ByteOutput &file) {
     SMELT_RETURN_IF_ERROR(file.appendZeros(sizeof(plan::PlanHeader) +
                                            plan::kSectionCount * sizeof(plan::SectionEntry)));
     SectionWriter writer(file);
@@ -196,7 +205,7 @@ private:
     return {};
   }
 
-  static Status writeHeader(OutputFile &file, const std::vector<plan::SectionEntry> &table) {
+  static Status writeHeader(ByteOutput &file, const std::vector<plan::SectionEntry> &table) {
     plan::PlanHeader header{};
     header.magic = plan::kMagic;
     header.formatMajor = plan::kFormatMajor;
@@ -225,6 +234,10 @@ WeightBytes WeightBytes::of(std::span<const std::byte> bytes) {
 
 Status writePlan(const std::string &path, PlanContents &contents) {
   return PlanWriter(contents).write(path);
+}
+
+Status writePlan(ByteOutput &output, PlanContents &contents) {
+  return PlanWriter(contents).write(output);
 }
 
 } // namespace smelt::codegen

@@ -1,6 +1,7 @@
 // Writes a plan file (runtime/plan_format.h) from metadata, cubins, CUDA text and weights.
 #pragma once
 
+#include "codegen/byte_output.h"
 #include "runtime/plan_format.h"
 #include "runtime/status.h"
 
@@ -43,5 +44,8 @@ struct PlanContents {
 /// Fails with kResources when the file cannot be written, with the status of a weight's producer,
 /// and with kInternal when the metadata is not consistent.
 Status writePlan(const std::string &path, PlanContents &contents);
+
+/// Writes the same bytes to `output`, which holds none.
+Status writePlan(ByteOutput &output, PlanContents &contents);
 
 } // namespace smelt::codegen

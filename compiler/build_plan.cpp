@@ -24,12 +24,21 @@ static codegen::CompileOptions compileOptions(const Model &model, const PlanOpti
   return result;
 }
 
-Status buildPlan(Model &model, const PlanOptions &options, const std::string &path) {
-  Status status =
-      codegen::compileToPlan(model.module(), model.weights(), compileOptions(model, options), path);
+template <typename Target>
+static Status build(Model &model, const PlanOptions &options, Target &target) {
+  Status status = codegen::compileToPlan(model.module(), model.weights(),
+                                         compileOptions(model, options), target);
   if (status.isOk() || model.diagnostics().problems().empty())
     return status;
   return model.diagnostics().asStatus(status.code(), "").within(status.message());
+}
+
+Status buildPlan(Model &model, const PlanOptions &options, const std::string &path) {
+  return build(model, options, path);
+}
+
+Status buildPlan(Model &model, const PlanOptions &options, codegen::ByteOutput &output) {
+  return build(model, options, output);
 }
 
 } // namespace smelt::compiler

@@ -1,6 +1,7 @@
 // From a fused model to a plan file.
 #pragma once
 
+#include "codegen/byte_output.h"
 #include "compiler/model.h"
 
 namespace smelt::compiler {
@@ -17,5 +18,8 @@ struct PlanOptions {
 /// Compiles a model after Model::fuse() to the plan at `path`. Fails as codegen::compileToPlan
 /// does, with the diagnostics in the message.
 Status buildPlan(Model &model, const PlanOptions &options, const std::string &path);
+
+/// The same to `output`, which holds nothing yet.
+Status buildPlan(Model &model, const PlanOptions &options, codegen::ByteOutput &output);
 
 } // namespace smelt::compiler

@@ -38,8 +38,8 @@ std::string locationText(Location location) {
 }
 
 DiagnosticCollector::DiagnosticCollector(MLIRContext &context, std::string modelPath,
-                                         WarningHandler onWarning)
-    : modelPath(std::move(modelPath)), onWarning(std::move(onWarning)),
+                                         DiagnosticHandler onDiagnostic)
+    : modelPath(std::move(modelPath)), onDiagnostic(std::move(onDiagnostic)),
       handler(&context, [this](Diagnostic &diagnostic) { return handle(diagnostic); }) {}
 
 LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
@@ -48,13 +48,14 @@ LogicalResult DiagnosticCollector::handle(Diagnostic &diagnostic) {
     problem.place = modelPath;
   for (Diagnostic &detail : diagnostic.getNotes())
     problem.notes.push_back(detail.str());
-  if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-    std::scoped_lock lock(mutex);
+  problem.isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  if (!problem.isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning)
+    return success();
+  std::scoped_lock lock(mutex);
+  if (onDiagnostic)
+    onDiagnostic(problem);
+  if (problem.isError)
     collected.push_back(std::move(problem));
-  } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning && onWarning) {
-    std::scoped_lock lock(mutex);
-    onWarning(problem);
-  }
   return success();
 }
 

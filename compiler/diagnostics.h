@@ -12,12 +12,13 @@
 
 namespace smelt::compiler {
 
-/// One error, and where it is: the ONNX nodes, "input 'x'", "tensor 'w'", or the model's file for
+/// One error or warning, and where it is: the ONNX nodes, "input 'x'", "tensor 'w'", or the model's file for
 /// what concerns it as a whole. Names are as the file has them, control characters included.
 struct Problem {
   std::string place;
   std::string message;
   std::vector<std::string> notes;
+  bool isError = true;
 };
 
 /// "node '/layer.0/Add': message", "input 'x': message", or "model.onnx: message", and a line for
@@ -29,14 +30,15 @@ std::string printable(llvm::StringRef text);
 /// The same, with line ends escaped too.
 std::string oneLine(llvm::StringRef text);
 
-/// Takes a warning as it is reported, on whichever thread; never two at once.
-using WarningHandler = std::function<void(const Problem &)>;
+/// Takes a problem as it is reported, on whichever thread; never two at once.
+using DiagnosticHandler = std::function<void(const Problem &)>;
 
-/// Collects the errors that a context reports while this object lives; hands on its warnings.
+/// Collects the errors that a context reports while this object lives; hands on its warnings too.
 class DiagnosticCollector {
 public:
   /// `modelPath`: how the model's own location is named.
-  DiagnosticCollector(mlir::MLIRContext &context, std::string modelPath, WarningHandler onWarning);
+  DiagnosticCollector(mlir::MLIRContext &context, std::string modelPath,
+                      DiagnosticHandler onDiagnostic);
 
   std::vector<Problem> problems() const;
   /// The problems as the text of a Status, one a line; `fallback` where none was reported.
@@ -46,7 +48,7 @@ private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
 
   std::string modelPath;
-  WarningHandler onWarning;
+  DiagnosticHandler onDiagnostic;
   mutable std::mutex mutex;
   std::vector<Problem> collected;
   mlir::ScopedDiagnosticHandler handler;

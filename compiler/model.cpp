@@ -1,7 +1,9 @@
 #include "compiler/model.h"
 
+#include "codegen/compile.h"
 #include "codegen/element_type.h"
 #include "codegen/output_file.h"
+#include "compiler/build_plan.h"
 #include "compiler/folder.h"
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
@@ -16,6 +18,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,7 +34,13 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-static constexpr int64_t kMaxPrintedElements = 16;
+/// The phases, in the order of their dumps' numbers.
+static constexpr StringLiteral kPhases[] = {"import", "simplify", "raise", "fuse", "lower"};
+
+// What a dump says of itself: the phase that it is of, and the model that its weights come from.
+static constexpr StringLiteral kPhase = "smelt.phase";
+static constexpr StringLiteral kModel = "smelt.model";
+static constexpr StringLiteral kSeed = "smelt.random_weights";
 
 static Port portOf(const std::string &name, TensorType tensor) {
   Port port{name, codegen::planElementType(tensor.getElementType()), {}, {}};
@@ -65,7 +74,7 @@ Signature signatureOf(ModuleOp module) {
 
 Model::Model(const ModelOptions &options)
     : modelPath(options.path), context(std::make_unique<MLIRContext>()),
-      collector(*context, modelPath, options.onWarning) {
+      collector(*context, modelPath, options.onDiagnostic) {
   context->printOpOnDiagnostic(false);
 }
 
@@ -185,37 +194,99 @@ static Result<FailureOr<ImportedModel>> importForShapes(MLIRContext &context,
   return model;
 }
 
-Result<std::unique_ptr<Model>> Model::import(const ModelOptions &options) {
+Status Model::read(const ModelOptions &options) {
   SMELT_RETURN_IF_ERROR(checkReadable(options.path));
-  std::unique_ptr<Model> model(new Model(options));
+  return StringRef(options.path).ends_with(".mlir") ? readDump(options) : readOnnx(options);
+}
+
+/// Fails where a weight of the dump is not what the model holds under its name.
+static Status checkWeights(ModuleOp dump, ModuleOp model, const std::string &path) {
+  llvm::StringMap<SourceAttr> sources;
+  model.walk([&](WeightOp weight) { sources[weight.getName()] = weight.getSource(); });
+  Status status;
+  dump.walk([&](WeightOp weight) {
+    if (sources.lookup(weight.getName()) != weight.getSource())
+      status = Status(StatusCode::kInvalidModel,
+                      joinText("weight '", weight.getName().str(), "' of the dump is not that of ",
+                               path, ", which may have changed since"));
+  });
+  return status;
+}
+
+Status Model::readDump(const ModelOptions &options) {
+  for (const NamedShapes *shapes : {&options.shapes, &options.smallest, &options.largest})
+    if (!shapes->empty())
+      return Status(StatusCode::kUsage,
+                    options.path + " has its shapes; give others when compiling the model");
+  context->loadDialect<SmeltDialect, func::FuncDialect>();
+  OwningOpRef<ModuleOp> dump = parseSourceFile<ModuleOp>(options.path, context.get());
+  auto path = dump ? (*dump)->getAttrOfType<StringAttr>(kModel) : StringAttr();
+  auto phase = dump ? (*dump)->getAttrOfType<StringAttr>(kPhase) : StringAttr();
+  if (!path || !phase || !llvm::is_contained(kPhases, phase.getValue()))
+    return collector.asStatus(StatusCode::kInvalidModel,
+                              options.path + ": is no dump of smelt: it names no model and phase");
+  ModelOptions original = options;
+  original.path = modelPath = path.str();
+  if (auto seed = (*dump)->getAttrOfType<IntegerAttr>(kSeed))
+    original.randomWeights = seed.getValue().getZExtValue();
+  for (const Port &input : signatureOf(*dump).inputs) // in case that the model declares no shapes
+    for (const Extent &extent : input.shape)
+      original.runShapes[input.name].push_back(extent.constant.value_or(kAnyExtent));
+  SMELT_RETURN_IF_ERROR(checkReadable(modelPath));
+  SMELT_RETURN_IF_ERROR(readOnnx(original));
+  SMELT_RETURN_IF_ERROR(checkWeights(*dump, module(), modelPath));
+  imported = std::move(dump);
+  importedSignature = signatureOf(*imported);
+  return {};
+}
+
+/// What readDump needs to know.
+static void markOrigin(ModuleOp module, const ModelOptions &options) {
+  Builder builder(module.getContext());
+  SmallString<128> path(options.path);
+  (void)llvm::sys::fs::make_absolute(path); // else as it was given
+  module->setAttr(kPhase, builder.getStringAttr(kPhases[0]));
+  module->setAttr(kModel, builder.getStringAttr(path));
+  if (options.randomWeights)
+    module->setAttr(kSeed, builder.getIntegerAttr(builder.getIntegerType(64, /*isSigned=*/false),
+                                                  APInt(64, *options.randomWeights)));
+}
+
+Status Model::readOnnx(const ModelOptions &options) {
   SMELT_ASSIGN_OR_RETURN(
       FailureOr<ImportedModel> result,
-      importForShapes(*model->context, options.path, importOptions(options), model->collector));
+      importForShapes(*context, options.path, importOptions(options), collector));
   if (failed(result))
-    return model->collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
-  model->imported = std::move(result->module);
-  model->weightStore = std::move(result->weights);
-  passes::markRowBounds(model->module().lookupSymbol<func::FuncOp>("main"));
-  model->importedSignature = signatureOf(*model->imported);
-  model->importedSignature.constants = std::move(result->constantInputs);
-  model->importedSignature.equalities = equalitiesOf(result->equated);
-  SMELT_RETURN_IF_ERROR(
-      addShapeLimits(model->module(), model->importedSignature, options.smallest, options.largest));
+    return collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
+  imported = std::move(result->module);
+  weightStore = std::move(result->weights);
+  passes::markRowBounds(module().lookupSymbol<func::FuncOp>("main"));
+  importedSignature = signatureOf(*imported);
+  importedSignature.constants = std::move(result->constantInputs);
+  importedSignature.equalities = equalitiesOf(result->equated);
+  markOrigin(module(), options);
+  return addShapeLimits(module(), importedSignature, options.smallest, options.largest);
+}
+
+Result<std::unique_ptr<Model>> Model::import(const ModelOptions &options) {
+  std::unique_ptr<Model> model(new Model(options));
+  SMELT_RETURN_IF_ERROR(model->read(options));
   return model;
 }
 
 Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
-  SMELT_RETURN_IF_ERROR(checkReadable(options.path));
-  MLIRContext context;
-  context.printOpOnDiagnostic(false);
-  DiagnosticCollector collector(context, options.path, options.onWarning);
-  SMELT_ASSIGN_OR_RETURN(FailureOr<ImportedModel> model,
-                         importForShapes(context, options.path, importOptions(options), collector));
-  if (succeeded(model))
-    return std::vector<Problem>();
-  std::vector<Problem> problems = collector.problems();
-  if (problems.empty())
-    problems.push_back({options.path, "import failed", {}});
+  Model model(options);
+  Status status = model.read(options);
+  if (status.isOk())
+    status = model.fuse({});
+  if (status.isOk())
+    status =
+        codegen::generateKernels(model.module(), PlanOptions().architectures[0], false).status();
+  if (!status.isOk() && status.code() != StatusCode::kInvalidModel)
+    return status;
+  std::vector<Problem> problems = model.diagnostics().problems();
+  if (!status.isOk() && problems.empty())
+    problems.push_back({options.path, status.message(), {}});
   return problems;
 }
 
@@ -223,8 +294,7 @@ std::string moduleText(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(kMaxPrintedElements);
-  flags.enableDebugInfo(true, true);
+  flags.enableDebugInfo(true, /*prettyForm=*/false); // the pretty form does not parse
   flags.useLocalScope();
   module.print(stream, flags);
   return text;
@@ -244,7 +314,8 @@ public:
   PhaseEnd(const FuseOptions &options) : options(options) {}
 
   Status operator()(StringRef phase, ModuleOp module) {
-    unsigned number = count++;
+    module->setAttr(kPhase, StringAttr::get(module.getContext(), phase));
+    size_t number = llvm::find(kPhases, phase) - std::begin(kPhases);
     if (!options.dumpFolder.empty())
       SMELT_RETURN_IF_ERROR(
           writeText(moduleText(module), joinText(options.dumpFolder, "/", number / 10, number % 10,
@@ -256,7 +327,6 @@ public:
 
 private:
   const FuseOptions &options;
-  unsigned count = 0;
 };
 
 /// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
@@ -283,7 +353,8 @@ Status Model::fuse(const FuseOptions &options) {
   if (!options.dumpFolder.empty())
     SMELT_RETURN_IF_ERROR(createFolder(options.dumpFolder));
   PhaseEnd endPhase(options);
-  SMELT_RETURN_IF_ERROR(endPhase("import", module()));
+  StringRef begin = module()->getAttrOfType<StringAttr>(kPhase).getValue();
+  SMELT_RETURN_IF_ERROR(endPhase(begin, module()));
   PassManager manager(context.get());
   bool refusedInPlace = false;
   Status ended, reproduced(StatusCode::kInternal, "no reproducer");
@@ -297,14 +368,15 @@ Status Model::fuse(const FuseOptions &options) {
   pipeline.weights = weightStore.get();
   pipeline.inPlace = options.inPlace;
   pipeline.onInPlaceRefused = [&] { refusedInPlace = true; };
+  pipeline.after = begin.str();
   pipeline.afterPhase = [&](StringRef phase, ModuleOp module) {
     ended = endPhase(phase, module);
     return success(ended.isOk());
   };
   buildPipeline(manager, pipeline);
   LogicalResult fused = manager.run(module());
-  // MLIR's reproducer turns recovery from crashes off behind itself; callers may rely on it.
-  llvm::CrashRecoveryContext::Enable();
+  if (!options.reproducer.empty()) // which turns recovery from crashes off behind itself
+    llvm::CrashRecoveryContext::Enable();
   SMELT_RETURN_IF_ERROR(ended);
   if (succeeded(fused))
     return {};

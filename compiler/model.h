@@ -16,6 +16,8 @@
 namespace smelt::compiler {
 
 struct ModelOptions {
+  /// An ONNX file, or a dump of Model::fuse, which the passes go on from: it says which model its
+  /// weights come from.
   std::string path;
   /// To compile for; what they leave open stays dynamic.
   NamedShapes shapes;
@@ -26,7 +28,7 @@ struct ModelOptions {
   /// Draw weights whose file is missing, by this seed.
   std::optional<uint64_t> randomWeights;
   /// Of the import and of everything that is done with the model afterwards.
-  WarningHandler onWarning;
+  DiagnosticHandler onDiagnostic;
 };
 
 struct FuseOptions {
@@ -64,6 +66,12 @@ public:
 
 private:
   explicit Model(const ModelOptions &options);
+  /// Becomes the imported model.
+  Status read(const ModelOptions &options);
+  /// Becomes the module of a dump, with the weights of the model that it was made from.
+  Status readDump(const ModelOptions &options);
+  Status readOnnx(const ModelOptions &options);
+  friend Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 
   std::string modelPath;
   std::unique_ptr<mlir::MLIRContext> context;
@@ -73,13 +81,14 @@ private:
   Signature importedSignature;
 };
 
-/// The module as text, with large constants left out and locations written.
+/// The module as text that parses to the same, locations included.
 std::string moduleText(mlir::ModuleOp module);
 
 /// The inputs and outputs of @main, in order.
 Signature signatureOf(mlir::ModuleOp module);
 
-/// Problems of the model; empty where Smelt supports it.
+/// Problems of the model; empty where Smelt supports it: where it can be imported, fused, and every
+/// fusion has a kernel.
 Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 
 /// Fails with kUsage where `output` is one of `ownFiles`, under whatever name: they may be mapped

@@ -24,6 +24,8 @@ public:
   /// refused.
   explicit ExternalFiles(std::string directory) : directory(std::move(directory)) {}
 
+  const std::string &directoryName() const { return directory; }
+
   /// The mapped file, or null where it does not exist. Fails, with a report at `location`, where
   /// the path is empty, absolute, leaves the folder (by `..` or a symbolic link), or names no
   /// regular file. A symbolic link is followed in one case, the layout of Hugging Face's cache:

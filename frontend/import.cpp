@@ -107,6 +107,10 @@ private:
     GraphBuilder build(function, facts);
     for (onnx_wire::Tensor &tensor : *graph.proto->mutable_initializer())
       initializers[tensor.name()] = &tensor;
+    isStructureOnly =
+        options.drawMissingWeights && llvm::any_of(initializers, [&](const auto &entry) {
+          return tensors.isMissing(*entry.second);
+        });
     for (const Node &node : graph.nodes) {
       if (failed(importNode(graph, node, build)) && ++failures == kMaxReports)
         return emitError(location) << "too many errors, stopping here";
@@ -136,6 +140,8 @@ private:
     auto initializer = initializers.find(name);
     if (initializer == initializers.end())
       return {};
+    if (isStructureOnly)
+      TensorReader::drawUniformVector(name, *initializer->second, options.seed);
     Value value = tensors.read(build, name, *initializer->second);
     failures += !value;
     return values[name] = value;
@@ -212,6 +218,7 @@ private:
   ValueMap values;
   std::optional<DeclaredTypes> declared;
   llvm::StringMap<onnx_wire::Tensor *> initializers;
+  bool isStructureOnly = false; ///< and its weights are to be drawn
   std::vector<EquatedSymbol> equated;
   size_t failures = 0;
 };

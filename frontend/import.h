@@ -18,7 +18,7 @@ struct ImportOptions {
   /// Shapes for the inputs that declare none; they say nothing of other inputs.
   std::vector<std::pair<std::string, std::vector<int64_t>>> undeclaredShapes;
   /// For structure-only models: weights whose external file is missing are drawn at random, by
-  /// `seed` and name.
+  /// `seed` and name; where there is one, vectors of equal floats get noise too.
   bool drawMissingWeights = false;
   uint64_t seed = 0;
 };

@@ -10,14 +10,17 @@ namespace {
 
 using RuleMap = llvm::StringMap<SmallVector<const NodeRule *, 2>>;
 
+/// Neither a domain nor an op has a colon in its name.
+std::string keyOf(StringRef domain, StringRef op) { return (domain + ":" + op).str(); }
+
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
        {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), normRules(), reductionRules(), selectionRules(),
-        shapeRules(), sliceRules()})
+        indexingRules(), logicRules(), microsoftRules(), normRules(), reductionRules(),
+        selectionRules(), shapeRules(), sliceRules()})
     for (const NodeRule &rule : family)
-      rules[rule.op].push_back(&rule);
+      rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;
 }
 
@@ -31,15 +34,16 @@ const RuleMap &ruleMap() {
 std::vector<StringRef> knownOps() {
   std::vector<StringRef> ops;
   for (const auto &entry : ruleMap())
-    ops.push_back(entry.getKey());
+    if (StringRef op = entry.getKey(); op.consume_front(":"))
+      ops.push_back(op);
   llvm::sort(ops);
   return ops;
 }
 
 const NodeRule *findRule(StringRef domain, StringRef op, int64_t opset) {
   const RuleMap &rules = ruleMap();
-  auto versions = rules.find(op);
-  if (!domain.empty() || versions == rules.end())
+  auto versions = rules.find(keyOf(domain, op));
+  if (versions == rules.end())
     return nullptr;
   const NodeRule *best = nullptr;
   for (const NodeRule *rule : versions->second)

@@ -18,6 +18,7 @@ struct NodeRule {
   int64_t since;         // the first opset that this row holds for
   size_t requiredInputs; // so many leading inputs must be given
   NodeHandler handler;
+  llvm::StringLiteral domain = ""; // ONNX's own, which is "ai.onnx" too
 };
 
 /// The row for `op` at `opset` of `domain`; null where there is none.
@@ -34,6 +35,7 @@ llvm::ArrayRef<NodeRule> constantRules();
 llvm::ArrayRef<NodeRule> contractionRules();
 llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
+llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
 llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> reductionRules();
 llvm::ArrayRef<NodeRule> selectionRules();

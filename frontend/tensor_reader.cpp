@@ -1,6 +1,9 @@
 #include "frontend/tensor_reader.h"
 
 #include "frontend/element_type.h"
+#include "ir/interpret/half.h"
+#include "ir/interpret/random.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/xxhash.h"
 
 #include <cstring>
@@ -67,18 +70,24 @@ bool isIota(TensorType type, ArrayRef<char> bytes) {
                                : element.isInteger(32) && isIota<int32_t>(bytes);
 }
 
-/// A vector of floats: a bias or a scale. One that is all zeros or ones is a parameter that
-/// training has not moved; folding it away would time kernels that no trained model has.
-bool isParameter(TensorType type) {
-  return type.getRank() == 1 && !type.getDim(0).isConstant(1) &&
-         isa<FloatType>(type.getElementType());
+/// Adds noise of the deviation that weights are drawn with to elements that all are the same.
+template <typename Element, typename ToFloat, typename FromFloat>
+void perturb(std::string &bytes, Random &random, ToFloat toFloat, FromFloat fromFloat) {
+  constexpr double kDeviation = 0.02;
+  if (!allEqual(ArrayRef(bytes.data(), bytes.size()), sizeof(Element)))
+    return;
+  for (size_t at = 0; at + sizeof(Element) <= bytes.size(); at += sizeof(Element)) {
+    Element element;
+    std::memcpy(&element, bytes.data() + at, sizeof(Element));
+    double value = static_cast<double>(toFloat(element)) + kDeviation * random.normal();
+    element = fromFloat(static_cast<float>(value));
+    std::memcpy(bytes.data() + at, &element, sizeof(Element));
+  }
 }
 
 /// What needs no weight: small and uniform tensors, counting ones. Null for the others.
 Value makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
   unsigned width = elementBytes(type.getElementType());
-  if (allEqual(bytes, width) && isParameter(type))
-    return {};
   if (allEqual(bytes, width))
     return build.constant(makeElements(type, bytes.take_front(width)));
   if (bytes.size() <= kMaxConstantBytes)
@@ -151,6 +160,37 @@ FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &t
     shape.push_back(Dim::constant(location.getContext(), size));
   }
   return TensorType::get(shape, element);
+}
+
+bool TensorReader::isMissing(const onnx_wire::Tensor &tensor) const {
+  auto isLocation = [](const onnx_wire::StringEntry &entry) { return entry.key() == "location"; };
+  auto location = llvm::find_if(tensor.external_data(), isLocation);
+  return tensor.data_location() == onnx_wire::Tensor::EXTERNAL &&
+         location != tensor.external_data().end() &&
+         !llvm::sys::fs::exists(files.directoryName() + "/" + location->value());
+}
+
+void TensorReader::drawUniformVector(StringRef name, onnx_wire::Tensor &tensor, uint64_t seed) {
+  using onnx_wire::Tensor;
+  if (tensor.data_location() == Tensor::EXTERNAL || tensor.dims_size() != 1 || tensor.dims(0) < 2)
+    return;
+  std::string bytes = tensor.has_raw_data() ? tensor.raw_data() : packTypedFields(tensor);
+  Random random(seed ^ llvm::xxh3_64bits(name));
+  switch (tensor.data_type()) {
+  case Tensor::FLOAT:
+    perturb<float>(
+        bytes, random, [](float value) { return value; }, [](float value) { return value; });
+    break;
+  case Tensor::FLOAT16:
+    perturb<uint16_t>(bytes, random, halfToFloat, floatToHalf);
+    break;
+  case Tensor::BFLOAT16:
+    perturb<uint16_t>(bytes, random, bfloat16ToFloat, floatToBfloat16);
+    break;
+  default:
+    return;
+  }
+  tensor.set_raw_data(std::move(bytes));
 }
 
 Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor &tensor) {

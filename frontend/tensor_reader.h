@@ -25,6 +25,15 @@ public:
   /// data does not fit its shape.
   mlir::Value read(GraphBuilder &build, llvm::StringRef name, onnx_wire::Tensor &tensor);
 
+  /// Whether the tensor's external file is not there.
+  bool isMissing(const onnx_wire::Tensor &tensor) const;
+
+  /// Makes a float vector of equal elements, a bias or scale that training never moved, one that has
+  /// been: adds noise, by `seed` and name. For structure-only models, whose small tensors stand in
+  /// the file as they were initialised; folding them away would time kernels that no trained model
+  /// has.
+  static void drawUniformVector(llvm::StringRef name, onnx_wire::Tensor &tensor, uint64_t seed);
+
 private:
   mlir::Value readExternal(GraphBuilder &build, mlir::Location location, llvm::StringRef name,
                            const onnx_wire::Tensor &tensor, TensorType type);

@@ -73,20 +73,25 @@ void addLower(OpPassManager &module) { module.nest<func::FuncOp>().addPass(passe
 } // namespace
 
 void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
-  auto endPhase = [&](StringRef phase) {
-    if (options.afterPhase)
-      manager.addPass(std::make_unique<PhaseMarker>(phase, options.afterPhase));
+  const std::pair<StringRef, std::function<void()>> phases[] = {
+      {"simplify", [&] { addSimplify(manager, options.weights); }},
+      {"raise",
+       [&] {
+         addRaise(manager);
+         // Once attention has seen its keys as one concatenation, before fusions read the buffers.
+         manager.addPass(passes::createInPlace(options.inPlace, options.onInPlaceRefused));
+       }},
+      {"fuse", [&] { addFuse(manager, options.weights); }},
+      {"lower", [&] { addLower(manager); }},
   };
-  addSimplify(manager, options.weights);
-  endPhase("simplify");
-  addRaise(manager);
-  // Once attention has seen its keys as one concatenation, before fusions read the buffers.
-  manager.addPass(passes::createInPlace(options.inPlace, options.onInPlaceRefused));
-  endPhase("raise");
-  addFuse(manager, options.weights);
-  endPhase("fuse");
-  addLower(manager);
-  endPhase("lower");
+  bool isDue = options.after.empty() || options.after == "import";
+  for (const auto &[phase, addPasses] : phases) {
+    if (isDue)
+      addPasses();
+    if (isDue && options.afterPhase)
+      manager.addPass(std::make_unique<PhaseMarker>(phase, options.afterPhase));
+    isDue |= phase == options.after;
+  }
 }
 
 void registerSmeltPasses() {

@@ -19,6 +19,8 @@ struct PipelineOptions {
   /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps; failure ends the
   /// pipeline.
   std::function<mlir::LogicalResult(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;
+  /// The phase that the module has behind it; "" and "import" before the first.
+  std::string after;
 };
 
 /// Adds every phase to `manager`, which runs on a module of verified graph IR.

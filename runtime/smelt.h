@@ -37,12 +37,13 @@ typedef char smelt_long_must_have_64_bits[sizeof(long) == 8 ? 1 : -1];
 /* Equal to the exit codes of the command line. */
 typedef enum smelt_code {
   SMELT_OK = 0,
-  SMELT_RUN_FAILED = 1,  /* the device or the driver refused or broke a run */
-  SMELT_USAGE = 2,       /* a wrong name, type, shape, pointer or order of calls */
-  SMELT_RESOURCES = 5,   /* out of memory */
-  SMELT_ENVIRONMENT = 6, /* no driver, an unfit driver, or no code in the plan for this device */
-  SMELT_BAD_PLAN = 7,    /* the plan is damaged, or of another version of Smelt */
-  SMELT_INTERNAL = 70    /* a defect of Smelt */
+  SMELT_RUN_FAILED = 1,    /* the device or the driver refused or broke a run */
+  SMELT_USAGE = 2,         /* a wrong name, type, shape, pointer or order of calls */
+  SMELT_INVALID_MODEL = 3, /* of the compiler: the model is unsupported or wrong */
+  SMELT_RESOURCES = 5,     /* out of memory */
+  SMELT_ENVIRONMENT = 6,   /* no driver, an unfit driver, or no code in the plan for this device */
+  SMELT_BAD_PLAN = 7,      /* the plan is damaged, or of another version of Smelt */
+  SMELT_INTERNAL = 70      /* a defect of Smelt */
 } smelt_code;
 
 /* Filled in when a call fails, as far as struct_size reaches. `file` and `line` are places in Smelt's

@@ -73,6 +73,8 @@ class Compile(CliTest):
         self.assertIn("4096*n <= 2147221504", self.expect(OK, "inspect", self.plan).stdout)
         model = self.save(support.first_row_model(60000, 60000), "huge.onnx")
         self.expect(INVALID_MODEL, "compile", model, "-o", self.plan, says="3600000000 elements")
+        report = self.expect_json("smelt.check/1", "check", model, code=INVALID_MODEL)
+        self.assertIn("3600000000 elements", report["problems"][0]["message"])
 
     def test_limits_that_no_shape_keeps_are_refused(self):
         def refuse(says, *limits):

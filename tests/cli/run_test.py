@@ -32,6 +32,15 @@ class Run(CliTest):
         names = sorted(file.name for file in (self.folder / "out").iterdir())
         self.assertEqual(names, ["_a_b.npy", "c.npy"])
 
+    def test_names_that_no_file_can_have(self):
+        names = ["a\0b\x1b[2J", "..", "../../c"]
+        nodes = [helper.make_node("Neg", ["x"], [name]) for name in names]
+        outputs = [support.tensor_info(name, [2]) for name in names]
+        path = self.save(support.model(nodes, [support.tensor_info("x", [2])], outputs))
+        self.expect(OK, "run", path, "--device", "cpu", "--output-dir", "out")
+        files = sorted(file.name for file in (self.folder / "out").iterdir())
+        self.assertEqual(files, ["...npy", ".._.._c.npy", "a_b_[2J.npy"])
+
     def test_outputs_that_would_share_a_file_are_refused(self):
         nodes = [helper.make_node("Neg", ["x"], ["a/b"]), helper.make_node("Abs", ["x"], ["a_b"])]
         outputs = [support.tensor_info("a/b", [2]), support.tensor_info("a_b", [2])]
@@ -323,6 +332,43 @@ class Run(CliTest):
                 done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, RESOURCES, done.stderr)
             self.assertIn("stdout cannot be written", done.stderr)
+
+
+class Domains(CliTest):
+    """Ops of com.microsoft against ONNX Runtime, whose own they are."""
+
+    def test_gelus(self):
+        try:
+            import onnxruntime
+        except ImportError:
+            self.skipTest("onnxruntime is not installed")
+        draw = np.random.default_rng(7)
+        x = draw.normal(scale=3, size=(5, 64)).astype(np.float32)
+        bias = draw.normal(size=64).astype(np.float32)
+        node = lambda op, inputs, **attributes: helper.make_node(
+            op, inputs, [f"{op}{len(inputs)}{len(attributes)}"], domain="com.microsoft", **attributes
+        )
+        nodes = [
+            node("Gelu", ["x"]),
+            node("FastGelu", ["x"]),
+            node("FastGelu", ["x", "bias"]),
+            node("BiasGelu", ["x", "bias"]),
+            node("QuickGelu", ["x"]),
+            node("QuickGelu", ["x"], alpha=0.9),
+        ]
+        names = [node.output[0] for node in nodes]
+        outputs = [support.tensor_info(name, ["n", 64]) for name in names]
+        inputs = [support.tensor_info("x", ["n", 64])]
+        proto = support.model(nodes, inputs, outputs, [support.constant("bias", bias)])
+        proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        path = self.save(proto)
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        expected = session.run(names, {"x": x})
+        flags = ("--input", f"x=@{self.array('x', x)}", "--output-dir", "out")
+        self.expect(OK, "run", path, "--device", "cpu", *flags)
+        for name, wanted in zip(names, expected):
+            actual = np.load(self.folder / "out" / f"{name}.npy")
+            np.testing.assert_allclose(actual, wanted, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 class TestData(CliTest):

@@ -1,5 +1,6 @@
 // Files that appear whole or not at all, and what stands at their path already.
 #include "codegen/output_file.h"
+#include "codegen/unfinished_files.h"
 
 #include <gtest/gtest.h>
 
@@ -102,6 +103,13 @@ TEST_F(OutputFileTest, RefusesFolders) {
   EXPECT_NE(status.message().find(folder.string()), std::string::npos) << status.message();
 }
 
+/// As a program that catches signals does.
+void die(int signal) {
+  removeUnfinishedFiles();
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 TEST_F(OutputFileTest, AnInterruptedProcessLeavesNothing) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     int ready[2];
@@ -109,6 +117,10 @@ TEST_F(OutputFileTest, AnInterruptedProcessLeavesNothing) {
     pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
+      std::signal(signal, die);
+      auto finished = OutputFile::create((folder / "finished").string()); // leaves its place to out
+      (void)finished->publish().isOk();
+      std::filesystem::remove(folder / "finished");
       auto file = OutputFile::create((folder / "out").string());
       bool isWritten = ::write(ready[1], file.isOk() ? "y" : "n", 1) == 1;
       while (isWritten)

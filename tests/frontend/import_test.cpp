@@ -84,8 +84,37 @@ TEST(Import, InitializersAreConstantsOrWeights) {
       .node("Mul", {"scaled", "uniform"})
       .output("y");
   expectImports(model.import(),
-                {R"(smelt.weight "large" <"", 0, 1024, ")", R"(smelt.weight "untrained" <"", )",
+                {R"(smelt.weight "large" <"", 0, 1024, ")", "smelt.constant dense<1.000000e+00>",
                  "smelt.constant dense<2.000000e+00>"});
+}
+
+TEST(Import, UniformVectorsOfAStructureOnlyModelAreDrawn) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "batch 256")
+      .floats("bias", {256}, std::vector<float>(256, 0.0f))
+      .floats("table", {1, 256}, std::vector<float>(256, 2.0f))
+      .floats("missing", {256}, {})
+      .node("Add", {"x", "bias"}, {"sum"})
+      .node("Mul", {"sum", "table"}, {"scaled"})
+      .node("Mul", {"scaled", "missing"})
+      .output("y");
+  onnx_wire::Tensor &missing = model.lastInitializer();
+  missing.set_data_location(onnx_wire::Tensor::EXTERNAL);
+  onnx_wire::StringEntry *location = missing.add_external_data();
+  location->set_key("location");
+  location->set_value("nowhere.bin");
+  ImportOptions options;
+  options.drawMissingWeights = true;
+  expectImports(model.import(options),
+                {R"(smelt.weight "bias" <"", 0, 1024, ")", "smelt.constant dense<2.000000e+00>",
+                 R"(smelt.weight "missing" <"nowhere.bin", 0, 1024, "">)"});
+  // With every weight there is nothing to draw.
+  missing.clear_external_data();
+  missing.set_data_location(onnx_wire::Tensor::DEFAULT);
+  for (int i = 0; i < 256; ++i)
+    missing.add_float_data(static_cast<float>(i));
+  expectImports(model.import(options),
+                {"smelt.constant dense<0.000000e+00>", R"(smelt.weight "missing" <"", 0, )"});
 }
 
 TEST(Import, PinsShapes) {

@@ -19,6 +19,13 @@ ModelBuilder::ModelBuilder(int64_t opset) {
   graph().set_name("test");
 }
 
+ModelBuilder &ModelBuilder::opset(const std::string &domain, int64_t version) {
+  onnx_wire::OperatorSet *import = model.add_opset_import();
+  import->set_domain(domain);
+  import->set_version(version);
+  return *this;
+}
+
 ModelBuilder &ModelBuilder::input(const std::string &name, int32_t type, const std::string &shape) {
   onnx_wire::ValueInfo &info = *graph().add_input();
   info.set_name(name);

@@ -48,6 +48,10 @@ public:
   ModelBuilder &attribute(const std::string &name, const std::vector<int64_t> &values);
 
   onnx_wire::Graph &graph() { return *model.mutable_graph(); }
+  ModelBuilder &opset(const std::string &domain, int64_t version);
+  onnx_wire::Tensor &lastInitializer() {
+    return *graph().mutable_initializer(graph().initializer_size() - 1);
+  }
   onnx_wire::Node &lastNode() { return *graph().mutable_node(graph().node_size() - 1); }
   std::string bytes() const { return model.SerializeAsString(); }
   Imported import(const ImportOptions &options = {}) const;

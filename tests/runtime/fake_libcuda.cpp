@@ -1,7 +1,9 @@
-// The fake driver as a libcuda.so.1, so that programs that know nothing of it run the test plans
-// without a GPU, through the very path on which they would open the real driver.
+// The fake driver as a libcuda.so.1, so that programs that know nothing of it run plans without a
+// GPU, through the very path on which they would open the real driver. The kernels of test plans
+// compute; those of other plans leave their results as they find them.
 
 #include "tests/runtime/fake_model.h"
+#include "tests/runtime/idle_kernels.h"
 
 #include <cstring>
 
@@ -13,7 +15,13 @@ const DriverApi &api() {
   static FakeDriver fake;
   static const Driver table = [] {
     test::addKernels(fake);
-    return fake.driver();
+    auto driver = std::make_shared<DriverApi>(*fake.driver());
+    driver->cuModuleLoadData = [load = driver->cuModuleLoadData](CUmodule *module,
+                                                                 const void *cubin) {
+      test::addIdleKernels(fake, cubin);
+      return load(module, cubin);
+    };
+    return Driver(driver);
   }();
   return *table;
 }

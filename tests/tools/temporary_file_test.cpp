@@ -1,6 +1,8 @@
 // tools/smelt/temporary_file: temporary plans.
 #include "tools/smelt/temporary_file.h"
 
+#include "tools/smelt/interrupts.h"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -29,6 +31,7 @@ TEST(TemporaryFile, GoesWithAnInterruptedProcess) {
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    dieOfSignals();
     Result<TemporaryFile> file = TemporaryFile::create("plan");
     if (!file.isOk() || write(names[1], file->path().c_str(), file->path().size()) < 0)
       _exit(1);

@@ -7,6 +7,7 @@
 #include "tools/smelt/compare_fusions.h"
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/report.h"
+#include "tools/smelt/temporary_file.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -32,12 +33,11 @@ struct Reference {
 
 } // namespace
 
-/// Float outputs of a model that computes in 16 bits anywhere are as exact as that.
-static double toleranceFor(const Flags &flags, const Port &port, bool hasHalf) {
+/// A float output is as exact as the coarsest arithmetic on the way to it.
+static double toleranceFor(const Flags &flags, const Port &port, ElementType arithmetic) {
   if (flags.tolerance)
     return *flags.tolerance;
-  ElementType type = isFloat(port.type) && hasHalf ? ElementType::f16 : port.type;
-  return defaultTolerance(type, flags.open.tf32);
+  return defaultTolerance(isFloat(port.type) ? arithmetic : port.type, flags.open.tf32);
 }
 
 /// The session of a given plan, which must be one of the model.
@@ -65,7 +65,8 @@ static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) 
 }
 
 /// Judges the outputs; adds a row of each to `table` and `list`. Returns what disagrees, as text.
-static std::string judge(const Flags &flags, const Signature &signature, bool hasHalf,
+static std::string judge(const Flags &flags, const Signature &signature,
+                         const std::vector<ElementType> &computedIn,
                          const std::vector<Array> &outputs,
                          const std::vector<Reference> &references, Table &table,
                          llvm::json::Array &list) {
@@ -73,7 +74,7 @@ static std::string judge(const Flags &flags, const Signature &signature, bool ha
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port &port = signature.outputs[i];
     const auto &[reference, arithmetic] = references[i];
-    double tolerance = toleranceFor(flags, port, hasHalf);
+    double tolerance = toleranceFor(flags, port, computedIn[i]);
     if (outputs[i].shape != reference.shape) {
       failures += joinText("\noutput '", port.name, "' has shape ", shapeText(outputs[i].shape),
                            ", expected ", shapeText(reference.shape));
@@ -112,17 +113,41 @@ static llvm::json::Array fusionsJson(const std::vector<FusionError> &fusions) {
                                       {"kind", fusion.kind},
                                       {"onnx_nodes", fusion.nodes},
                                       {"relative_norm", jsonNumber(fusion.relativeNorm)},
-                                      {"max_absolute", jsonNumber(fusion.maxAbsolute)}});
+                                      {"max_absolute", jsonNumber(fusion.maxAbsolute)},
+                                      {"agrees", fusion.agrees}});
   return list;
 }
 
 static void printFusions(const std::vector<FusionError> &fusions) {
-  Table table({"kernel", "kind", "relative error", "largest error", "ONNX nodes"});
+  Table table({"kernel", "kind", "relative error", "largest error", "", "ONNX nodes"});
   for (const FusionError &fusion : fusions)
     table.add({std::to_string(fusion.index), fusion.kind, scientificText(fusion.relativeNorm),
-               scientificText(fusion.maxAbsolute), fusion.nodes});
+               scientificText(fusion.maxAbsolute), fusion.agrees ? "ok" : "DIFFERS", fusion.nodes});
   print("\nevery fusion, on the inputs that it had:");
   table.print();
+}
+
+/// Judges every fusion of a model by what the GPU makes of it.
+static Result<std::vector<FusionError>> compareOnGpu(Model &model, const std::vector<Array> &inputs,
+                                                     bool tf32) {
+  auto run = [&](Model &fused, const std::vector<Array> &given) -> Result<std::vector<Array>> {
+    SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture());
+    SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
+    SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, tf32}, plan.path()));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
+    return session->run(given);
+  };
+  return compareFusions(model, inputs, tf32, run);
+}
+
+/// "\nthe first fusion that differs is kernel 3, gemm of /layer.0/MatMul", or that none does.
+static std::string firstWrong(const std::vector<FusionError> &fusions) {
+  for (const FusionError &fusion : fusions)
+    if (!fusion.agrees)
+      return joinText("\nthe first fusion that differs on the inputs that it had is kernel ",
+                      fusion.index, ", ", fusion.kind, " of ", fusion.nodes, ": relative error ",
+                      scientificText(fusion.relativeNorm));
+  return fusions.empty() ? "" : "\nevery fusion agrees on the inputs that it had";
 }
 
 /// The imported model in double precision; in float32 for outputs that only agree with that, unless
@@ -131,9 +156,9 @@ static Result<std::vector<Reference>> references(const Flags &flags, Model &impo
                                                  const std::vector<Array> &inputs,
                                                  const std::vector<Array> &outputs) {
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> exact, openCpuSession(imported, true)->run(inputs));
-  bool hasHalf = hasHalfFloats(imported.module());
+  std::vector<ElementType> computedIn = arithmeticOf(imported.module());
   auto agrees = [&](size_t i, const Array &reference) {
-    double tolerance = toleranceFor(flags, imported.signature().outputs[i], hasHalf);
+    double tolerance = toleranceFor(flags, imported.signature().outputs[i], computedIn[i]);
     return outputs[i].shape == reference.shape &&
            compareTensors(outputs[i], reference).relativeNorm <= tolerance;
   };
@@ -176,11 +201,11 @@ static Status compare(Flags flags) {
   Table table(
       {"output", "shape", "relative error", "limit", "largest error", "at", "is", "should be", ""});
   llvm::json::Array list;
-  std::string failures = judge(flags, reference->signature(), hasHalfFloats(reference->module()),
+  std::string failures = judge(flags, reference->signature(), arithmeticOf(reference->module()),
                                outputs, expected, table, list);
   std::vector<FusionError> fusions;
   if (!failures.empty() && judged.cuda && flags.plan.empty()) {
-    SMELT_ASSIGN_OR_RETURN(fusions, compareFusions(*judged.model, inputs.inputs, flags.open.tf32));
+    SMELT_ASSIGN_OR_RETURN(fusions, compareOnGpu(*judged.model, inputs.inputs, flags.open.tf32));
   }
   if (flags.json) {
     printJson(llvm::json::Object{{"schema", "smelt.compare/1"},
@@ -197,7 +222,8 @@ static Status compare(Flags flags) {
   }
   if (failures.empty())
     return {};
-  return Status(StatusCode::kAccuracy, "the device disagrees with the interpreter:" + failures);
+  return Status(StatusCode::kAccuracy,
+                "the device disagrees with the interpreter:" + failures + firstWrong(fusions));
 }
 
 void addCompare(CLI::App &app, Status &status) {

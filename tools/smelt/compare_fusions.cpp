@@ -2,11 +2,8 @@
 
 #include "ir/interpret/interpret.h"
 #include "runtime/text.h"
-#include "tools/smelt/cuda_session.h"
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/interpreter_array.h"
-#include "tools/smelt/model_flags.h"
-#include "tools/smelt/temporary_file.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -14,17 +11,51 @@ using namespace mlir;
 
 namespace smelt::tools {
 
-bool hasHalfFloats(ModuleOp module) {
-  auto isHalf = [](Type type) {
-    auto tensor = dyn_cast<TensorType>(type);
-    return tensor && (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
+constexpr ElementType kArithmetic[] = {ElementType::f64, ElementType::f64, ElementType::f32,
+                                       ElementType::f16};
+
+/// How coarse a type's values are: 16-bit floats, then float32, then float64, then the rest.
+static int coarseness(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  if (!tensor || !isa<FloatType>(tensor.getElementType()))
+    return 0;
+  unsigned width = tensor.getElementType().getIntOrFloatBitWidth();
+  return width == 64 ? 1 : width == 32 ? 2 : 3;
+}
+
+std::vector<ElementType> arithmeticOf(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  llvm::DenseMap<Value, int> coarsest;
+  auto know = [&](Value value, int of) {
+    coarsest[value] = std::max(of, coarseness(value.getType()));
   };
-  WalkResult result = module.walk([&](Operation *op) {
-    bool found =
-        llvm::any_of(op->getResultTypes(), isHalf) || llvm::any_of(op->getOperandTypes(), isHalf);
-    return found ? WalkResult::interrupt() : WalkResult::advance();
+  for (BlockArgument argument : main.getArguments())
+    know(argument, 0);
+  for (Operation &op : main.getBody().front()) {
+    int ofOperands = 0;
+    for (Value operand : op.getOperands())
+      ofOperands = std::max(ofOperands, coarsest.lookup(operand));
+    for (Value result : op.getResults())
+      know(result, ofOperands);
+  }
+  std::vector<ElementType> types;
+  for (Value output : main.getBody().front().getTerminator()->getOperands())
+    types.push_back(kArithmetic[coarsest.lookup(output)]);
+  return types;
+}
+
+/// The coarsest float type that a fusion reads, computes in or writes.
+static ElementType arithmeticOf(FusionOp fusion) {
+  int coarsest = 0;
+  auto see = [&](auto types) {
+    for (Type type : types)
+      coarsest = std::max(coarsest, coarseness(type));
+  };
+  fusion.walk([&](Operation *op) {
+    see(op->getOperandTypes());
+    see(op->getResultTypes());
   });
-  return result.wasInterrupted();
+  return kArithmetic[coarsest];
 }
 
 /// Makes every fusion's outputs results of @main, after those that it has. Returns them in order.
@@ -37,21 +68,13 @@ static SmallVector<Value> exposeIntermediates(func::FuncOp main) {
   SmallVector<Value> results(terminator->getOperands());
   llvm::append_range(results, added);
   terminator->setOperands(results);
-  main.setFunctionType(FunctionType::get(main.getContext(), main.getArgumentTypes(),
-                                         ValueRange(results).getTypes()));
+  // setType, unlike setFunctionType, makes room for the new results' attributes.
+  main.setType(FunctionType::get(main.getContext(), main.getArgumentTypes(),
+                                 ValueRange(results).getTypes()));
   for (size_t i = first; i < results.size(); ++i)
     main.setResultAttr(static_cast<unsigned>(i), "smelt.name",
                        StringAttr::get(main.getContext(), joinText("intermediate ", i - first)));
   return added;
-}
-
-static Result<std::vector<Array>> runOnGpu(Model &fused, const std::vector<Array> &inputs,
-                                           bool tf32) {
-  SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture());
-  SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, tf32}, plan.path()));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
-  return session->run(inputs);
 }
 
 namespace {
@@ -59,7 +82,7 @@ namespace {
 /// Judges fusions one by one from the values that the GPU computed.
 class FusionJudge {
 public:
-  FusionJudge(Model &fused, func::FuncOp main) : fused(fused), main(main) {}
+  FusionJudge(Model &fused, func::FuncOp main, bool tf32) : fused(fused), main(main), tf32(tf32) {}
 
   Status know(Value value, const Array &array) {
     SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
@@ -102,14 +125,18 @@ private:
     for (auto [output, reference] : llvm::zip(fusion.getOutputs(), *references)) {
       const Array &actual = *arrays.at(output);
       ErrorStatistics error = compareTensors(actual, toArray(reference, actual.type));
+      double tolerance =
+          defaultTolerance(isFloat(actual.type) ? arithmeticOf(fusion) : actual.type, tf32);
       errors.push_back({index, stringifyFusionKind(fusion.getKind()).str(),
-                        locationText(fusion.getLoc()), error.relativeNorm, error.maxAbsolute});
+                        locationText(fusion.getLoc()), error.relativeNorm, error.maxAbsolute,
+                        error.relativeNorm <= tolerance});
     }
     return {};
   }
 
   Model &fused;
   func::FuncOp main;
+  bool tf32;
   llvm::DenseMap<Value, HostTensor> known;
   llvm::DenseMap<Value, const Array *> arrays;
 };
@@ -117,12 +144,12 @@ private:
 } // namespace
 
 Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
-                                                bool tf32) {
+                                                bool tf32, const RunFused &run) {
   auto main = fused.module().lookupSymbol<func::FuncOp>("main");
   size_t modelOutputs = main.getNumResults();
   SmallVector<Value> intermediates = exposeIntermediates(main);
-  SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, runOnGpu(fused, inputs, tf32));
-  FusionJudge judge(fused, main);
+  SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, run(fused, inputs));
+  FusionJudge judge(fused, main, tf32);
   SmallVector<Shape> shapes;
   for (size_t i = 0; i < inputs.size(); ++i) {
     shapes.emplace_back(inputs[i].shape.begin(), inputs[i].shape.end());

@@ -4,6 +4,8 @@
 #include "compiler/model.h"
 #include "tools/smelt/array.h"
 
+#include <functional>
+
 namespace smelt::tools {
 
 /// How far one output of a fusion is from the interpreter's, both on the inputs that the fusion had
@@ -14,15 +16,20 @@ struct FusionError {
   std::string nodes;
   double relativeNorm;
   double maxAbsolute;
+  bool agrees; ///< within defaultTolerance of the coarsest arithmetic that the fusion does
 };
 
-/// Compiles the fused model once more with every intermediate value as an output, runs it, and
-/// judges each fusion by itself. Changes the model's module: nothing else can be done with it
-/// afterwards.
-Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
-                                                bool tf32);
+/// Runs @main of a fused model on a device.
+using RunFused =
+    std::function<Result<std::vector<Array>>(Model &fused, const std::vector<Array> &inputs)>;
 
-/// Whether any value of the module is a 16-bit float.
-bool hasHalfFloats(mlir::ModuleOp module);
+/// Has the fused model run once more with every intermediate value as an output, and judges each
+/// fusion by itself. Changes the model's module: nothing else can be done with it afterwards.
+Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
+                                                bool tf32, const RunFused &run);
+
+/// For each output of @main the coarsest float type that anything was computed in on the way to it;
+/// float64 where there was no float.
+std::vector<ElementType> arithmeticOf(mlir::ModuleOp module);
 
 } // namespace smelt::tools

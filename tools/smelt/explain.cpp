@@ -1,17 +1,10 @@
 // smelt explain: what became of every ONNX node, and why.
-#include "compiler/node_list.h"
-#include "passes/remark.h"
+#include "compiler/explain.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-
 #include "tools/smelt/report.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-
-using namespace mlir;
 
 namespace smelt::tools {
 
@@ -22,97 +15,7 @@ struct Flags {
   bool json = false;
 };
 
-/// One fusion of the fused module: one kernel.
-struct Kernel {
-  std::string kind;
-  llvm::SetVector<StringRef> ops; ///< "layer_norm", "matmul", ... in order
-  bool isOfShapesOnly;            ///< computes from sizes alone, with no input and no weight
-};
-
-struct Counts {
-  int64_t attention = 0, norm = 0, softmax = 0, gelu = 0;
-};
-
-/// What is known about one ONNX node: its kernels, and the decisions made about it.
-struct NodeFate {
-  std::string op;
-  llvm::SetVector<size_t> kernels;
-  std::vector<std::string> remarks;
-};
-
-using Fates = llvm::MapVector<StringRef, NodeFate>;
-
-/// Everything that `explain` says.
-struct Explanation {
-  std::vector<Kernel> kernels;
-  Counts counts;
-  Fates fates;
-};
-
 } // namespace
-
-/// Whether a value depends on an argument of @main or on a weight.
-static bool dependsOnData(Value value, llvm::DenseMap<Value, bool> &known) {
-  if (auto found = known.find(value); found != known.end())
-    return found->second;
-  Operation *op = value.getDefiningOp();
-  bool depends = !op || isa<WeightOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
-    return dependsOnData(operand, known);
-  });
-  return known[value] = depends;
-}
-
-static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
-                          Explanation &result) {
-  Kernel kernel{stringifyFusionKind(fusion.getKind()).str(), {}, true};
-  for (Value output : fusion.getOutputs())
-    kernel.isOfShapesOnly &= !dependsOnData(output, known);
-  size_t index = result.kernels.size();
-  fusion.walk([&](Operation *op) {
-    for (StringRef node : passes::nodeNames(op->getLoc()))
-      if (auto fate = result.fates.find(node); fate != result.fates.end())
-        fate->second.kernels.insert(index);
-    if (isa<FusionOp, YieldOp>(op))
-      return;
-    kernel.ops.insert(op->getName().stripDialect());
-    result.counts.attention += isa<AttentionOp>(op);
-    result.counts.norm += isa<LayerNormOp, RmsNormOp, RowMomentsOp>(op); // whole, or in epilogues
-    result.counts.softmax += isa<SoftmaxOp>(op);
-    result.counts.gelu += isa<GeluOp>(op);
-  });
-  result.kernels.push_back(std::move(kernel));
-}
-
-static void addRemarks(ModuleOp module, Fates &fates) {
-  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
-  if (!remarks)
-    return;
-  auto text = [](DictionaryAttr remark, StringRef key) {
-    auto value = remark.getAs<StringAttr>(key);
-    return value ? value.str() : std::string();
-  };
-  for (auto remark : remarks.getAsRange<DictionaryAttr>()) {
-    auto fate = fates.find(text(remark, "node"));
-    auto taken = remark.getAs<BoolAttr>("taken");
-    if (fate == fates.end() || !taken)
-      continue;
-    std::string fusion = text(remark, "fusion"), message = text(remark, "message");
-    std::string why = taken.getValue() ? joinText("became ", fusion)
-                                       : joinText("no ", fusion, ", since it fails '",
-                                                  text(remark, "predicate"), "'");
-    fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
-  }
-}
-
-/// Explains a fused module; `fates` lists the model's nodes.
-static Explanation explainModule(ModuleOp module, Fates fates) {
-  Explanation result{{}, {}, std::move(fates)};
-  llvm::DenseMap<Value, bool> known;
-  for (auto fusion : module.lookupSymbol<func::FuncOp>("main").getOps<FusionOp>())
-    explainFusion(fusion, known, result);
-  addRemarks(module, result.fates);
-  return result;
-}
 
 static std::string kernelText(const Kernel &kernel) {
   return kernel.kind + " (" + llvm::join(kernel.ops, ", ") + ")";
@@ -168,7 +71,7 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
   }
   Table nodes({"ONNX node", "op", "what became of it"});
   for (const auto &[name, fate] : explanation.fates)
-    nodes.add({name.str(), fate.op, fateText(fate, explanation)});
+    nodes.add({name, fate.op, fateText(fate, explanation)});
   nodes.print();
   print("");
   Table kernels({"kernel", "what it computes"});
@@ -177,19 +80,15 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
   kernels.print();
   std::string summary;
   for (const auto &[name, count] : countsJson(explanation))
-    summary +=
-        joinText(summary.empty() ? "\n" : ", ", *count.getAsInteger(), " ", StringRef(name).str());
+    summary += joinText(summary.empty() ? "\n" : ", ", *count.getAsInteger(), " ",
+                        llvm::StringRef(name).str());
   print(summary);
 }
 
 static Status explain(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
-  std::vector<ListedNode> nodes = listNodes(flags.model.path); // their names outlive the fates
-  Fates fates;
-  for (const ListedNode &node : nodes)
-    fates[node.name].op = node.op;
   SMELT_RETURN_IF_ERROR(fuse(*model));
-  printExplanation(flags, explainModule(model->module(), std::move(fates)));
+  printExplanation(flags, explainModel(*model));
   return {};
 }
 

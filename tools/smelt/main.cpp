@@ -1,10 +1,11 @@
 // `smelt`: one binary, one subcommand a task. Results go to stdout, everything else to stderr; the
 // exit code says whose fault a failure is (runtime/status.h).
+#include "codegen/unfinished_files.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/interrupts.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/CrashRecoveryContext.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ static int run(int argc, char **argv) {
     std::string command;
     for (int i = 0; i < argc; ++i)
       command += std::string(i ? " " : "") + argv[i];
-    llvm::sys::RunInterruptHandlers(); // removes unfinished files
+    codegen::removeUnfinishedFiles();
     status =
         Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
                                       ". Please report it with the model and this command:\n  " +
@@ -120,6 +121,7 @@ static void occupyStandardStreams() {
 
 int main(int argc, char **argv) {
   occupyStandardStreams();
+  smelt::tools::dieOfSignals();
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
   int code = smelt::tools::run(argc, argv);
   // After a crash other threads may still be at work; leave nothing to destructors that they need.

@@ -56,8 +56,9 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(options.smallest, parseShapes(flags.minShapes));
   SMELT_ASSIGN_OR_RETURN(options.largest, parseShapes(flags.maxShapes));
   options.randomWeights = flags.randomWeights;
-  options.onWarning = [path = flags.path](const Problem &problem) {
-    note("warning: " + problemText(problem, path));
+  options.onDiagnostic = [path = flags.path](const Problem &problem) {
+    if (!problem.isError) // errors become the command's own
+      note("warning: " + problemText(problem, path));
   };
   return options;
 }

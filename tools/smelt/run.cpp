@@ -46,6 +46,15 @@ static Summary summarize(const Array &array) {
   return summary;
 }
 
+/// The name of an output with `_` for what no file's name should hold: a `/`, control characters.
+static std::string fileNameOf(const Port &output) {
+  std::string name = output.name;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; },
+      '_');
+  return name;
+}
+
 /// Output name -> file, from --output and --output-dir.
 static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags,
                                                               const Signature &signature) {
@@ -54,9 +63,7 @@ static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags
   for (const Port &output : signature.outputs) {
     if (flags.outputDir.empty())
       break;
-    std::string name = output.name;
-    for (char forbidden : {'/', '\0'}) // one would name a folder, the other end the name
-      std::replace(name.begin(), name.end(), forbidden, '_');
+    std::string name = fileNameOf(output);
     if (!taken.insert(name).second)
       return Status(StatusCode::kUsage, joinText("two outputs would be written to ", name,
                                                  ".npy; name their files with --output"));

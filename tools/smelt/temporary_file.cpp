@@ -1,6 +1,6 @@
 #include "tools/smelt/temporary_file.h"
 
-#include "codegen/remove_on_signal.h"
+#include "codegen/unfinished_files.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -11,7 +11,7 @@ Result<TemporaryFile> TemporaryFile::create(const std::string &ending) {
   llvm::SmallString<128> path;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("smelt", ending, path))
     return Status(StatusCode::kResources, "no temporary file can be created: " + error.message());
-  codegen::removeOnSignal(path.str().str());
+  codegen::addUnfinishedFile(path.str().str());
   return TemporaryFile(path.str().str());
 }
 
@@ -19,7 +19,7 @@ TemporaryFile::~TemporaryFile() {
   if (file.empty())
     return;
   (void)llvm::sys::fs::remove(file);
-  codegen::keepOnSignal(file);
+  codegen::finishFile(file);
 }
 
 } // namespace smelt::tools

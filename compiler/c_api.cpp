@@ -1,0 +1,155 @@
+// smelt_compiler.h over the library.
+#include "compiler/smelt_compiler.h"
+
+#include "codegen/byte_output.h"
+#include "compiler/build_plan.h"
+#include "runtime/api_boundary.h"
+
+using smelt::Result;
+using smelt::Status;
+using smelt::StatusCode;
+using smelt::api::guarded;
+using smelt::api::required;
+using namespace smelt::compiler;
+
+struct smelt_compilation {
+  ModelOptions model;
+  PlanOptions plan;
+};
+
+struct smelt_compiled_plan {
+  std::vector<std::byte> bytes;
+};
+
+namespace {
+
+DiagnosticHandler diagnosticHandler(const smelt_compile_options &options) {
+  if (!options.on_diagnostic)
+    return nullptr;
+  return [options](const Problem &problem) {
+    std::string message = problem.message;
+    for (const std::string &note : problem.notes)
+      message += "\nnote: " + note;
+    smelt_compile_diagnostic diagnostic = {sizeof(smelt_compile_diagnostic), problem.isError,
+                                           problem.place.c_str(), message.c_str()};
+    options.on_diagnostic(options.user, &diagnostic);
+  };
+}
+
+ProgressHandler progressHandler(const smelt_compile_options &options) {
+  if (!options.on_progress)
+    return nullptr;
+  return [options](const Progress &progress) {
+    std::string phase(progress.phase);
+    smelt_compile_progress step = {sizeof(smelt_compile_progress), phase.c_str(), progress.done,
+                                   progress.total};
+    return options.on_progress(options.user, &step) == 0;
+  };
+}
+
+std::unique_ptr<smelt_compilation> makeCompilation(const char *model,
+                                                   const smelt_compile_options &options) {
+  auto compilation = std::make_unique<smelt_compilation>();
+  compilation->model.path = model;
+  if (options.random_weights)
+    compilation->model.randomWeights = options.seed;
+  compilation->model.onDiagnostic = diagnosticHandler(options);
+  PlanOptions &plan = compilation->plan;
+  if (options.architectures)
+    plan.architectures.clear();
+  for (const char *const *name = options.architectures; name && *name; ++name)
+    plan.architectures.emplace_back(*name);
+  plan.tf32 = options.tf32 != 0;
+  plan.cacheDirectory = options.cache_directory ? options.cache_directory : "";
+  plan.nvrtcPath = options.nvrtc_path ? options.nvrtc_path : "";
+  plan.progress = progressHandler(options);
+  return compilation;
+}
+
+Status setShape(NamedShapes &shapes, const char *input, const smelt_int64 *extents, size_t rank) {
+  std::vector<int64_t> shape(extents, extents + rank);
+  for (int64_t extent : shape)
+    if (extent < kAnyExtent)
+      return Status(StatusCode::kUsage,
+                    smelt::joinText("extent ", extent, " of input '", input, "' is negative"));
+  shapes[input] = std::move(shape);
+  return {};
+}
+
+/// The fused model.
+Result<std::unique_ptr<Model>> fuse(const smelt_compilation &compilation) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(compilation.model));
+  FuseOptions options;
+  options.progress = compilation.plan.progress;
+  SMELT_RETURN_IF_ERROR(model->fuse(options));
+  return model;
+}
+
+} // namespace
+
+extern "C" {
+
+smelt_code smelt_compile_create(const char *model, const smelt_compile_options *options,
+                                smelt_compilation **compilation, smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(model, "model", compilation, "compilation"));
+    SMELT_ASSIGN_OR_RETURN(
+        smelt_compile_options read,
+        smelt::api::readOptions(options, smelt_compile_options(SMELT_COMPILE_OPTIONS_INIT),
+                                "compile options"));
+    *compilation = makeCompilation(model, read).release();
+    return {};
+  });
+}
+
+void smelt_compile_destroy(smelt_compilation *compilation) { delete compilation; }
+
+smelt_code smelt_compile_set_shape(smelt_compilation *compilation, const char *input,
+                                   const smelt_int64 *extents, size_t rank, smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(compilation, "compilation", input, "input"));
+    SMELT_RETURN_IF_ERROR(required(extents || rank == 0, "extents"));
+    return setShape(compilation->model.shapes, input, extents, rank);
+  });
+}
+
+smelt_code smelt_compile_set_limits(smelt_compilation *compilation, const char *input,
+                                    const smelt_int64 *smallest, const smelt_int64 *largest,
+                                    size_t rank, smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(compilation, "compilation", input, "input"));
+    if (smallest)
+      SMELT_RETURN_IF_ERROR(setShape(compilation->model.smallest, input, smallest, rank));
+    return largest ? setShape(compilation->model.largest, input, largest, rank) : Status();
+  });
+}
+
+smelt_code smelt_compile_to_file(smelt_compilation *compilation, const char *path,
+                                 smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(compilation, "compilation", path, "path"));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, fuse(*compilation));
+    SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), path));
+    return buildPlan(*model, compilation->plan, path);
+  });
+}
+
+smelt_code smelt_compile_to_memory(smelt_compilation *compilation, smelt_compiled_plan **plan,
+                                   smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(compilation, "compilation", plan, "plan"));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, fuse(*compilation));
+    smelt::codegen::ByteBuffer buffer;
+    SMELT_RETURN_IF_ERROR(buildPlan(*model, compilation->plan, buffer));
+    *plan = new smelt_compiled_plan{buffer.take()};
+    return {};
+  });
+}
+
+const void *smelt_compiled_plan_data(const smelt_compiled_plan *plan) { return plan->bytes.data(); }
+
+size_t smelt_compiled_plan_bytes(const smelt_compiled_plan *plan) { return plan->bytes.size(); }
+
+void smelt_compiled_plan_destroy(smelt_compiled_plan *plan) { delete plan; }
+
+} // extern "C"

@@ -1,0 +1,77 @@
+#include "compiler/explain.h"
+
+#include "compiler/node_list.h"
+#include "passes/remark.h"
+#include "runtime/text.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace smelt::compiler {
+
+/// Whether a value depends on an argument of @main or on a weight.
+static bool dependsOnData(Value value, llvm::DenseMap<Value, bool> &known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  Operation *op = value.getDefiningOp();
+  bool depends = !op || isa<WeightOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+    return dependsOnData(operand, known);
+  });
+  return known[value] = depends;
+}
+
+static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
+                          Explanation &result) {
+  Kernel kernel{stringifyFusionKind(fusion.getKind()).str(), {}, true};
+  for (Value output : fusion.getOutputs())
+    kernel.isOfShapesOnly &= !dependsOnData(output, known);
+  size_t index = result.kernels.size();
+  fusion.walk([&](Operation *op) {
+    for (StringRef node : passes::nodeNames(op->getLoc()))
+      if (auto fate = result.fates.find(node.str()); fate != result.fates.end())
+        fate->second.kernels.insert(index);
+    if (isa<FusionOp, YieldOp>(op))
+      return;
+    kernel.ops.insert(op->getName().stripDialect());
+    result.counts.attention += isa<AttentionOp>(op);
+    result.counts.norm += isa<LayerNormOp, RmsNormOp, RowMomentsOp>(op); // whole, or in epilogues
+    result.counts.softmax += isa<SoftmaxOp>(op);
+    result.counts.gelu += isa<GeluOp>(op);
+  });
+  result.kernels.push_back(std::move(kernel));
+}
+
+static void addRemarks(ModuleOp module, Fates &fates) {
+  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
+  if (!remarks)
+    return;
+  auto text = [](DictionaryAttr remark, StringRef key) {
+    auto value = remark.getAs<StringAttr>(key);
+    return value ? value.str() : std::string();
+  };
+  for (auto remark : remarks.getAsRange<DictionaryAttr>()) {
+    auto fate = fates.find(text(remark, "node"));
+    auto taken = remark.getAs<BoolAttr>("taken");
+    if (fate == fates.end() || !taken)
+      continue;
+    std::string fusion = text(remark, "fusion"), message = text(remark, "message");
+    std::string why = taken.getValue() ? joinText("became ", fusion)
+                                       : joinText("no ", fusion, ", since it fails '",
+                                                  text(remark, "predicate"), "'");
+    fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
+  }
+}
+
+Explanation explainModel(Model &fused) {
+  Explanation result;
+  for (const ListedNode &node : listNodes(fused.path()))
+    result.fates[node.name].op = node.op;
+  llvm::DenseMap<Value, bool> known;
+  for (auto fusion : fused.module().lookupSymbol<func::FuncOp>("main").getOps<FusionOp>())
+    explainFusion(fusion, known, result);
+  addRemarks(fused.module(), result.fates);
+  return result;
+}
+
+} // namespace smelt::compiler

@@ -1,0 +1,43 @@
+// What became of every ONNX node of a model, and why.
+#pragma once
+
+#include "compiler/model.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+
+namespace smelt::compiler {
+
+/// One fusion of the fused module: one kernel.
+struct Kernel {
+  std::string kind;
+  llvm::SetVector<llvm::StringRef> ops; ///< "layer_norm", "matmul", ... in order
+  bool isOfShapesOnly;                  ///< computes from sizes alone, with no input and no weight
+};
+
+struct Counts {
+  int64_t attention = 0, norm = 0, softmax = 0, gelu = 0;
+};
+
+/// What is known about one ONNX node: its kernels, and the decisions made about it.
+struct NodeFate {
+  std::string op;
+  llvm::SetVector<size_t> kernels;
+  std::vector<std::string> remarks;
+};
+
+using Fates = llvm::MapVector<std::string, NodeFate, std::map<std::string, unsigned>>;
+
+/// What became of a model.
+struct Explanation {
+  std::vector<Kernel> kernels;
+  Counts counts;
+  Fates fates;
+};
+
+/// Of a model after Model::fuse(), which must live as long as the explanation.
+Explanation explainModel(Model &fused);
+
+} // namespace smelt::compiler

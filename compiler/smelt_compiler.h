@@ -1,0 +1,92 @@
+/* Smelt's compiler: turns an ONNX model into a plan, which smelt.h runs. In process, with no GPU.
+ *
+ * Order of use: create a compilation, set the shapes and limits that the plan is to have, compile to
+ * a file or to memory. A compilation is not for two threads at once; two compilations are.
+ *
+ * NVRTC, which compiles the kernels, is opened at run time. While it compiles on the calling thread
+ * it may replace the program's handlers of SIGINT and SIGTERM: block these on that thread where the
+ * program has handlers. The library catches no signal itself, never prints and never throws.
+ *
+ * Every function that can fail returns a smelt_code and describes the failure in `error`, which may
+ * be NULL: SMELT_USAGE, SMELT_INVALID_MODEL, SMELT_RESOURCES (memory, disk, or stopped by
+ * on_progress), SMELT_ENVIRONMENT (no NVRTC) or SMELT_INTERNAL. Option structs begin with their
+ * size: initialise them with their _INIT macros. This header is C89 and C++.
+ */
+#ifndef SMELT_COMPILER_H
+#define SMELT_COMPILER_H
+
+#include <smelt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is wrong with a model, or may be. Pointers live as long as the call. */
+typedef struct smelt_compile_diagnostic {
+  size_t struct_size;
+  int is_error;        /* 0 for a warning */
+  const char *place;   /* names of ONNX nodes, "input 'x'", "tensor 'w'", or the model's file */
+  const char *message; /* and a line for each note */
+} smelt_compile_diagnostic;
+
+/* A step that is done. Phases in order: import, simplify, raise, fuse, lower, kernels. */
+typedef struct smelt_compile_progress {
+  size_t struct_size;
+  const char *phase;
+  size_t done; /* of `total` steps of the phase */
+  size_t total;
+} smelt_compile_progress;
+
+typedef struct smelt_compile_options {
+  size_t struct_size;
+  const char *const *architectures; /* ends with a NULL; NULL: sm_90a alone */
+  const char *cache_directory;      /* of compiled kernels; NULL: no cache */
+  const char *nvrtc_path;           /* file or folder; NULL: search */
+  unsigned long seed;               /* of random weights */
+  int random_weights;               /* not 0: draw weights whose file is missing */
+  int tf32;                         /* not 0: float32 products at ten bits of mantissa */
+  void *user;                       /* handed to the callbacks */
+  /* Both may be called from any thread, by one at a time. */
+  void (*on_diagnostic)(void *user, const smelt_compile_diagnostic *diagnostic);
+  int (*on_progress)(void *user, const smelt_compile_progress *progress); /* not 0: stop */
+} smelt_compile_options;
+#define SMELT_COMPILE_OPTIONS_INIT {sizeof(smelt_compile_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+typedef struct smelt_compilation smelt_compilation;
+
+/* Of the ONNX file `model`, which is read when it is compiled. `options` may be NULL; its strings are
+ * copied. */
+SMELT_API smelt_code smelt_compile_create(const char *model, const smelt_compile_options *options,
+                                          smelt_compilation **compilation, smelt_error *error);
+/* NULL is ignored. */
+SMELT_API void smelt_compile_destroy(smelt_compilation *compilation);
+
+/* Compiles the input for these extents; -1 leaves one as the model has it. */
+SMELT_API smelt_code smelt_compile_set_shape(smelt_compilation *compilation, const char *input,
+                                             const smelt_int64 *extents, size_t rank,
+                                             smelt_error *error);
+
+/* Limits that the plan checks; -1 sets none, and either array may be NULL. */
+SMELT_API smelt_code smelt_compile_set_limits(smelt_compilation *compilation, const char *input,
+                                              const smelt_int64 *smallest,
+                                              const smelt_int64 *largest, size_t rank,
+                                              smelt_error *error);
+
+/* Writes the plan to `path`, whole or not at all. The same model and options give the same bytes. */
+SMELT_API smelt_code smelt_compile_to_file(smelt_compilation *compilation, const char *path,
+                                           smelt_error *error);
+
+/* A plan in memory, for smelt_engine_create_from_memory. */
+typedef struct smelt_compiled_plan smelt_compiled_plan;
+SMELT_API smelt_code smelt_compile_to_memory(smelt_compilation *compilation,
+                                             smelt_compiled_plan **plan, smelt_error *error);
+SMELT_API const void *smelt_compiled_plan_data(const smelt_compiled_plan *plan);
+SMELT_API size_t smelt_compiled_plan_bytes(const smelt_compiled_plan *plan);
+/* NULL is ignored. */
+SMELT_API void smelt_compiled_plan_destroy(smelt_compiled_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+// Smelt's compiler for C++17: smelt_compiler.h with objects that clean up after themselves, failures
+// as exceptions, and callbacks that may throw. Header only.
+//
+//   smelt::CompileOptions options;
+//   options.onProgress = [](const smelt::CompileProgress &) { return true; };
+//   smelt::Compilation compilation("model.onnx", options);
+//   compilation.setShape("ids", {1, -1});
+//   smelt::CompiledPlan plan = compilation.toMemory();
+#pragma once
+
+#include <smelt.hpp>
+#include <smelt_compiler.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace smelt {
+
+struct CompileDiagnostic {
+  bool isError;
+  std::string place;
+  std::string message;
+};
+
+struct CompileProgress {
+  std::string phase;
+  std::size_t done;
+  std::size_t total;
+};
+
+/// See smelt_compile_options. Callbacks run on any thread, one at a time.
+struct CompileOptions {
+  std::vector<std::string> architectures = {"sm_90a"};
+  std::string cacheDirectory;
+  std::string nvrtcPath;
+  std::optional<unsigned long> randomWeights;
+  bool tf32 = false;
+  std::function<void(const CompileDiagnostic &)> onDiagnostic;
+  std::function<bool(const CompileProgress &)> onProgress; ///< false stops
+};
+
+/// A plan in memory.
+class CompiledPlan {
+public:
+  explicit CompiledPlan(smelt_compiled_plan *plan) : handle(plan) {}
+
+  const void *data() const { return smelt_compiled_plan_data(handle.get()); }
+  std::size_t bytes() const { return smelt_compiled_plan_bytes(handle.get()); }
+
+private:
+  struct Destroy {
+    void operator()(smelt_compiled_plan *plan) const { smelt_compiled_plan_destroy(plan); }
+  };
+  std::unique_ptr<smelt_compiled_plan, Destroy> handle;
+};
+
+/// A model and what to compile it for.
+class Compilation {
+public:
+  explicit Compilation(const std::string &model, CompileOptions options = {})
+      : callbacks(std::make_unique<Callbacks>()) {
+    callbacks->options = std::move(options);
+    const CompileOptions &given = callbacks->options;
+    std::vector<const char *> architectures;
+    for (const std::string &architecture : given.architectures)
+      architectures.push_back(architecture.c_str());
+    architectures.push_back(nullptr);
+    smelt_compile_options raw = SMELT_COMPILE_OPTIONS_INIT;
+    raw.architectures = architectures.data();
+    raw.cache_directory = given.cacheDirectory.c_str();
+    raw.nvrtc_path = given.nvrtcPath.c_str();
+    raw.random_weights = given.randomWeights.has_value();
+    raw.seed = given.randomWeights.value_or(0);
+    raw.tf32 = given.tf32;
+    raw.user = callbacks.get();
+    raw.on_diagnostic = &Callbacks::diagnose;
+    raw.on_progress = &Callbacks::progress;
+    smelt_compilation *created = nullptr;
+    Engine::check([&](smelt_error *error) {
+      return smelt_compile_create(model.c_str(), &raw, &created, error);
+    });
+    handle.reset(created);
+  }
+
+  void setShape(const std::string &input, const Shape &extents) {
+    Engine::check([&](smelt_error *error) {
+      return smelt_compile_set_shape(handle.get(), input.c_str(), extents.data(), extents.size(),
+                                     error);
+    });
+  }
+  /// Both have the rank of the input; -1 sets no limit.
+  void setLimits(const std::string &input, const Shape &smallest, const Shape &largest) {
+    Engine::check([&](smelt_error *error) {
+      if (smallest.size() != largest.size())
+        throw std::invalid_argument("limits of different ranks");
+      return smelt_compile_set_limits(handle.get(), input.c_str(), smallest.data(), largest.data(),
+                                      smallest.size(), error);
+    });
+  }
+  void toFile(const std::string &path) {
+    run([&](smelt_error *error) {
+      return smelt_compile_to_file(handle.get(), path.c_str(), error);
+    });
+  }
+  CompiledPlan toMemory() {
+    smelt_compiled_plan *plan = nullptr;
+    run([&](smelt_error *error) { return smelt_compile_to_memory(handle.get(), &plan, error); });
+    return CompiledPlan(plan);
+  }
+
+private:
+  struct Callbacks {
+    CompileOptions options;
+    std::exception_ptr thrown;
+
+    /// Exceptions do not cross C: they wait for the end of the call, which they bring about.
+    template <typename Body> int guard(Body body) {
+      try {
+        return thrown || !body();
+      } catch (...) {
+        thrown = std::current_exception();
+        return 1;
+      }
+    }
+    static void diagnose(void *user, const smelt_compile_diagnostic *diagnostic) {
+      auto *self = static_cast<Callbacks *>(user);
+      self->guard([&] {
+        if (self->options.onDiagnostic)
+          self->options.onDiagnostic(
+              {diagnostic->is_error != 0, diagnostic->place, diagnostic->message});
+        return true;
+      });
+    }
+    static int progress(void *user, const smelt_compile_progress *progress) {
+      auto *self = static_cast<Callbacks *>(user);
+      return self->guard([&] {
+        return !self->options.onProgress ||
+               self->options.onProgress({progress->phase, progress->done, progress->total});
+      });
+    }
+  };
+  struct Destroy {
+    void operator()(smelt_compilation *compilation) const { smelt_compile_destroy(compilation); }
+  };
+
+  template <typename Call> void run(Call call) {
+    Engine::check([&](smelt_error *error) {
+      smelt_code code = call(error);
+      if (callbacks->thrown)
+        std::rethrow_exception(std::exchange(callbacks->thrown, nullptr));
+      return code;
+    });
+  }
+
+  std::unique_ptr<Callbacks> callbacks;
+  std::unique_ptr<smelt_compilation, Destroy> handle;
+};
+
+} // namespace smelt

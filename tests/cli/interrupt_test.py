@@ -1,0 +1,87 @@
+"""A signal ends `smelt` whatever it does at that moment, NVRTC's compilation included: it dies of that signal and leaves no unfinished file.
+
+usage: interrupt_test.py [COUNT]     interrupts COUNT compilations (24)
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+from onnx import helper
+
+import support
+from support import CliTest
+
+COUNT = int(sys.argv.pop()) if len(sys.argv) > 1 and sys.argv[-1].isdigit() else 24
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def many_kernels():
+    """Products of many widths with a softmax between them: NVRTC is busy for seconds."""
+    widths = [32 + 8 * i for i in range(9)]
+    draw = np.random.default_rng(0)
+    nodes, weights = [], []
+    for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
+        weights.append(support.constant(f"w{i}", draw.normal(size=(rows, columns)).astype(np.float32)))
+        nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"]))
+        nodes.append(helper.make_node("Softmax", [f"p{i}"], [f"x{i + 1}"]))
+    infos = [support.tensor_info(f"x{i}", ["n", widths[i]]) for i in (0, 8)]
+    return support.model(nodes, infos[:1], infos[1:], weights)
+
+
+class Interrupts(CliTest):
+    def interrupt(self, model, number, delay):
+        plan, temporary = self.folder / "out.plan", self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        environment = {**self.environment, "SMELT_CACHE_DIR": str(self.folder / f"cache{number}"), "TMPDIR": str(temporary)}
+        command = [support.SMELT, "compile", str(model), "-o", str(plan)]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder)
+        time.sleep(delay)
+        sent = SIGNALS[number % len(SIGNALS)]
+        process.send_signal(sent)
+        try:
+            _, text = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail(f"attempt {number}: hangs {delay:.2f} s after its start on {sent.name}")
+        left = [file for file in self.folder.rglob("*") if ".tmp" in file.name or file.parent == temporary]
+        self.assertEqual(left, [], f"attempt {number}, {sent.name} after {delay:.2f} s")
+        if process.returncode != 0:  # it may have finished before
+            self.assertEqual(process.returncode, -sent, f"attempt {number} after {delay:.2f} s: {text.decode()}")
+            self.assertFalse(plan.exists())
+        plan.unlink(missing_ok=True)
+        return process.returncode != 0
+
+    def test_dies_of_the_signal_and_leaves_nothing(self):
+        model = self.save(many_kernels())
+        start = time.monotonic()
+        self.expect(support.OK, "compile", model, "-o", self.folder / "out.plan")
+        whole = time.monotonic() - start
+        (self.folder / "out.plan").unlink()
+        seed = random.randrange(1 << 32)
+        draw = random.Random(seed)
+        # Before its first line of code a process dies as every process does.
+        hits = sum(self.interrupt(model, i, draw.uniform(0.02, whole)) for i in range(COUNT))
+        self.assertGreater(hits, COUNT // 3, f"seed {seed}: too few were interrupted")
+        print(f"{hits} of {COUNT} interrupted, seed {seed}", file=sys.stderr)
+
+    def test_an_ignored_signal_stays_ignored(self):
+        model = self.save(support.scale_model())
+        ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        command = [support.SMELT, "compile", str(model), "-o", str(self.folder / "out.plan")]
+        process = subprocess.Popen(command, env=self.environment, preexec_fn=ignore, stdout=subprocess.DEVNULL)
+        for _ in range(20):
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.005)
+        self.assertEqual(process.wait(60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+# Installs everything and compiles a model in process as strangers do, from C89 and C++17, on the
+# fake driver; the runtime alone stays free of the compiler.
+#
+# cmake -D BUILD=<build folder> -D SOURCE=<repository> -D WORK=<folder to work in>
+#       -D FAKE_DRIVER=<folder of the fake libcuda.so.1> -D NVRTC=<folder of NVRTC, or "">
+#       -D GENERATOR=... -D C_COMPILER=... -D CXX_COMPILER=... -D NM=... -P check_consumers.cmake
+
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "failed (${code}): ${ARGV}\n${output}")
+  endif()
+endfunction()
+
+# check_run(<code> <regex> <command>...): the command ends with the code and prints the regex.
+function(check_run expected pattern)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "${ARGN} ended with ${code}, not ${expected}, or lacks '${pattern}':\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+foreach(component runtime compiler)
+  run(${CMAKE_COMMAND} --install ${BUILD} --component ${component} --prefix ${WORK}/installed)
+endforeach()
+file(RENAME ${WORK}/installed ${WORK}/prefix) # installed trees can be moved
+
+set(model ${SOURCE}/tools/demo/digits_vit.onnx)
+set(fake ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FAKE_DRIVER}:${NVRTC})
+foreach(language c cpp)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${language} -B ${WORK}/${language} -G ${GENERATOR}
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
+  run(${CMAKE_COMMAND} --build ${WORK}/${language} --target compile_model)
+  check_run(0 "import: 1 of 1\nsimplify: 1 of 1\nraise: 1 of 1\nfuse: 1 of 1\nlower: 1 of 1\nkernels: 1 of .*ran on Fake GPU"
+    ${fake} ${WORK}/${language}/compile_model ${model})
+  check_run(2 "cannot be opened" ${fake} ${WORK}/${language}/compile_model ${WORK}/missing.onnx)
+endforeach()
+check_run(5 "stopped" ${fake} ${WORK}/cpp/compile_model ${model} stop)
+file(WRITE ${WORK}/broken.onnx "no model")
+check_run(3 "broken.onnx" ${fake} ${WORK}/c/compile_model ${WORK}/broken.onnx)
+
+# Nothing but the C API can meet another library's symbols.
+file(GLOB_RECURSE archive ${WORK}/prefix/libsmelt_compiler.a)
+execute_process(COMMAND ${NM} -g --defined-only --format=just-symbols ${archive}
+  OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" defined "${output}")
+list(FILTER defined EXCLUDE REGEX "^smelt_compile[a-z_]*$|smelt_compiler.o:$")
+if(defined)
+  message(FATAL_ERROR "the archive defines more than the C API: ${defined}")
+endif()
