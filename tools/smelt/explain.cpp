@@ -1,9 +1,9 @@
 // smelt explain: what became of every ONNX node, and why.
 #include "compiler/node_list.h"
-#include "passes/remark.h"
+#include "ir/decisions.h"
+#include "ir/location.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-
 #include "tools/smelt/report.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -69,14 +69,14 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
     kernel.isOfShapesOnly &= !dependsOnData(output, known);
   size_t index = result.kernels.size();
   fusion.walk([&](Operation *op) {
-    for (StringRef node : passes::nodeNames(op->getLoc()))
+    for (StringRef node : nodeNames(op->getLoc()))
       if (auto fate = result.fates.find(node); fate != result.fates.end())
         fate->second.kernels.insert(index);
     if (isa<FusionOp, YieldOp>(op))
       return;
     kernel.ops.insert(op->getName().stripDialect());
     result.counts.attention += isa<AttentionOp>(op);
-    result.counts.norm += isa<LayerNormOp, RmsNormOp, RowMomentsOp>(op); // whole, or in epilogues
+    result.counts.norm += isa<Normalization, RowMomentsOp>(op); // whole, or in epilogues
     result.counts.softmax += isa<SoftmaxOp>(op);
     result.counts.gelu += isa<GeluOp>(op);
   });
@@ -84,23 +84,16 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
 }
 
 static void addRemarks(ModuleOp module, Fates &fates) {
-  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
-  if (!remarks)
-    return;
-  auto text = [](DictionaryAttr remark, StringRef key) {
-    auto value = remark.getAs<StringAttr>(key);
-    return value ? value.str() : std::string();
-  };
-  for (auto remark : remarks.getAsRange<DictionaryAttr>()) {
-    auto fate = fates.find(text(remark, "node"));
-    auto taken = remark.getAs<BoolAttr>("taken");
-    if (fate == fates.end() || !taken)
+  for (RemarkAttr remark : getRemarks(module)) {
+    auto fate = fates.find(remark.getNode());
+    if (fate == fates.end())
       continue;
-    std::string fusion = text(remark, "fusion"), message = text(remark, "message");
-    std::string why = taken.getValue() ? joinText("became ", fusion)
-                                       : joinText("no ", fusion, ", since it fails '",
-                                                  text(remark, "predicate"), "'");
-    fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
+    std::string why =
+        remark.getDecision() == Decision::taken
+            ? joinText("became ", remark.getFusion())
+            : joinText("no ", remark.getFusion(), ", since it fails '", remark.getPredicate(), "'");
+    fate->second.remarks.push_back(
+        remark.getMessage().empty() ? why : joinText(why, ": ", remark.getMessage()));
   }
 }
 

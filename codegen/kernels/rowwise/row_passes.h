@@ -21,10 +21,6 @@ struct RowConfig {
   std::string describe() const;
 };
 
-/// The first axis that a norm, softmax or reduce reduces over.
-int64_t firstReducedAxis(mlir::Operation *reduction);
-bool isReduction(mlir::Operation &op);
-
 class RowPasses {
 public:
   /// Rows are the axes of `shape` before `axis`, columns the others.
