@@ -5,6 +5,7 @@
 #include "codegen/kernel_text.h"
 #include "codegen/program_builder.h"
 #include "ir/alias.h"
+#include "ir/decisions.h"
 #include "runtime/version.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -53,11 +54,6 @@ void describeInterface(func::FuncOp function, plan::MetadataT &metadata, DimTabl
   }
 }
 
-StringRef text(DictionaryAttr record, StringRef key) {
-  auto value = record.getAs<StringAttr>(key);
-  return value ? value.getValue() : StringRef();
-}
-
 void addGuard(plan::MetadataT &metadata, DimTable &dims, Dim left, plan::Relation relation,
               Dim right, std::string message) {
   auto guard = std::make_unique<plan::GuardT>();
@@ -69,12 +65,11 @@ void addGuard(plan::MetadataT &metadata, DimTable &dims, Dim left, plan::Relatio
 }
 
 void copyGuards(ModuleOp module, plan::MetadataT &metadata, DimTable &dims) {
-  if (auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards"))
-    for (auto guard : guards.getAsRange<DictionaryAttr>())
-      addGuard(metadata, dims, Dim(guard.getAs<DimAttr>("left")),
-               text(guard, "relation") == "equal" ? plan::Relation::equal
-                                                  : plan::Relation::less_equal,
-               Dim(guard.getAs<DimAttr>("right")), text(guard, "message").str());
+  for (GuardAttr guard : getGuards(module))
+    addGuard(metadata, dims, Dim(guard.getLeft()),
+             guard.getRelation() == Relation::equal ? plan::Relation::equal
+                                                    : plan::Relation::less_equal,
+             Dim(guard.getRight()), guard.getMessage().str());
 }
 
 /// The shapes with which memory that grows in place is laid out.
@@ -151,17 +146,13 @@ LogicalResult guardElementCounts(func::FuncOp function, plan::MetadataT &metadat
 }
 
 void copyRemarks(ModuleOp module, plan::MetadataT &metadata) {
-  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
-  if (!remarks)
-    return;
-  for (auto record : remarks.getAsRange<DictionaryAttr>()) {
+  for (RemarkAttr record : getRemarks(module)) {
     auto remark = std::make_unique<plan::RemarkT>();
-    remark->onnx_node = text(record, "node").str();
-    remark->fusion = text(record, "fusion").str();
-    remark->predicate = text(record, "predicate").str();
-    remark->message = text(record, "message").str();
-    auto taken = record.getAs<BoolAttr>("taken");
-    remark->taken = taken && taken.getValue();
+    remark->onnx_node = record.getNode().str();
+    remark->fusion = record.getFusion().str();
+    remark->predicate = record.getPredicate().str();
+    remark->message = record.getMessage().str();
+    remark->taken = record.getDecision() == Decision::taken;
     metadata.remarks.push_back(std::move(remark));
   }
 }

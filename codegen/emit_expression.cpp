@@ -2,8 +2,9 @@
 
 #include "codegen/printer.h"
 #include "codegen/scalar_ops.h"
+#include "ir/capabilities.h"
+#include "ir/location.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,17 +27,6 @@ std::string commentText(StringRef text) {
 
 std::string commentOf(Operation *op) {
   return commentText(llvm::join(nodeNames(op->getLoc()), ", "));
-}
-
-void collectNames(Location location, llvm::SetVector<StringRef> &names) {
-  if (auto name = dyn_cast<NameLoc>(location)) {
-    names.insert(name.getName().getValue());
-  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
-    for (Location part : fused.getLocations())
-      collectNames(part, names);
-  } else if (auto call = dyn_cast<CallSiteLoc>(location)) {
-    collectNames(call.getCallee(), names);
-  }
 }
 
 /// `name` occurs in `text` as a whole identifier.
@@ -68,25 +58,6 @@ std::optional<int64_t> literalInteger(Value value) {
 
 std::string inputName(unsigned index) { return "in" + std::to_string(index); }
 std::string outputName(unsigned index) { return "out" + std::to_string(index); }
-
-bool isConstantValue(Value value) {
-  SmallVector<Value> pending{value};
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<FusionOp>(op))
-      return false;
-    if (seen.insert(op).second)
-      llvm::append_range(pending, op->getOperands());
-  }
-  return true;
-}
-
-SmallVector<std::string> nodeNames(Location location) {
-  llvm::SetVector<StringRef> names;
-  collectNames(location, names);
-  return llvm::map_to_vector(names, [](StringRef name) { return name.str(); });
-}
 
 std::string Chunk::text() const {
   std::string text;
@@ -205,8 +176,7 @@ FailureOr<Operand> ExpressionEmitter::emitNew(Value value, ArrayRef<Dim> index) 
       .Default([&](Operation *other) -> FailureOr<Operand> {
         if (resolver)
           return resolver(other, index);
-        return other->emitError("cannot be computed inside this kernel; this is a bug in Smelt"),
-               failure();
+        return other->emitError("cannot be computed inside this kernel"), failure();
       });
 }
 
@@ -237,9 +207,9 @@ bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
   offset.forEachSymbol([&](StringRef symbol) {
     dependsOnData |= symbol.starts_with("%") && !space.getBounds().contains(symbol);
   });
-  bool isWanted =
-      fetching == FetchAhead::inputs || (fetching == FetchAhead::constants &&
-                                         isConstantValue(fusion.getInputs()[input.getArgNumber()]));
+  bool isWanted = fetching == FetchAhead::inputs ||
+                  (fetching == FetchAhead::constants &&
+                   isWeightExpression(fusion.getInputs()[input.getArgNumber()]));
   int64_t bytes = storageBytes(elementOf(input)) * lanes.width;
   if (!isWanted || dependsOnData || !predicate.text.empty() || bytes > fetchBytesLeft)
     return false;
@@ -250,7 +220,7 @@ bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
 Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
   Type element = elementOf(input);
   std::string array = name("v");
-  bool isConstant = isConstantValue(fusion.getInputs()[input.getArgNumber()]);
+  bool isConstant = isWeightExpression(fusion.getInputs()[input.getArgNumber()]);
   std::string policy = isConstant ? "W, Cache::kConstant" : "W";
   std::string address = inputName(input.getArgNumber()) + " + " + dims.print(offset);
   std::string declaration = computeType(element).str() + " " + array + "[W]";

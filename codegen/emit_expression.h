@@ -186,10 +186,4 @@ private:
 std::string inputName(unsigned index);
 std::string outputName(unsigned index);
 
-/// The value does not depend on the model's inputs: no kernel writes it.
-bool isConstantValue(mlir::Value value);
-
-/// ONNX node names of a location, in order, each once.
-llvm::SmallVector<std::string> nodeNames(mlir::Location location);
-
 } // namespace smelt::codegen

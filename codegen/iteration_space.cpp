@@ -121,7 +121,7 @@ FailureOr<InputElement> IterationSpace::throughViews(Value value, Index index) c
   while (Operation *op = value.getDefiningOp()) {
     if (!op->hasTrait<View>())
       return op->emitError("is no view, but stands between a kernel and what it reads through "
-                           "views; this is a bug in Smelt"),
+                           "views"),
              failure();
     index = operandIndex(op, index, bounds);
     value = op->getOperand(0);

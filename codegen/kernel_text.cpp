@@ -2,6 +2,7 @@
 
 #include "codegen/cache.h"
 #include "codegen/emit_expression.h"
+#include "ir/location.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -147,8 +148,7 @@ void finishKernel(GeneratedKernel &kernel, FusionOp fusion, std::string text, St
   llvm::replace(kernel.text.entry, '+', '_');
   replaceAll(text, kEntryName, kernel.text.entry);
   kernel.text.text = std::move(text);
-  SmallVector<std::string> nodes = nodeNames(fusion.getLoc());
-  kernel.text.description = label + " (" + join(nodes) + ")";
+  kernel.text.description = label + " (" + llvm::join(nodeNames(fusion.getLoc()), ", ") + ")";
   kernel.name = label + (config.empty() ? "" : " " + config.str());
   setArguments(kernel, fusion, sizes);
   kernel.bytes = unavoidableBytes(fusion);

@@ -4,18 +4,15 @@
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "ir/alias.h"
+#include "ir/capabilities.h"
 #include "ir/interpret/host_tensor.h"
+#include "ir/location.h"
 
 using namespace mlir;
 
 namespace smelt::codegen {
 
 namespace {
-
-bool isConstantInput(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && !isa<FusionOp>(op);
-}
 
 plan::Extent3 extent(const std::array<unsigned, 3> &sizes) {
   return {sizes[0], sizes[1], sizes[2]};
@@ -48,7 +45,7 @@ void ProgramBuilder::markOnce() {
     results.insert(storage(value));
   for (Step &step : steps) {
     auto isKnown = [&](Value value) {
-      return isConstantInput(storage(value)) || once.contains(storage(value));
+      return isWeightExpression(storage(value)) || once.contains(storage(value));
     };
     step.runsOnce = llvm::all_of(step.fusion.getInputs(), isKnown) &&
                     llvm::none_of(step.fusion.getOutputs(),
@@ -74,7 +71,7 @@ Value ProgramBuilder::storage(Value value) {
     Value input = reshape.getInput();
     while (auto inner = input.getDefiningOp<ReshapeOp>())
       input = inner.getInput();
-    if (isConstantInput(input))
+    if (isWeightExpression(input))
       return value;
     value = input;
   }
@@ -324,8 +321,8 @@ std::unique_ptr<plan::StepT> ProgramBuilder::buildStep(const Step &step) {
       described->launches.push_back(buildLaunch(step, variant, launch));
     built->variants.push_back(std::move(described));
   }
-  for (std::string &node : nodeNames(FusionOp(step.fusion).getLoc()))
-    built->onnx_nodes.push_back(std::move(node));
+  for (StringRef node : nodeNames(FusionOp(step.fusion).getLoc()))
+    built->onnx_nodes.push_back(node.str());
   return built;
 }
 

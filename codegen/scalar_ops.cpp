@@ -104,7 +104,7 @@ FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> ope
     return operands[0] + " ? " + operands[1] + " : " + operands[2];
   const Row *row = llvm::find_if(kRows, [name = key(op)](const Row &r) { return r.op == name; });
   if (row == std::end(kRows))
-    return op->emitError("has no CUDA expression; this is a bug in Smelt"), failure();
+    return op->emitError("has no CUDA expression"), failure();
   Type operand = tensorType(op->getOperand(0)).getElementType();
   StringRef pattern = isa<FloatType>(operand) ? row->floating
                       : operand.isInteger(1)  ? row->boolean

@@ -1,7 +1,8 @@
 #include "compiler/explain.h"
 
 #include "compiler/node_list.h"
-#include "passes/remark.h"
+#include "ir/decisions.h"
+#include "ir/location.h"
 #include "runtime/text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,14 +29,14 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
     kernel.isOfShapesOnly &= !dependsOnData(output, known);
   size_t index = result.kernels.size();
   fusion.walk([&](Operation *op) {
-    for (StringRef node : passes::nodeNames(op->getLoc()))
+    for (StringRef node : nodeNames(op->getLoc()))
       if (auto fate = result.fates.find(node.str()); fate != result.fates.end())
         fate->second.kernels.insert(index);
     if (isa<FusionOp, YieldOp>(op))
       return;
     kernel.ops.insert(op->getName().stripDialect());
     result.counts.attention += isa<AttentionOp>(op);
-    result.counts.norm += isa<LayerNormOp, RmsNormOp, RowMomentsOp>(op); // whole, or in epilogues
+    result.counts.norm += isa<Normalization, RowMomentsOp>(op); // whole, or in epilogues
     result.counts.softmax += isa<SoftmaxOp>(op);
     result.counts.gelu += isa<GeluOp>(op);
   });
@@ -43,22 +44,15 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
 }
 
 static void addRemarks(ModuleOp module, Fates &fates) {
-  auto remarks = module->getAttrOfType<ArrayAttr>("smelt.remarks");
-  if (!remarks)
-    return;
-  auto text = [](DictionaryAttr remark, StringRef key) {
-    auto value = remark.getAs<StringAttr>(key);
-    return value ? value.str() : std::string();
-  };
-  for (auto remark : remarks.getAsRange<DictionaryAttr>()) {
-    auto fate = fates.find(text(remark, "node"));
-    auto taken = remark.getAs<BoolAttr>("taken");
-    if (fate == fates.end() || !taken)
+  for (RemarkAttr remark : getRemarks(module)) {
+    auto fate = fates.find(remark.getNode().str());
+    if (fate == fates.end())
       continue;
-    std::string fusion = text(remark, "fusion"), message = text(remark, "message");
-    std::string why = taken.getValue() ? joinText("became ", fusion)
-                                       : joinText("no ", fusion, ", since it fails '",
-                                                  text(remark, "predicate"), "'");
+    std::string fusion = remark.getFusion().str(), message = remark.getMessage().str();
+    std::string why = remark.getDecision() == Decision::taken
+                          ? joinText("became ", fusion)
+                          : joinText("no ", fusion, ", since it fails '",
+                                     remark.getPredicate().str(), "'");
     fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
   }
 }

@@ -1,7 +1,7 @@
 #include "compiler/shape_limits.h"
 
 #include "codegen/cuda_text.h"
-#include "ir/dialect.h"
+#include "ir/decisions.h"
 #include "runtime/text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -98,18 +98,13 @@ Status checkElementCounts(ModuleOp module, const Signature &signature, ArrayRef<
 }
 
 /// One `lower <= upper` of the module's guards.
-Attribute guard(const Limit &limit, bool isSmallest) {
-  Builder builder(limit.dim.getContext());
+GuardAttr guard(const Limit &limit, bool isSmallest) {
   Dim extent = Dim::constant(limit.dim.getContext(), limit.extent);
   Dim lower = isSmallest ? extent : limit.dim, upper = isSmallest ? limit.dim : extent;
   std::string message =
       joinText("the model was compiled for a ", limit.which, " of '", limit.input, "'");
-  return builder.getDictionaryAttr({
-      builder.getNamedAttr("left", lower.getAttribute()),
-      builder.getNamedAttr("relation", builder.getStringAttr("less_equal")),
-      builder.getNamedAttr("right", upper.getAttribute()),
-      builder.getNamedAttr("message", builder.getStringAttr(message)),
-  });
+  return GuardAttr::get(limit.dim.getContext(), lower.getAttribute(), Relation::less_equal,
+                        upper.getAttribute(), message);
 }
 
 } // namespace
@@ -122,16 +117,14 @@ Status addShapeLimits(ModuleOp module, const Signature &signature, const NamedSh
                          readLimits("largest shape", module, signature, largest));
   SMELT_RETURN_IF_ERROR(checkOrder(lower, upper));
   SMELT_RETURN_IF_ERROR(checkElementCounts(module, signature, lower));
-  SmallVector<Attribute> guards;
-  if (auto existing = module->getAttrOfType<ArrayAttr>("smelt.guards"))
-    guards.append(existing.begin(), existing.end());
+  SmallVector<GuardAttr> guards;
   for (const auto *limits : {&lower, &upper})
     for (const Limit &limit : *limits) {
       SMELT_RETURN_IF_ERROR(checkFixed(limit, limits == &lower));
       if (!limit.dim.asConstant())
         guards.push_back(guard(limit, limits == &lower));
     }
-  module->setAttr("smelt.guards", ArrayAttr::get(module.getContext(), guards));
+  addGuards(module, guards);
   return {};
 }
 

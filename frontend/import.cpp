@@ -9,6 +9,8 @@
 #include "frontend/node_table.h"
 #include "frontend/tensor_reader.h"
 #include "frontend/type_constraints.h"
+#include "ir/decisions.h"
+
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/Path.h"
 
@@ -127,7 +129,7 @@ private:
     build.finish(results);
     nameResults(graph, function, results);
     dropUnused(function);
-    function->getParentOfType<ModuleOp>()->setAttr("smelt.guards", facts.guards());
+    addGuards(function->getParentOfType<ModuleOp>(), facts.guards());
     equated = facts.equated();
     return success();
   }

@@ -1,7 +1,6 @@
 #include "frontend/shape_facts.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/IR/Builders.h"
 
 #include <limits>
 
@@ -82,7 +81,7 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
                                  << why;
     return replace(location, a ? *a : *b, value), success();
   }
-  addGuard(left, "equal", right, why);
+  addGuard(left, Relation::equal, right, why);
   return success();
 }
 
@@ -93,7 +92,7 @@ LogicalResult ShapeFacts::requireAtMost(Location location, Dim left, Dim right, 
   if ((right - left).asConstant() || (left - right - 1).isKnownNonNegative())
     return emitError(location) << "needs " << left.toString() << " <= " << right.toString() << ": "
                                << why;
-  addGuard(left, "less_equal", right, why);
+  addGuard(left, Relation::less_equal, right, why);
   return success();
 }
 
@@ -120,8 +119,10 @@ void ShapeFacts::replace(Location location, StringRef symbol, Dim by) {
   for (auto &entry : replacements)
     entry.second = entry.second.replace(lookup);
   replacements[name] = by;
-  for (Guard &guard : list)
-    guard.left = guard.left.replace(lookup), guard.right = guard.right.replace(lookup);
+  for (GuardAttr &guard : list)
+    guard = GuardAttr::get(
+        context, Dim(guard.getLeft()).replace(lookup).getAttribute(), guard.getRelation(),
+        Dim(guard.getRight()).replace(lookup).getAttribute(), guard.getMessage());
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](DimAttr attribute) -> AttrTypeReplacer::ReplaceFnResult<Attribute> {
     Dim dim(attribute);
@@ -132,12 +133,14 @@ void ShapeFacts::replace(Location location, StringRef symbol, Dim by) {
                                         /*replaceTypes=*/true);
 }
 
-void ShapeFacts::addGuard(Dim left, StringRef relation, Dim right, StringRef message) {
-  bool known = llvm::any_of(list, [&](const Guard &guard) {
-    return guard.left == left && guard.relation == relation && guard.right == right;
+void ShapeFacts::addGuard(Dim left, Relation relation, Dim right, StringRef message) {
+  bool known = llvm::any_of(list, [&](GuardAttr guard) {
+    return Dim(guard.getLeft()) == left && guard.getRelation() == relation &&
+           Dim(guard.getRight()) == right;
   });
   if (!known)
-    list.push_back({left, relation.str(), right, message.str()});
+    list.push_back(
+        GuardAttr::get(context, left.getAttribute(), relation, right.getAttribute(), message));
 }
 
 std::vector<EquatedSymbol> ShapeFacts::equated() const {
@@ -145,19 +148,6 @@ std::vector<EquatedSymbol> ShapeFacts::equated() const {
   for (const auto &[symbol, node] : replaced)
     list.push_back({symbol, replacements.lookup(symbol).toString(), node});
   return list;
-}
-
-ArrayAttr ShapeFacts::guards() const {
-  Builder builder(context);
-  SmallVector<Attribute> attributes;
-  for (const Guard &guard : list) {
-    attributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("left", guard.left.getAttribute()),
-         builder.getNamedAttr("relation", builder.getStringAttr(guard.relation)),
-         builder.getNamedAttr("right", guard.right.getAttribute()),
-         builder.getNamedAttr("message", builder.getStringAttr(guard.message))}));
-  }
-  return builder.getArrayAttr(attributes);
 }
 
 } // namespace smelt::frontend

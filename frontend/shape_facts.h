@@ -42,27 +42,20 @@ public:
   /// The symbols that were replaced so far.
   std::vector<EquatedSymbol> equated() const;
 
-  /// The value of `smelt.guards`.
-  mlir::ArrayAttr guards() const;
+  /// What the module must require of its sizes.
+  llvm::ArrayRef<GuardAttr> guards() const { return list; }
 
 private:
   void replace(mlir::Location location, llvm::StringRef symbol, Dim by);
-  void addGuard(Dim left, llvm::StringRef relation, Dim right, llvm::StringRef message);
+  void addGuard(Dim left, Relation relation, Dim right, llvm::StringRef message);
   size_t order(llvm::StringRef symbol) const;
-
-  struct Guard {
-    Dim left;
-    std::string relation;
-    Dim right;
-    std::string message;
-  };
 
   mlir::MLIRContext *context;
   mlir::func::FuncOp function;
   std::vector<std::string> symbols;
   llvm::StringMap<Dim> replacements;
   std::vector<std::pair<std::string, std::string>> replaced; // symbol and node, in order
-  std::vector<Guard> list;
+  std::vector<GuardAttr> list;
 };
 
 } // namespace smelt::frontend

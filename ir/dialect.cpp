@@ -1,4 +1,4 @@
-#include "ir/dialect.h"
+#include "ir/decisions.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -30,6 +30,19 @@ void SmeltDialect::initialize() {
 #define GET_OP_LIST
 #include "ir/ops.cpp.inc"
       >();
+}
+
+LogicalResult SmeltDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  bool isGuards = attribute.getName() == kGuards, isRemarks = attribute.getName() == kRemarks;
+  auto holdsOnly = [&](auto matches) {
+    auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+    return list && llvm::all_of(list, matches);
+  };
+  if (isGuards && !holdsOnly([](Attribute entry) { return isa<GuardAttr>(entry); }))
+    return op->emitOpError() << kGuards << " must be an array of #smelt.guard";
+  if (isRemarks && !holdsOnly([](Attribute entry) { return isa<RemarkAttr>(entry); }))
+    return op->emitOpError() << kRemarks << " must be an array of #smelt.remark";
+  return success();
 }
 
 Attribute DimAttr::parse(AsmParser &parser, Type) {
@@ -85,12 +98,7 @@ SmallVector<Dim> TensorType::getShape() const {
   return llvm::map_to_vector(getDims(), [](DimAttr dim) { return Dim(dim); });
 }
 
-Dim TensorType::getNumElements() const {
-  Dim product = Dim::constant(getContext(), 1);
-  for (DimAttr dim : getDims())
-    product = product * Dim(dim);
-  return product;
-}
+Dim TensorType::getNumElements() const { return product(getShape(), getContext()); }
 
 bool TensorType::isStatic() const {
   return llvm::all_of(getDims(), [](DimAttr dim) { return Dim(dim).asConstant().has_value(); });
@@ -124,6 +132,13 @@ FailureOr<SmallVector<Dim>> broadcastShapes(ArrayRef<Dim> lhs, ArrayRef<Dim> rhs
   return result;
 }
 
+Dim product(ArrayRef<Dim> sizes, MLIRContext *context) {
+  Dim result = Dim::constant(context, 1);
+  for (Dim size : sizes)
+    result = result * size;
+  return result;
+}
+
 RankedTensorType toBuiltin(TensorType type) {
   return RankedTensorType::get(type.getStaticShape(), type.getElementType());
 }
@@ -136,6 +151,8 @@ TensorType fromBuiltin(ShapedType type) {
 }
 
 } // namespace smelt
+
+#include "ir/interfaces.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "ir/ops.cpp.inc"

@@ -45,12 +45,17 @@ mlir::FailureOr<llvm::SmallVector<Dim>> broadcastShapes(llvm::ArrayRef<Dim> lhs,
 /// "[batch, seq, 768]", for messages.
 std::string toString(llvm::ArrayRef<Dim> shape);
 
+/// The product of some sizes; 1 of none.
+Dim product(llvm::ArrayRef<Dim> sizes, mlir::MLIRContext *context);
+
 /// The builtin tensor type with the static shape of `type`, as DenseElementsAttr needs it.
 mlir::RankedTensorType toBuiltin(TensorType type);
 /// The smelt type of a constant's builtin type.
 TensorType fromBuiltin(mlir::ShapedType type);
 
 } // namespace smelt
+
+#include "ir/interfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "ir/ops.h.inc"

@@ -17,6 +17,7 @@ def Smelt_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
 }
 
 class Smelt_Type<string typeName, string typeMnemonic> : TypeDef<Smelt_Dialect, typeName> {
@@ -93,13 +94,46 @@ def Smelt_ReductionKindAttr : EnumAttr<Smelt_Dialect, Smelt_ReductionKind, "redu
 
 def Smelt_FusionKind : I32EnumAttr<"FusionKind", "Which family of kernel runs a fusion", [
     I32EnumAttrCase<"pointwise", 0>, I32EnumAttrCase<"rowwise", 1>, I32EnumAttrCase<"gemm", 2>,
-    I32EnumAttrCase<"attention", 3>, I32EnumAttrCase<"conv", 4>, I32EnumAttrCase<"gather", 5>,
-    I32EnumAttrCase<"generic", 6>, I32EnumAttrCase<"selection", 7>]> {
+    I32EnumAttrCase<"attention", 3>, I32EnumAttrCase<"generic", 4>, I32EnumAttrCase<"selection", 5>]> {
   let cppNamespace = "::smelt";
   let genSpecializedAttr = 0;
 }
 def Smelt_FusionKindAttr : EnumAttr<Smelt_Dialect, Smelt_FusionKind, "kind"> {
   let assemblyFormat = "$value";
+}
+
+def Smelt_Relation : I32EnumAttr<"Relation", "How two sizes must compare", [
+    I32EnumAttrCase<"equal", 0>, I32EnumAttrCase<"less_equal", 1>]> {
+  let cppNamespace = "::smelt";
+  let genSpecializedAttr = 0;
+}
+
+def Smelt_GuardAttr : Smelt_Attr<"Guard", "guard"> {
+  let summary = "A relation between sizes that holds for every shape that the module runs at";
+  let description = [{
+    `#smelt.guard<<q> less_equal <1024>, "the table of positions has 1024 rows">`; the message says what would go wrong.
+    The module's `smelt.guards` is an array of them.
+  }];
+  let parameters = (ins "::smelt::DimAttr":$left, EnumParameter<Smelt_Relation>:$relation, "::smelt::DimAttr":$right,
+                        StringRefParameter<>:$message);
+  let assemblyFormat = "`<` $left $relation $right `,` $message `>`";
+}
+
+def Smelt_Decision : I32EnumAttr<"Decision", "What a pass decided", [
+    I32EnumAttrCase<"taken", 0>, I32EnumAttrCase<"refused", 1>]> {
+  let cppNamespace = "::smelt";
+  let genSpecializedAttr = 0;
+}
+
+def Smelt_RemarkAttr : Smelt_Attr<"Remark", "remark"> {
+  let summary = "A decision of a pass about the ops of an ONNX node";
+  let description = [{
+    `#smelt.remark<refused "attention" of "MatMul_7" by "the head size is at most 256", "it is 320">`; the predicate that
+    decided is empty where the fusion was taken. The module's `smelt.remarks` is an array of them.
+  }];
+  let parameters = (ins EnumParameter<Smelt_Decision>:$decision, StringRefParameter<>:$fusion,
+                        StringRefParameter<>:$node, StringRefParameter<>:$predicate, StringRefParameter<>:$message);
+  let assemblyFormat = "`<` $decision $fusion `of` $node `by` $predicate `,` $message `>`";
 }
 
 #endif

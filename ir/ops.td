@@ -4,6 +4,7 @@
 #define SMELT_OPS_TD
 
 include "ir/dialect.td"
+include "ir/interfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -282,14 +283,15 @@ def Smelt_AttentionOp : Smelt_InferredOp<"attention"> {
 // Reductions and norms
 //===----------------------------------------------------------------------===//
 
-def Smelt_ReduceOp : Smelt_InferredOp<"reduce"> {
+def Smelt_ReduceOp : Smelt_InferredOp<"reduce", [DeclareOpInterfaceMethods<Smelt_RowReduction>]> {
   let summary = "Reduction over `axes`, kept with size 1; accumulates in fp32";
   let arguments = (ins Smelt_Tensor:$input, Smelt_ReductionKindAttr:$kind, DenseI64ArrayAttr:$axes);
   let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$kind $input `axes` $axes attr-dict `:` type($input) `->` type($output)";
 }
 
-def Smelt_SoftmaxOp : Smelt_PureOp<"softmax", [SameOperandsAndResultType]> {
+def Smelt_SoftmaxOp : Smelt_PureOp<"softmax",
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<Smelt_RowReduction>]> {
   let summary = "exp(x - max) / sum along one axis";
   let arguments = (ins Smelt_Tensor:$input, I64Attr:$axis);
   let results = (outs Smelt_Tensor:$output);
@@ -297,21 +299,33 @@ def Smelt_SoftmaxOp : Smelt_PureOp<"softmax", [SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Smelt_LayerNormOp : Smelt_InferredOp<"layer_norm", [AttrSizedOperandSegments]> {
-  let summary = "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, statistics in fp32";
+// Norms share their shape: the interface has what they differ in.
+class Smelt_NormOp<string mnemonic, string formula, list<Trait> traits = []>
+    : Smelt_InferredOp<mnemonic, !listconcat(
+          [DeclareOpInterfaceMethods<Smelt_RowReduction>, Smelt_Normalization], traits)> {
+  let summary = formula;
+  let results = (outs Smelt_Tensor:$output);
+}
+
+def Smelt_LayerNormOp : Smelt_NormOp<"layer_norm",
+    "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, statistics in fp32",
+    [AttrSizedOperandSegments]> {
   let arguments = (ins Smelt_Tensor:$input, Optional<Smelt_Tensor>:$scale, Optional<Smelt_Tensor>:$bias,
                        I64Attr:$axis, F32Attr:$epsilon);
-  let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = [{
     $input (`scale` $scale^ `:` type($scale))? (`bias` $bias^ `:` type($bias))? `axis` $axis attr-dict `:` type($input) `->` type($output)
   }];
+  let extraClassDeclaration = "bool isCentered() { return true; }";
 }
 
-def Smelt_RmsNormOp : Smelt_InferredOp<"rms_norm"> {
-  let summary = "x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` on, statistics in fp32";
+def Smelt_RmsNormOp : Smelt_NormOp<"rms_norm",
+    "x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` on, statistics in fp32"> {
   let arguments = (ins Smelt_Tensor:$input, Optional<Smelt_Tensor>:$scale, I64Attr:$axis, F32Attr:$epsilon);
-  let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$input (`scale` $scale^ `:` type($scale))? `axis` $axis attr-dict `:` type($input) `->` type($output)";
+  let extraClassDeclaration = [{
+    bool isCentered() { return false; }
+    ::mlir::Value getBias() { return {}; }
+  }];
 }
 
 def Smelt_RowMomentsOp : Smelt_InferredOp<"row_moments"> {
@@ -412,6 +426,7 @@ def Smelt_FusionOp : Smelt_Op<"fusion", [Pure, IsolatedFromAbove]> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block &getBlock() { return getBody().front(); }
     ::mlir::Operation *getYield() { return getBlock().getTerminator(); }

@@ -128,10 +128,10 @@ def InPlace : Smelt_ModulePass<"in-place"> {
 // fuse: graph ops become smelt.fusion
 //===----------------------------------------------------------------------===//
 
-def FuseHorizontal : Smelt_Pass<"fuse-horizontal"> {
+def FuseHorizontal : Smelt_ModulePass<"fuse-horizontal"> {
   let summary = "x Wq, x Wk, x Wv => slices of x [Wq|Wk|Wv]";
 }
-def FuseAttention : Smelt_Pass<"fuse-attention"> {
+def FuseAttention : Smelt_ModulePass<"fuse-attention"> {
   let summary = "attention and the views around it => fusion attention";
 }
 def FuseNorm : Smelt_ModulePass<"fuse-norm"> {
@@ -144,19 +144,19 @@ def FuseNorm : Smelt_ModulePass<"fuse-norm"> {
     ```
   }];
 }
-def FuseGemm : Smelt_Pass<"fuse-gemm"> {
+def FuseGemm : Smelt_ModulePass<"fuse-gemm"> {
   let summary = "gelu(x W + b) + r => fusion gemm";
 }
-def FuseRowwise : Smelt_Pass<"fuse-rowwise"> {
+def FuseRowwise : Smelt_ModulePass<"fuse-rowwise"> {
   let summary = "layer_norm(gather + gather) => fusion rowwise";
 }
-def FuseSelection : Smelt_Pass<"fuse-selection"> {
+def FuseSelection : Smelt_ModulePass<"fuse-selection"> {
   let summary = "top_k(transpose(sigmoid(x))) => fusion selection";
 }
-def FuseGeneric : Smelt_Pass<"fuse-generic"> {
+def FuseGeneric : Smelt_ModulePass<"fuse-generic"> {
   let summary = "an op that no template fuses => fusion generic";
 }
-def FusePointwise : Smelt_Pass<"fuse-pointwise"> {
+def FusePointwise : Smelt_ModulePass<"fuse-pointwise"> {
   let summary = "chains of elementwise ops, gathers and views => fusion pointwise";
 }
 

@@ -53,18 +53,17 @@ void addRaise(OpPassManager &manager) {
 
 /// Afterwards: every tensor op but weight expressions and buffers lies in a fusion.
 void addFuse(OpPassManager &module, WeightStore *weights) {
-  OpPassManager &first = module.nest<func::FuncOp>();
-  first.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
-  first.addPass(passes::createFuseAttention());
+  module.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
+  module.addPass(passes::createFuseAttention());
   module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
                                                    // fuse-gemm will do with the rest
-  OpPassManager &manager = module.nest<func::FuncOp>();
-  manager.addPass(passes::createFuseGemm());
-  manager.addPass(passes::createFuseRowwise());
-  manager.addPass(passes::createFuseSelection());
-  manager.addPass(passes::createFuseGeneric());
-  manager.addPass(passes::createFusePointwise()); // last: takes what is left
-  manager.addPass(createCSEPass());               // weight expressions of layers that share weights
+  module.addPass(passes::createFuseGemm());
+  module.addPass(passes::createFuseRowwise());
+  module.addPass(passes::createFuseSelection());
+  module.addPass(passes::createFuseGeneric());
+  module.addPass(passes::createFusePointwise()); // last: takes what is left
+  // Weight expressions of layers that share weights.
+  module.nest<func::FuncOp>().addPass(createCSEPass());
 }
 
 /// Afterwards: the form that codegen accepts.

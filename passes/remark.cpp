@@ -1,63 +1,29 @@
 #include "passes/remark.h"
 
-#include "mlir/IR/Builders.h"
-#include "llvm/ADT/SetVector.h"
+#include "ir/decisions.h"
 
 using namespace mlir;
 
 namespace smelt::passes {
 
-SmallVector<StringRef> nodeNames(Location location) {
-  llvm::SetVector<StringRef> names;
-  location->walk([&](Location inner) {
-    if (auto named = dyn_cast<NameLoc>(inner))
-      names.insert(named.getName().getValue());
-    return WalkResult::advance();
-  });
-  return names.takeVector();
-}
-
-std::string nodeName(Location location) {
-  std::string name = "an unnamed op";
-  location->walk([&](Location inner) {
-    auto named = dyn_cast<NameLoc>(inner);
-    if (named)
-      name = named.getName().str();
-    return named ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return name;
-}
-
 Remarks::~Remarks() {
-  if (records.empty())
-    return;
-  constexpr StringRef kAttribute = "smelt.remarks";
-  SmallVector<Attribute> all;
-  if (auto existing = module->getAttrOfType<ArrayAttr>(kAttribute))
-    all.append(existing.begin(), existing.end());
-  all.append(records);
-  module->setAttr(kAttribute, ArrayAttr::get(module.getContext(), all));
+  if (!records.empty())
+    addRemarks(module, records);
 }
 
 void Remarks::taken(Location location, StringRef fusion, const Twine &message) {
-  add(location, fusion, true, "", message);
+  add(location, fusion, Decision::taken, "", message);
 }
 
 void Remarks::refused(Location location, StringRef fusion, StringRef predicate,
                       const Twine &message) {
-  add(location, fusion, false, predicate, message);
+  add(location, fusion, Decision::refused, predicate, message);
 }
 
-void Remarks::add(Location location, StringRef fusion, bool taken, StringRef predicate,
+void Remarks::add(Location location, StringRef fusion, Decision decision, StringRef predicate,
                   const Twine &message) {
-  Builder builder(module.getContext());
-  records.push_back(builder.getDictionaryAttr({
-      builder.getNamedAttr("node", builder.getStringAttr(nodeName(location))),
-      builder.getNamedAttr("fusion", builder.getStringAttr(fusion)),
-      builder.getNamedAttr("taken", builder.getBoolAttr(taken)),
-      builder.getNamedAttr("predicate", builder.getStringAttr(predicate)),
-      builder.getNamedAttr("message", builder.getStringAttr(message)),
-  }));
+  records.push_back(RemarkAttr::get(module.getContext(), decision, fusion, nodeName(location),
+                                    predicate, message.str()));
 }
 
 } // namespace smelt::passes

@@ -3,14 +3,9 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "ir/location.h"
 
 namespace smelt::passes {
-
-/// The names of the ONNX nodes behind a location, in order, each once.
-llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location location);
-
-/// The first of nodeNames, or "an unnamed op".
-std::string nodeName(mlir::Location location);
 
 /// Collects remarks and appends them to the module's `smelt.remarks` when it goes out of scope.
 class Remarks {
@@ -27,11 +22,11 @@ public:
                const llvm::Twine &message);
 
 private:
-  void add(mlir::Location location, llvm::StringRef fusion, bool taken, llvm::StringRef predicate,
-           const llvm::Twine &message);
+  void add(mlir::Location location, llvm::StringRef fusion, Decision decision,
+           llvm::StringRef predicate, const llvm::Twine &message);
 
   mlir::ModuleOp module;
-  llvm::SmallVector<mlir::Attribute> records;
+  llvm::SmallVector<RemarkAttr> records;
 };
 
 } // namespace smelt::passes

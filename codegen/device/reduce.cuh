@@ -49,14 +49,6 @@ struct Min {
 /// Count, mean and sum of squared deviations of a set, merged without cancellation.
 struct Moments {
   float count, mean, deviations;
-
-  /// Adds one value.
-  __device__ __forceinline__ void add(float x) {
-    count += 1.0f;
-    float delta = x - mean;
-    mean += delta / count;
-    deviations = ::fmaf(delta, x - mean, deviations);
-  }
   __device__ __forceinline__ float variance() const { return deviations / count; }
 };
 

@@ -7,19 +7,18 @@
 // a multiple of min(W * sizeof(T), 16) bytes and all W elements exist.
 //
 // Never mark a pointer `__restrict__` that an earlier kernel may still be writing: the compiler
-// would be free to move its loads above `griddepcontrol.wait`. The policies below are volatile asm
-// and stay in place.
+// would be free to move its loads above `griddepcontrol.wait`. Other policies are volatile asm and
+// stay in place.
 #pragma once
 
 #include "device/types.cuh"
 
 namespace smelt {
 
-/// How a load or a store uses the caches.
+/// How a load uses the caches.
 enum class Cache {
-  kNormal,    // ordinary access
-  kConstant,  // data that no running kernel writes: read-only path
-  kStreaming, // used once: evicted first
+  kNormal,   // ordinary access
+  kConstant, // data that no running kernel writes: read-only path
 };
 
 constexpr int vectorAlignment(int bytes) { return bytes > 16 ? 16 : bytes; }
@@ -76,7 +75,6 @@ template <> struct AccessBits<2> {
 
 template <Cache Policy> struct LoadAccess;
 SMELT_LOAD_ACCESS(Cache::kConstant, ".nc");
-SMELT_LOAD_ACCESS(Cache::kStreaming, ".cs");
 #undef SMELT_LOAD_ACCESS
 
 /// W consecutive elements as they are stored.
@@ -99,36 +97,10 @@ __device__ __forceinline__ Vector<T, W> loadVector(const T *p) {
   }
 }
 
-/// Stores W consecutive elements as they are; `kStreaming` marks the lines as evicted first.
-template <int W, Cache Policy = Cache::kNormal, class T>
+/// Stores W consecutive elements as they are.
+template <int W, class T>
 __device__ __forceinline__ void storeVector(T *p, const Vector<T, W> &vector) {
-  static_assert(Policy != Cache::kConstant, "constants are not stored to");
-  constexpr int kAccess = vectorAlignment(W * sizeof(T));
-  if constexpr (Policy == Cache::kNormal || kAccess < 4) {
-    *reinterpret_cast<Vector<T, W> *>(p) = vector;
-  } else {
-    union Registers {
-      AccessBits<kAccess> bits[W * sizeof(T) / kAccess];
-      Vector<T, W> vector;
-      __device__ __forceinline__ Registers() {}
-    } registers;
-    registers.vector = vector;
-#pragma unroll
-    for (int i = 0; i < int(W * sizeof(T)) / kAccess; ++i) {
-      void *address = reinterpret_cast<char *>(p) + i * kAccess;
-      const auto &words = registers.bits[i].words;
-      if constexpr (kAccess == 4)
-        asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(address), "r"(words[0]) : "memory");
-      else if constexpr (kAccess == 8)
-        asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(words[0]),
-                     "r"(words[1])
-                     : "memory");
-      else
-        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words[0]),
-                     "r"(words[1]), "r"(words[2]), "r"(words[3])
-                     : "memory");
-    }
-  }
+  *reinterpret_cast<Vector<T, W> *>(p) = vector;
 }
 
 /// Rounds W values to storage; pairs of 16-bit floats take one instruction.
@@ -167,9 +139,8 @@ __device__ __forceinline__ void load(const T *p, C (&out)[W]) {
 }
 
 /// Converts W values and stores them.
-template <int W, Cache Policy = Cache::kNormal, class T, class C>
-__device__ __forceinline__ void store(T *p, const C (&in)[W]) {
-  storeVector<W, Policy>(p, pack<T, W>(in));
+template <int W, class T, class C> __device__ __forceinline__ void store(T *p, const C (&in)[W]) {
+  storeVector<W>(p, pack<T, W>(in));
 }
 
 } // namespace smelt

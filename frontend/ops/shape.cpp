@@ -7,13 +7,6 @@ namespace smelt::frontend {
 
 namespace {
 
-Dim product(GraphBuilder &build, ArrayRef<Dim> dims) {
-  Dim result = build.size(1);
-  for (Dim dim : dims)
-    result = result * dim;
-  return result;
-}
-
 LogicalResult importIdentity(NodeReader &node) { return node.output(node.input(0)); }
 
 /// Inference: the input, and a mask that keeps everything.
@@ -70,13 +63,13 @@ FailureOr<SmallVector<Dim>> resolveTarget(NodeReader &node, SmallVector<Dim> tar
   Dim total = type.getNumElements();
   if (open) {
     target[*open] = build.size(1);
-    Dim rest = product(build, target);
+    Dim rest = product(target, build.getContext());
     if (rest.isConstant(0))
       return node.error() << "its target has an open dimension beside one of size 0";
     target[*open] = total.floorDiv(rest);
   }
-  if (failed(build.getFacts().requireEqual(build.getLocation(), product(build, target), total,
-                                           "a reshape keeps the number of elements")))
+  if (failed(build.getFacts().requireEqual(build.getLocation(), product(target, build.getContext()),
+                                           total, "a reshape keeps the number of elements")))
     return failure();
   return target;
 }
@@ -97,8 +90,8 @@ LogicalResult importFlatten(NodeReader &node) {
   if (axis < -rank || axis > rank)
     return node.error() << "axis " << axis << " is outside rank " << rank;
   axis = axis < 0 ? axis + rank : axis;
-  Dim rows = product(node.build, ArrayRef(shape).take_front(axis));
-  Dim columns = product(node.build, ArrayRef(shape).drop_front(axis));
+  Dim rows = product(ArrayRef(shape).take_front(axis), node.build.getContext());
+  Dim columns = product(ArrayRef(shape).drop_front(axis), node.build.getContext());
   return node.output(node.build.reshape(node.input(0), {rows, columns}));
 }
 

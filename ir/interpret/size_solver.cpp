@@ -1,5 +1,7 @@
 #include "ir/interpret/size_solver.h"
 
+#include "ir/decisions.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -108,19 +110,10 @@ private:
 } // namespace
 
 SmallVector<SizeRelation> guardRelations(ModuleOp module) {
-  SmallVector<SizeRelation> relations;
-  auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards");
-  for (Attribute guard : guards ? guards.getValue() : ArrayRef<Attribute>()) {
-    auto entry = dyn_cast<DictionaryAttr>(guard);
-    auto left = entry ? entry.getAs<DimAttr>("left") : DimAttr(),
-         right = entry ? entry.getAs<DimAttr>("right") : DimAttr();
-    auto relation = entry ? entry.getAs<StringAttr>("relation") : StringAttr();
-    auto message = entry ? entry.getAs<StringAttr>("message") : StringAttr();
-    if (left && right && relation)
-      relations.push_back({Dim(left), Dim(right), relation.getValue() == "equal",
-                           message ? message.str() : std::string()});
-  }
-  return relations;
+  return llvm::map_to_vector(getGuards(module), [](GuardAttr guard) {
+    return SizeRelation{Dim(guard.getLeft()), Dim(guard.getRight()),
+                        guard.getRelation() == Relation::equal, guard.getMessage().str()};
+  });
 }
 
 const SizeRelation *SizeSolver::follow(Symbols &sizes) const {

@@ -1,6 +1,7 @@
 #include "ir/interpret/symbols.h"
 
 #include "ir/alias.h"
+#include "ir/decisions.h"
 #include "ir/interpret/host_tensor.h"
 
 using namespace mlir;
@@ -52,35 +53,24 @@ LogicalResult checkAxes(func::FuncOp function, unsigned index, ArrayRef<int64_t>
   return success();
 }
 
-std::optional<bool> holds(StringRef relation, int64_t left, int64_t right) {
-  if (relation == "equal")
-    return left == right;
-  if (relation == "less_equal")
-    return left <= right;
-  return std::nullopt;
-}
-
 /// "seq = 513", or the number alone.
 std::string sizeText(Dim dim, int64_t value) {
   return (dim.asConstant() ? "" : dim.toString() + " = ") + std::to_string(value);
 }
 
-LogicalResult checkGuard(ModuleOp module, DictionaryAttr guard, const Symbols &symbols) {
-  auto left = guard.getAs<DimAttr>("left"), right = guard.getAs<DimAttr>("right");
-  auto relation = guard.getAs<StringAttr>("relation"), message = guard.getAs<StringAttr>("message");
-  if (!left || !right || !relation)
-    return module.emitError("a guard needs left, relation and right, got ") << guard;
-  auto a = evaluateDim(Dim(left), symbols), b = evaluateDim(Dim(right), symbols);
-  std::optional<bool> verdict = a && b ? holds(relation, *a, *b) : std::nullopt;
-  if (verdict == true)
+LogicalResult checkGuard(ModuleOp module, GuardAttr guard, const Symbols &symbols) {
+  Dim left(guard.getLeft()), right(guard.getRight());
+  bool isEquality = guard.getRelation() == Relation::equal;
+  auto a = evaluateDim(left, symbols), b = evaluateDim(right, symbols);
+  if (a && b && (isEquality ? *a == *b : *a <= *b))
     return success();
   InFlightDiagnostic error = module.emitError("this model cannot run with ")
                              << toString(symbols) << ": ";
-  if (!verdict)
+  if (!a || !b)
     return error << "cannot decide the guard " << guard;
-  error << sizeText(Dim(left), *a) << " must " << (relation == "equal" ? "equal " : "be at most ")
-        << sizeText(Dim(right), *b);
-  return message ? error << " (" << message.getValue() << ")" : error;
+  error << sizeText(left, *a) << " must " << (isEquality ? "equal " : "be at most ")
+        << sizeText(right, *b);
+  return guard.getMessage().empty() ? error : error << " (" << guard.getMessage() << ")";
 }
 
 } // namespace
@@ -142,14 +132,9 @@ LogicalResult defineCapacities(func::FuncOp function, Symbols &symbols) {
 }
 
 LogicalResult checkGuards(ModuleOp module, const Symbols &symbols) {
-  auto guards = module->getAttrOfType<ArrayAttr>("smelt.guards");
-  for (Attribute guard : guards ? guards.getValue() : ArrayRef<Attribute>()) {
-    auto dictionary = dyn_cast<DictionaryAttr>(guard);
-    if (!dictionary)
-      return module.emitError("a guard must be a dictionary, got ") << guard;
-    if (failed(checkGuard(module, dictionary, symbols)))
+  for (GuardAttr guard : getGuards(module))
+    if (failed(checkGuard(module, guard, symbols)))
       return failure();
-  }
   return success();
 }
 

@@ -1,4 +1,5 @@
-// Fusions: inputs, region arguments, yield and results must agree.
+// Fusions: inputs, region arguments, yield and results must agree, and a template take the rest.
+#include "ir/capabilities.h"
 #include "ir/ops/common.h"
 
 using namespace mlir;
@@ -14,5 +15,7 @@ LogicalResult FusionOp::verify() {
     return emitOpError("must end in a smelt.yield of the results");
   return success();
 }
+
+LogicalResult FusionOp::verifyRegions() { return verifyFusedForm(*this); }
 
 } // namespace smelt

@@ -91,6 +91,30 @@ SMELT_INFER_MOMENTS(MomentsRstdOp)
 SMELT_INFER_MOMENTS(MomentsRrmsOp)
 #undef SMELT_INFER_MOMENTS
 
+/// The first of `axes` where they are the trailing ones of `rank`.
+static std::optional<int64_t> firstTrailing(ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  int64_t first = rank - static_cast<int64_t>(axes.size());
+  for (auto [index, axis] : llvm::enumerate(sorted))
+    if (axis != first + static_cast<int64_t>(index))
+      return std::nullopt;
+  return axes.empty() ? std::nullopt : std::optional(first);
+}
+
+static int64_t rankOf(Operation *op) { return tensorType(op->getOperand(0)).getRank(); }
+
+std::optional<int64_t> ReduceOp::getFirstReducedAxis() {
+  return firstTrailing(getAxes(), rankOf(*this));
+}
+
+std::optional<int64_t> SoftmaxOp::getFirstReducedAxis() {
+  return firstTrailing(static_cast<int64_t>(getAxis()), rankOf(*this));
+}
+
+std::optional<int64_t> LayerNormOp::getFirstReducedAxis() { return getAxis(); }
+std::optional<int64_t> RmsNormOp::getFirstReducedAxis() { return getAxis(); }
+
 static LogicalResult verifyAxis(Operation *op, int64_t axis) {
   unsigned rank = tensorType(op->getOperand(0)).getRank();
   return axis >= 0 && axis < rank

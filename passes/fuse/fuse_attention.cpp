@@ -7,7 +7,7 @@
 #include "passes/coordinates.h"
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
-#include "passes/raise/expand_attention.h"
+#include "passes/remark.h"
 
 using namespace mlir;
 
@@ -21,18 +21,15 @@ namespace {
 /// What a bias may be drawn through: its rows need not be contiguous, and literals are expressions.
 bool isPartOfBias(Operation *op) { return isa<ExpandOp, ReshapeOp>(op) || !op->hasTrait<View>(); }
 
-/// What the templates ask of a tensor of [batch, head, row, element]: the elements of a row are
-/// neighbours, and where rows are read many at a time, they are a constant distance apart.
+/// The rows of a tensor [batch, head, row, element] of an attention, followed through views.
 class Rows {
 public:
-  enum class Distance { any, constant };
-
-  Rows(Value tensor, Distance distance)
+  Rows(Value tensor, RowDistance distance)
       : shape(tensorType(tensor).getShape()), bounds(coordinateBounds(shape)), distance(distance) {
     positions[tensor] = coordinatesOf(shape, tensor.getContext());
   }
 
-  /// They still are before `view`, whose result is a tensor that was seen.
+  /// The templates reach them before `view`, whose result is a tensor that was seen.
   bool keptBefore(Operation *view) {
     if (!view->hasTrait<View>()) // a literal: the templates read tensors
       return false;
@@ -40,7 +37,7 @@ public:
     return keep(view->getOperand(0), before);
   }
 
-  /// They still are after `view`, whose operand is a tensor that was seen.
+  /// They still do after `view`, whose operand is a tensor that was seen.
   bool keptAfter(Operation *view) {
     std::optional<Index> after = resultIndex(view, positions.at(view->getOperand(0)), bounds);
     return after && keep(view->getResult(0), *after);
@@ -48,45 +45,52 @@ public:
 
 private:
   bool keep(Value tensor, const Index &index) {
-    Dim offset = linearize(index, tensorType(tensor).getShape(), tensor.getContext());
-    auto step = [&](unsigned axis) {
-      return linearFactor(offset, *coordinate(tensor.getContext(), axis).asSymbol());
-    };
     positions[tensor] = index;
-    bool areNeighbours = shape[3].isConstant(1) || (step(3) && step(3)->isConstant(1));
-    return areNeighbours && (distance == Distance::any || step(2));
+    Index own = coordinatesOf(shape, tensor.getContext());
+    return hasRegularRows(linearize(index, tensorType(tensor).getShape(), tensor.getContext()),
+                          own[2], own[3], distance);
   }
 
   SmallVector<Dim> shape;
   Bounds bounds;
-  Distance distance;
+  RowDistance distance;
   llvm::DenseMap<Value, Index> positions; // of tensors seen, by the coordinates of the first
 };
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
+    Remarks remarks(getOperation());
     SmallVector<AttentionOp> attentions;
     getOperation().walk([&](AttentionOp op) {
       if (isFree(op) && hasAttentionTemplate(op.getQuery(), op.getValue()))
         attentions.push_back(op);
     });
-    for (AttentionOp attention : attentions) {
-      FusionGroup group;
-      group.add(attention);
-      Rows stored(attention.getOutput(), Rows::Distance::any);
-      growEpilogue(group, attention.getOutput(), [&](Operation *op) {
-        return isa<TransposeOp, ReshapeOp>(op) && stored.keptAfter(op);
+    for (AttentionOp attention : attentions)
+      fuse(attention, remarks);
+  }
+
+private:
+  static void fuse(AttentionOp attention, Remarks &remarks) {
+    FusionGroup group;
+    group.add(attention);
+    Rows stored(attention.getOutput(), RowDistance::any);
+    growEpilogue(group, [&](Operation *op) {
+      return isa<TransposeOp, ReshapeOp>(op) && stored.keptAfter(op);
+    });
+    for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
+      Rows loaded(operand.get(), RowDistance::constant);
+      group.absorbViews(operand, [&](Operation *op) {
+        bool kept = loaded.keptBefore(op);
+        if (!kept && op->hasTrait<View>())
+          remarks.refused(op->getLoc(), "attention operand",
+                          "elements of a row stay neighbours, rows a constant distance apart",
+                          "the tensor is stored before the attention reads it");
+        return kept;
       });
-      for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
-        Rows loaded(operand.get(), Rows::Distance::constant);
-        group.absorbViews(operand, [&](Operation *op) { return loaded.keptBefore(op); });
-      }
-      if (attention.getBias())
-        group.absorbViews(attention->getOpOperand(3), isPartOfBias);
-      group.outline(FusionKind::attention);
     }
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
+    if (attention.getBias())
+      group.absorbViews(attention->getOpOperand(3), isPartOfBias);
+    group.outline(FusionKind::attention);
   }
 };
 

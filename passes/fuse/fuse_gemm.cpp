@@ -8,12 +8,23 @@
 // number of elements; reads of other tensors (bias, residual) become loads of the epilogue, through
 // views where there are any.
 //
+// Two products of one left operand whose results meet (gated MLPs) are one kernel: their weights
+// become one, with columns that take turns, so that the epilogue finds both sums side by side.
+//
+//   silu(x Wg) * (x Wu)   =>   one GEMM with [Wg|Wu], twice as wide as what it stores
+//
+// Merged side by side instead, the product goes through memory: 2 N columns are stored and loaded
+// and N stored, five times N, where the pair stores N.
+//
 // Norms between two products reach both epilogues (fuse_norm.cpp): the row moments of the value at
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
 #include "passes/dead_ops.h"
 #include "passes/fuse/gemm_group.h"
+#include "passes/fuse/merge_cost.h"
 #include "passes/passes.h"
+#include "passes/remark.h"
+#include "passes/view_shape.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -29,20 +40,45 @@ namespace {
 /// Forms all kernels of a function.
 class GemmFusion {
 public:
-  /// Grows every kernel before any op moves: what one draws in must not be another's.
-  explicit GemmFusion(func::FuncOp function) {
-    for (MatmulOp matmul : gemmProducts(function)) {
-      groups.push_back(growGemm(matmul, [&](Operation *op) { return taken.contains(op); }));
-      taken.insert(groups.back().ops().begin(), groups.back().ops().end());
-    }
+  /// Every kernel is planned before any op moves: what one draws in must not be another's.
+  GemmFusion(func::FuncOp function, Remarks &remarks) : plan(function), remarks(remarks) {
+    for (const GemmKernel &kernel : plan.kernels())
+      taken.insert(kernel.group.ops().begin(), kernel.group.ops().end());
   }
 
   void run() {
-    for (FusionGroup &group : groups)
-      fuse(group);
+    for (GemmKernel &kernel : plan.kernels())
+      remark(kernel);
+    for (GemmKernel &kernel : plan.kernels())
+      fuse(kernel);
   }
 
 private:
+  void remark(GemmKernel &kernel) {
+    for (MatmulOp matmul : kernel.products)
+      remarks.taken(matmul.getLoc(), "gemm",
+                    kernel.products.size() > 1
+                        ? "two products of one left operand, then " + describe(kernel.group) +
+                              ": " + describeSaving(savingOf(kernel))
+                        : describe(kernel.group));
+    Operation *reader = kernel.boundary.reader;
+    if (reader && !reader->hasTrait<OpTrait::IsTerminator>())
+      remarks.refused(reader->getLoc(), "gemm epilogue", kernel.boundary.predicate,
+                      "it reads the result of " + nodeName(kernel.products.front().getLoc()));
+  }
+
+  /// Against a kernel for each product, where the second reads what the first stored.
+  static KernelCost savingOf(GemmKernel &kernel) {
+    MatmulOp first = kernel.products.front();
+    TensorType output = tensorType(first.getOutput()), rhs = tensorType(first.getRhs());
+    Dim rows = product(ArrayRef(output.getShape()).drop_back(), first.getContext());
+    BranchShape branch{typicalSize(rhs.getDim(1)), false};
+    SharedProduct shape{typicalSize(rows), typicalSize(rhs.getDim(0)),
+                        rhs.getElementType().getIntOrFloatBitWidth() / 8,
+                        SmallVector<BranchShape>(kernel.products.size(), branch)};
+    return shape.chained() - shape.combined();
+  }
+
   bool isTaken(Operation *op) const { return !isFree(op) || taken.contains(op); }
 
   /// `op` computes elementwise from a statistic of rows, in no kernel so far.
@@ -95,7 +131,57 @@ private:
     group.add(clone);
   }
 
-  void fuse(FusionGroup &group) {
+  /// Stores the weights of a pair as one, [K, N / 8, 2, 8], of which each product reads its columns.
+  static void interleaveWeights(GemmKernel &kernel) {
+    MatmulOp first = kernel.products.front();
+    for (MatmulOp matmul : kernel.products)
+      moveBefore(matmul.getRhs(), first);
+    OpBuilder builder(first);
+    Location location = builder.getFusedLoc(llvm::map_to_vector(
+        kernel.products, [](MatmulOp matmul) -> Location { return matmul.getLoc(); }));
+    TensorType type = tensorType(first.getRhs());
+    auto size = [&](int64_t value) { return Dim::constant(builder.getContext(), value); };
+    Dim depth = type.getDim(0), columns = type.getDim(1), width = size(kInterleavedColumns),
+        groups = columns.floorDiv(width);
+    SmallVector<Value> parts = llvm::map_to_vector(kernel.products, [&](MatmulOp matmul) {
+      return reshapeTo(builder, location, matmul.getRhs(), {depth, groups, size(1), width});
+    });
+    Value joined = ConcatOp::create(builder, location, parts, 2);
+    for (auto [number, matmul] : llvm::enumerate(kernel.products)) {
+      SmallVector<Attribute> starts(4, size(0).getAttribute());
+      starts[2] = size(static_cast<int64_t>(number)).getAttribute();
+      Value part =
+          SliceOp::create(builder, location, type.withShape({depth, groups, size(1), width}),
+                          joined, builder.getArrayAttr(starts), SmallVector<int64_t>(4, 1));
+      Value own = ReshapeOp::create(builder, location, type, part);
+      kernel.group.add(part.getDefiningOp());
+      kernel.group.add(own.getDefiningOp());
+      matmul.getRhsMutable().assign(own);
+    }
+  }
+
+  /// Draws in the views of what the members read. A pair goes on reading one left operand.
+  void absorbViews(GemmKernel &kernel) {
+    FusionGroup &group = kernel.group;
+    MatmulOp first = kernel.products.front();
+    auto absorb = [&](Operation *op, OpOperand &operand) {
+      group.absorbViews(operand, [&](Operation *producer) {
+        // The main loop reads tensors: a literal may only be part of an epilogue.
+        bool isReadable = producer->hasTrait<View>() || !isa<MatmulOp>(op);
+        return isReadable && !taken.contains(producer);
+      });
+    };
+    SmallVector<Operation *> members(group.ops());
+    absorb(first, first.getLhsMutable());
+    for (MatmulOp matmul : kernel.products)
+      matmul.getLhsMutable().assign(first.getLhs());
+    for (Operation *op : members)
+      for (OpOperand &operand : op->getOpOperands())
+        absorb(op, operand);
+  }
+
+  void fuse(GemmKernel &kernel) {
+    FusionGroup &group = kernel.group;
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
@@ -110,29 +196,25 @@ private:
       if (op->hasTrait<Elementwise>())
         for (OpOperand &operand : op->getOpOperands())
           absorbWidening(group, operand);
-    members.assign(group.ops().begin(), group.ops().end());
-    for (Operation *op : members)
-      for (OpOperand &operand : op->getOpOperands())
-        group.absorbViews(operand, [&](Operation *producer) {
-          // The main loop reads tensors: a literal may only be part of an epilogue.
-          bool isReadable = producer->hasTrait<View>() || !isa<MatmulOp>(op);
-          return isReadable && !taken.contains(producer);
-        });
+    if (kernel.products.size() > 1)
+      interleaveWeights(kernel);
+    absorbViews(kernel);
     for (Operation *op : group.ops())
       taken.erase(op);
     group.outline(FusionKind::gemm);
   }
 
-  SmallVector<FusionGroup> groups;
+  GemmPlan plan;
+  Remarks &remarks;
   llvm::DenseSet<Operation *> taken; // by kernels that are still to be formed
 };
 
 struct FuseGemm : impl::FuseGemmBase<FuseGemm> {
   void runOnOperation() override {
+    Remarks remarks(getOperation());
     eraseDeadOps(getOperation()); // all that a kernel holds must lead to its result
-    GemmFusion(getOperation()).run();
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      GemmFusion(function, remarks).run();
   }
 };
 

@@ -3,6 +3,7 @@
 // Inputs are materialised tensors.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
+#include "passes/remark.h"
 
 using namespace mlir;
 
@@ -15,20 +16,22 @@ namespace {
 
 struct FuseGeneric : impl::FuseGenericBase<FuseGeneric> {
   void runOnOperation() override {
+    Remarks remarks(getOperation());
     SmallVector<Operation *> ops;
-    for (Operation &op : getOperation().getBody().front())
-      if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op) && !isConcatenationOfMany(&op))
-        ops.push_back(&op);
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (Operation &op : function.getBody().front())
+        if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op) &&
+            !isConcatenationOfMany(&op))
+          ops.push_back(&op);
     for (Operation *op : ops) {
       FusionGroup group;
       group.add(op);
       for (OpOperand &operand : op->getOpOperands())
         if (isLiteral(operand.get()))
           group.absorbViews(operand);
+      remarks.taken(op->getLoc(), "generic", describe(group) + " alone: no template fuses it");
       group.outline(FusionKind::generic);
     }
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
   }
 };
 

@@ -8,8 +8,15 @@
 // weight expression, evaluated once at compile time; the slices are views that fold into the loads
 // of whoever reads q, k and v. Assumes constant two-dimensional right operands with equal K and
 // element type. A product without a bias among products with one takes zeros.
-#include "passes/fuse/fusion_group.h"
+//
+// A product stays alone where its kernel computes more than the bias behind it (an activation, the
+// other half of a gated MLP): the wide product could not, and its result would go through memory
+// twice more. The others are merged where that saves time by merge_cost.h: slices that somebody
+// needs as tensors are copies.
+#include "passes/fuse/gemm_group.h"
+#include "passes/fuse/merge_cost.h"
 #include "passes/passes.h"
+#include "passes/remark.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -45,9 +52,46 @@ Branch findBranch(MatmulOp matmul) {
   return branch;
 }
 
-bool isMergeable(MatmulOp matmul) {
+/// A product with weights, to which others could be added.
+bool isCandidate(MatmulOp matmul) {
   TensorType rhs = tensorType(matmul.getRhs());
   return isFree(matmul) && rhs.getRank() == 2 && isWeightExpression(matmul.getRhs());
+}
+
+/// Where `branch` ends: its bias add or its product.
+Operation *endOf(Branch branch) {
+  return branch.add ? branch.add.getOperation() : branch.matmul.getOperation();
+}
+
+/// The kernel computes more than the bias.
+bool hasEpilogue(Branch branch, const GemmPlan &plan) {
+  const GemmKernel *kernel = plan.kernelOf(branch.matmul);
+  return kernel && llvm::any_of(kernel->group.ops(), [&](Operation *op) {
+           return op != branch.matmul && op != branch.add && !op->hasTrait<View>();
+         });
+}
+
+/// Somebody reads `value`, through views or not, as a tensor: a slice of a wider one is copied.
+bool isMaterialized(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (user->hasTrait<View>())
+      return isMaterialized(user->getResult(0));
+    return !isPointwise(user) && !isa<MatmulOp, AttentionOp>(user) && !isa<RowReduction>(user);
+  });
+}
+
+SharedProduct shapeOf(ArrayRef<Branch> branches) {
+  MatmulOp first = branches.front().matmul;
+  TensorType output = tensorType(first.getOutput()), rhs = tensorType(first.getRhs());
+  Dim rows = product(ArrayRef(output.getShape()).drop_back(), first.getContext());
+  SharedProduct shape{typicalSize(rows),
+                      typicalSize(rhs.getDim(0)),
+                      std::max<int64_t>(rhs.getElementType().getIntOrFloatBitWidth() / 8, 1),
+                      {}};
+  for (Branch branch : branches)
+    shape.branches.push_back({typicalSize(tensorType(branch.matmul.getRhs()).getDim(1)),
+                              isMaterialized(endOf(branch)->getResult(0))});
+  return shape;
 }
 
 Value zeros(OpBuilder &builder, Location location, Dim columns, Type elementType) {
@@ -71,6 +115,9 @@ void merge(ArrayRef<Branch> branches) {
   for (Branch branch : branches) {
     TensorType rhs = tensorType(branch.matmul.getRhs());
     weights.push_back(branch.matmul.getRhs());
+    moveBefore(branch.matmul.getRhs(), first);
+    if (branch.bias)
+      moveBefore(branch.bias, first);
     biases.push_back(branch.bias ? branch.bias
                                  : zeros(builder, location, rhs.getDim(1), rhs.getElementType()));
   }
@@ -100,17 +147,51 @@ void merge(ArrayRef<Branch> branches) {
 
 struct FuseHorizontal : impl::FuseHorizontalBase<FuseHorizontal> {
   void runOnOperation() override {
+    Remarks remarks(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      fuse(function, remarks);
+  }
+
+private:
+  static void fuse(func::FuncOp function, Remarks &remarks) {
     llvm::MapVector<std::pair<Value, Type>, SmallVector<Branch>> groups;
-    getOperation().walk([&](MatmulOp matmul) {
-      if (isMergeable(matmul))
+    for (auto matmul : function.getBody().front().getOps<MatmulOp>())
+      if (isCandidate(matmul))
         groups[{matmul.getLhs(), tensorType(matmul.getRhs()).getElementType()}].push_back(
             findBranch(matmul));
-    });
+    if (llvm::all_of(groups, [](auto &group) { return group.second.size() < 2; }))
+      return;
+    GemmPlan plan(function); // merging changes no kernel of another group
     for (auto &[key, branches] : groups)
       if (branches.size() > 1)
-        merge(branches);
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
+        consider(std::move(branches), plan, remarks);
+  }
+
+  static void consider(SmallVector<Branch> branches, const GemmPlan &plan, Remarks &remarks) {
+    llvm::erase_if(branches, [&](Branch branch) {
+      bool alone = hasEpilogue(branch, plan);
+      if (alone)
+        remarks.refused(branch.matmul.getLoc(), "horizontal", "nothing but a bias follows",
+                        "the merged product would lose what its kernel computes next");
+      return alone;
+    });
+    if (branches.size() < 2)
+      return;
+    SharedProduct shape = shapeOf(branches);
+    KernelCost saved = shape.apart() - shape.sideBySide();
+    for (Branch branch : branches) {
+      Location location = branch.matmul->getLoc();
+      if (saved.microseconds() > 0)
+        remarks.taken(location, "horizontal",
+                      "one of " + Twine(branches.size()) +
+                          " products side by side: " + describeSaving(saved));
+      else
+        remarks.refused(location, "horizontal", "saves time",
+                        "of its " + Twine(branches.size()) +
+                            " products, those that are read as tensors would be copied");
+    }
+    if (saved.microseconds() > 0)
+      merge(branches);
   }
 };
 

@@ -47,6 +47,7 @@
 #include "passes/view_shape.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -58,84 +59,51 @@ namespace smelt::passes {
 
 namespace {
 
-/// What both norms have in common.
-struct Norm {
-  Operation *op;
-  Value input, output, scale, bias; // scale and bias may be null
-  int64_t axis;
-  APFloat epsilon;
-  bool centered; // layer norm
-};
-
-std::optional<Norm> matchNorm(Operation *op) {
-  if (auto norm = dyn_cast<LayerNormOp>(op))
-    return Norm{norm,
-                norm.getInput(),
-                norm.getOutput(),
-                norm.getScale(),
-                norm.getBias(),
-                static_cast<int64_t>(norm.getAxis()),
-                norm.getEpsilon(),
-                true};
-  if (auto norm = dyn_cast<RmsNormOp>(op))
-    return Norm{norm,
-                norm.getInput(),
-                norm.getOutput(),
-                norm.getScale(),
-                Value(),
-                static_cast<int64_t>(norm.getAxis()),
-                norm.getEpsilon(),
-                false};
-  return std::nullopt;
-}
-
 Dim lastDim(Value value) {
   TensorType type = tensorType(value);
   return type.getDim(type.getRank() - 1);
 }
 
-/// Which GEMM kernel each op will be in, and which value each kernel stores.
-class GemmKernels {
+/// Rows that the plan's kernels leave whole: where a norm's statistics can be stored and read.
+class WholeRows {
 public:
-  explicit GemmKernels(func::FuncOp function) {
-    for (MatmulOp matmul : gemmProducts(function)) {
-      FusionGroup group = growGemm(matmul, [&](Operation *op) { return kernelOf.contains(op); });
-      for (Operation *op : group.ops())
-        kernelOf[op] = matmul;
-      // Reshapes must leave rows whole, or the kernel's rows are not those of its result.
-      bool keepsRows = llvm::all_of(group.ops(), [&](Operation *op) {
-        return !isa<ReshapeOp>(op) || (tensorType(op->getResult(0)).getRank() > 0 &&
-                                       lastDim(op->getResult(0)) == lastDim(matmul.getOutput()));
-      });
-      if (!keepsRows || tensorType(matmul.getRhs()).getRank() != 2)
-        continue;
-      wholeRows.insert(matmul);
-      for (Value end : group.liveOuts())
-        ends.insert(end);
-    }
+  explicit WholeRows(func::FuncOp function) : plan(function) {
+    for (const GemmKernel &kernel : plan.kernels())
+      if (keepsRows(kernel)) {
+        whole.insert(&kernel);
+        for (Value end : kernel.group.liveOuts())
+          ends.insert(end);
+      }
   }
 
   /// A kernel whose rows are those of `value` ends at it.
   bool endsAt(Value value) const { return ends.contains(value); }
   /// `op` is in the epilogue of a kernel whose rows are those of its result.
   bool isEpilogue(Operation *op) const {
-    auto found = kernelOf.find(op);
-    return found != kernelOf.end() && found->second != op && wholeRows.contains(found->second);
+    return !isa<MatmulOp>(op) && whole.contains(plan.kernelOf(op));
   }
-  bool isProduct(Operation *op) const {
-    auto found = kernelOf.find(op);
-    return found != kernelOf.end() && found->second == op;
-  }
+  bool isProduct(Operation *op) const { return isa<MatmulOp>(op) && plan.kernelOf(op); }
 
 private:
-  llvm::DenseMap<Operation *, Operation *> kernelOf;
-  llvm::DenseSet<Operation *> wholeRows;
+  /// Reshapes must leave rows whole, or the kernel's rows are not those of its result.
+  static bool keepsRows(const GemmKernel &kernel) {
+    MatmulOp matmul = kernel.products.front();
+    return tensorType(matmul.getRhs()).getRank() == 2 &&
+           llvm::all_of(kernel.group.ops(), [&](Operation *op) {
+             return !isa<ReshapeOp>(op) ||
+                    (tensorType(op->getResult(0)).getRank() > 0 &&
+                     lastDim(op->getResult(0)) == lastDim(matmul.getOutput()));
+           });
+  }
+
+  GemmPlan plan;
+  llvm::DenseSet<const GemmKernel *> whole;
   llvm::DenseSet<Value> ends;
 };
 
 /// `use` is the left operand of a product with weights, a matrix of as many rows as the norm has
 /// columns.
-bool isProductWithWeights(OpOperand &use, const GemmKernels &kernels) {
+bool isProductWithWeights(OpOperand &use, const WholeRows &kernels) {
   auto matmul = dyn_cast<MatmulOp>(use.getOwner());
   return matmul && kernels.isProduct(matmul) && use.getOperandNumber() == 0 &&
          tensorType(matmul.getRhs()).getRank() == 2 && isWeightExpression(matmul.getRhs()) &&
@@ -159,7 +127,7 @@ bool isReplacedByCopy(Value value) {
 }
 
 /// `use` is read element by element in an epilogue.
-bool isEpilogueRead(OpOperand &use, const GemmKernels &kernels) {
+bool isEpilogueRead(OpOperand &use, const WholeRows &kernels) {
   Operation *op = use.getOwner();
   return op->hasTrait<Elementwise>() && kernels.isEpilogue(op) &&
          tensorType(op->getResult(0)).getShape() == tensorType(use.get()).getShape();
@@ -172,24 +140,24 @@ bool fitsColumns(Value operand, int64_t columns) {
 }
 
 /// The predicate that keeps a norm a kernel of its own; empty where none does.
-StringRef findObstacle(const Norm &norm, const GemmKernels &kernels) {
-  TensorType type = tensorType(norm.input);
+StringRef findObstacle(Normalization norm, const WholeRows &kernels) {
+  TensorType type = tensorType(norm.getNormalized());
   std::optional<int64_t> columns;
-  if (type.getRank() >= 2 && norm.axis == static_cast<int64_t>(type.getRank()) - 1)
-    columns = type.getDim(norm.axis).asConstant();
+  if (type.getRank() >= 2 && norm.getFirstReducedAxis() == static_cast<int64_t>(type.getRank()) - 1)
+    columns = type.getDim(type.getRank() - 1).asConstant();
   if (!columns || *columns == 0 || *columns % RowMomentsOp::kGroup != 0)
     return "normalises one axis, of a constant multiple of 32";
   if (!type.getElementType().isF32() && !type.getElementType().isF16() &&
       !type.getElementType().isBF16())
     return "element type is f16, bf16 or f32";
-  if (!kernels.endsAt(norm.input))
+  if (!kernels.endsAt(norm.getNormalized()))
     return "input is where the epilogue of a product ends";
-  if (!fitsColumns(norm.scale, *columns) || !fitsColumns(norm.bias, *columns))
+  if (!fitsColumns(norm.getScale(), *columns) || !fitsColumns(norm.getBias(), *columns))
     return "scale and bias are constants, one value a column";
-  for (OpOperand &use : norm.output.getUses())
+  for (OpOperand &use : norm->getResult(0).getUses())
     if (!isProductWithWeights(use, kernels) && !isEpilogueRead(use, kernels))
       return "all readers are products with weights or epilogues";
-  for (Operation *user : norm.output.getUsers())
+  for (Operation *user : norm->getResult(0).getUsers())
     if (auto matmul = dyn_cast<MatmulOp>(user); matmul && !isReplacedByCopy(matmul.getRhs()))
       return "only products read the weights";
   return "";
@@ -198,15 +166,15 @@ StringRef findObstacle(const Norm &norm, const GemmKernels &kernels) {
 /// Rewrites one norm and its readers.
 class NormFusion {
 public:
-  NormFusion(const Norm &norm, Value moments)
-      : norm(norm), moments(moments), builder(norm.op), location(norm.op->getLoc()),
-        element(tensorType(norm.input).getElementType()), scale(inF32(flat(norm.scale))),
-        bias(inF32(flat(norm.bias))) {}
+  NormFusion(Normalization norm, Value moments)
+      : norm(norm), moments(moments), builder(norm), location(norm->getLoc()),
+        element(tensorType(norm.getNormalized()).getElementType()),
+        scale(inF32(flat(norm.getScale()))), bias(inF32(flat(norm.getBias()))) {}
 
   void run() {
     SmallVector<MatmulOp> products;
     llvm::MapVector<Operation *, SmallVector<OpOperand *>> reads;
-    for (OpOperand &use : norm.output.getUses())
+    for (OpOperand &use : norm->getResult(0).getUses())
       if (auto matmul = dyn_cast<MatmulOp>(use.getOwner()))
         products.push_back(matmul);
       else
@@ -218,7 +186,7 @@ public:
     }
     for (MatmulOp matmul : products)
       rewrite(matmul);
-    norm.op->erase();
+    norm->erase();
   }
 
 private:
@@ -243,15 +211,15 @@ private:
   }
 
   Value inverseSpread() {
-    FloatAttr epsilon = builder.getFloatAttr(builder.getF32Type(), norm.epsilon);
-    return norm.centered ? create<MomentsRstdOp>(moments, epsilon)
-                         : create<MomentsRrmsOp>(moments, epsilon);
+    FloatAttr epsilon = builder.getFloatAttr(builder.getF32Type(), norm.getEpsilon());
+    return norm.isCentered() ? create<MomentsRstdOp>(moments, epsilon)
+                             : create<MomentsRrmsOp>(moments, epsilon);
   }
 
   /// y itself, as an epilogue computes it from x.
   Value normalize() {
-    Value value = inF32(norm.input);
-    if (norm.centered)
+    Value value = inF32(norm.getNormalized());
+    if (norm.isCentered())
       value = create<SubOp>(value, create<MomentsMeanOp>(moments));
     value = create<MulOp>(value, inverseSpread());
     if (scale)
@@ -263,7 +231,7 @@ private:
 
   /// gamma o W, its columns centered where the norm is, rounded to the type of W.
   Value foldScale(Value weight) {
-    if (!scale && !norm.centered)
+    if (!scale && !norm.isCentered())
       return weight;
     Value folded = inF32(weight);
     if (scale) {
@@ -271,7 +239,7 @@ private:
       folded = create<MulOp>(
           folded, reshapeTo(builder, location, scale, {tensorType(weight).getDim(0), one}));
     }
-    if (norm.centered)
+    if (norm.isCentered())
       folded = create<SubOp>(folded, reduceColumns(folded, ReductionKind::mean));
     return inElementType(folded);
   }
@@ -299,11 +267,11 @@ private:
     Value addend = add ? otherOperand(add, matmul.getOutput()) : Value();
     Operation *replaced = add ? add.getOperation() : matmul.getOperation();
     builder.setInsertionPoint(replaced);
-    location = builder.getFusedLoc({norm.op->getLoc(), matmul.getLoc(), replaced->getLoc()});
+    location = builder.getFusedLoc({norm->getLoc(), matmul.getLoc(), replaced->getLoc()});
     Value weight = matmul.getRhs(), folded = foldScale(weight);
     TensorType type = tensorType(matmul.getOutput()).withElementType(builder.getF32Type());
-    Value value = MatmulOp::create(builder, location, type, norm.input, folded);
-    if (norm.centered)
+    Value value = MatmulOp::create(builder, location, type, norm.getNormalized(), folded);
+    if (norm.isCentered())
       value = create<SubOp>(value, create<MulOp>(create<MomentsMeanOp>(moments),
                                                  reduceColumns(folded, ReductionKind::sum)));
     value = create<MulOp>(value, inverseSpread());
@@ -332,7 +300,7 @@ private:
     return isRow ? add : AddOp();
   }
 
-  Norm norm;
+  Normalization norm;
   Value moments;
   OpBuilder builder;
   Location location;
@@ -347,24 +315,21 @@ struct FuseNorm : impl::FuseNormBase<FuseNorm> {
   void runOnOperation() override {
     Remarks remarks(getOperation());
     eraseDeadOps(getOperation()); // as fuse-gemm will
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
+    for (auto function : getOperation().getOps<func::FuncOp>())
       fuse(function, remarks);
-      if (failed(sortFunction(function)))
-        return signalPassFailure();
-    }
   }
 
 private:
   void fuse(func::FuncOp function, Remarks &remarks) {
-    GemmKernels kernels(function);
+    WholeRows kernels(function);
     FoldedWeights folded(weights);
     SmallVector<Operation *> norms;
     for (Operation &op : function.getBody().front()) {
-      std::optional<Norm> norm = isFree(&op) ? matchNorm(&op) : std::nullopt;
-      if (!norm)
+      auto norm = dyn_cast<Normalization>(op);
+      if (!norm || !isFree(&op))
         continue;
-      StringRef obstacle = findObstacle(*norm, kernels);
-      if (obstacle.empty() && !foldsExactly(*norm, folded))
+      StringRef obstacle = findObstacle(norm, kernels);
+      if (obstacle.empty() && !foldsExactly(norm, folded))
         obstacle = "the scaled weights keep their digits";
       if (obstacle.empty())
         norms.push_back(&op);
@@ -374,22 +339,22 @@ private:
     // Rewriting starts once all norms were looked at: it changes the ops that the kernels know.
     llvm::DenseMap<Value, Value> momentsOf;
     for (Operation *op : norms) {
-      Norm norm = *matchNorm(op);
+      auto norm = cast<Normalization>(op);
       remarks.taken(op->getLoc(), "row_moments", "the products around the norm compute it");
-      Value &moments = momentsOf[norm.input];
+      Value &moments = momentsOf[norm.getNormalized()];
       if (!moments) {
         OpBuilder builder(op);
-        moments = RowMomentsOp::create(builder, op->getLoc(), norm.input);
+        moments = RowMomentsOp::create(builder, op->getLoc(), norm.getNormalized());
       }
       NormFusion(norm, moments).run();
     }
   }
 
-  static bool foldsExactly(const Norm &norm, FoldedWeights &folded) {
-    bool isFolded = norm.scale || norm.centered;
-    return !isFolded || llvm::all_of(norm.output.getUsers(), [&](Operation *user) {
+  static bool foldsExactly(Normalization norm, FoldedWeights &folded) {
+    bool isFolded = norm.getScale() || norm.isCentered();
+    return !isFolded || llvm::all_of(norm->getResult(0).getUsers(), [&](Operation *user) {
       auto matmul = dyn_cast<MatmulOp>(user);
-      return !matmul || folded.keepDigits(norm.scale, matmul.getRhs());
+      return !matmul || folded.keepDigits(norm.getScale(), matmul.getRhs());
     });
   }
 

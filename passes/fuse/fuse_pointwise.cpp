@@ -6,6 +6,7 @@
 // result stays: it only renames a buffer.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
+#include "passes/remark.h"
 
 using namespace mlir;
 
@@ -26,7 +27,13 @@ bool isAlias(Operation *op) {
 
 struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
   void runOnOperation() override {
-    Block &block = getOperation().getBody().front();
+    Remarks remarks(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      fuse(function.getBody().front(), remarks);
+  }
+
+private:
+  static void fuse(Block &block, Remarks &remarks) {
     for (Operation *op = block.getTerminator()->getPrevNode(), *previous; op; op = previous) {
       previous = op->getPrevNode();
       bool joinsMany = isConcatenationOfMany(op);
@@ -43,14 +50,17 @@ struct FusePointwise : impl::FusePointwiseBase<FusePointwise> {
           group.absorbViews(operand);
         else
           group.absorbProducers(operand, [&](Operation *producer) {
-            return llvm::all_of(producer->getUsers(),
-                                [&](Operation *user) { return group.contains(user); });
+            bool isOurs = llvm::all_of(producer->getUsers(),
+                                       [&](Operation *user) { return group.contains(user); });
+            if (!isOurs)
+              remarks.refused(producer->getLoc(), "pointwise", "one kernel alone reads it",
+                              "it is a kernel's result, computed once");
+            return isOurs;
           });
+      remarks.taken(op->getLoc(), "pointwise", describe(group));
       FusionOp fusion = group.outline(FusionKind::pointwise);
       previous = fusion->getPrevNode();
     }
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
   }
 };
 

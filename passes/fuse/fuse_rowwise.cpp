@@ -8,8 +8,7 @@
 // other axes are left to `generic`.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
-
-#include "llvm/ADT/TypeSwitch.h"
+#include "passes/remark.h"
 
 using namespace mlir;
 
@@ -20,68 +19,73 @@ namespace smelt::passes {
 
 namespace {
 
-/// The first axis of the trailing axes that `op` reduces over; none where it reduces over others.
-std::optional<int64_t> firstReducedAxis(Operation *op) {
-  int64_t rank = tensorType(op->getOperand(0)).getRank();
-  return llvm::TypeSwitch<Operation *, std::optional<int64_t>>(op)
-      .Case<LayerNormOp, RmsNormOp>([](auto norm) { return static_cast<int64_t>(norm.getAxis()); })
-      .Case<SoftmaxOp>([&](auto softmax) {
-        return static_cast<int64_t>(softmax.getAxis()) == rank - 1
-                   ? std::optional<int64_t>(rank - 1)
-                   : std::nullopt;
-      })
-      .Case<ReduceOp>([&](auto reduce) -> std::optional<int64_t> {
-        SmallVector<int64_t> axes(reduce.getAxes());
-        llvm::sort(axes);
-        for (auto [index, axis] : llvm::enumerate(axes))
-          if (axis != rank - static_cast<int64_t>(axes.size()) + static_cast<int64_t>(index))
-            return std::nullopt;
-        return axes.empty() ? std::nullopt : std::optional<int64_t>(axes.front());
-      })
-      .Default(std::nullopt);
-}
+/// Forms the kernels of one reduction after the other.
+class RowwiseFusion {
+public:
+  explicit RowwiseFusion(Remarks &remarks) : remarks(remarks) {}
 
-void fuse(Operation *anchor) {
-  Dim elements = tensorType(anchor->getOperand(0)).getNumElements();
-  FusionGroup group;
-  group.add(anchor);
-  auto accept = [&](Operation *op) {
-    bool inside =
-        llvm::all_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
-    if (inside)
+  void fuse(RowReduction anchor) {
+    Dim elements = tensorType(anchor.getReduced()).getNumElements();
+    FusionGroup group;
+    group.add(anchor);
+    for (OpOperand &operand : anchor->getOpOperands())
+      group.absorbProducers(operand,
+                            [&](Operation *op) { return acceptProducer(op, group, elements); });
+    Boundary boundary = growEpilogue(group, [&](Operation *op) {
+      return op->hasTrait<Elementwise>() &&
+             tensorType(op->getResult(0)).getNumElements() == elements;
+    });
+    SmallVector<Operation *> members(group.ops());
+    for (Operation *op : members)
+      for (OpOperand &operand : op->getOpOperands())
+        group.absorbViews(operand);
+    remarks.taken(anchor.getLoc(), "rowwise", describe(group));
+    if (boundary.reader && !boundary.reader->hasTrait<OpTrait::IsTerminator>())
+      remarks.refused(boundary.reader->getLoc(), "rowwise epilogue", boundary.predicate,
+                      "it reads the result of " + nodeName(anchor.getLoc()));
+    group.outline(FusionKind::rowwise);
+  }
+
+private:
+  /// `op` computes what the row is read from. Ops that others read too are computed by themselves,
+  /// but a tensor of the row's size may be a second result, if no path leads back.
+  bool acceptProducer(Operation *op, FusionGroup &group, Dim elements) {
+    auto isInside = [&](Operation *user) { return group.contains(user); };
+    if (llvm::all_of(op->getUsers(), isInside))
       return true;
-    // A full-size value with other readers becomes a second result, if no path leads back.
-    if (!op->hasTrait<Elementwise>() || tensorType(op->getResult(0)).getNumElements() != elements)
-      return false;
-    group.add(op);
-    bool legal = group.isAcyclic() && group.liveOuts().size() <= 2;
-    group.removeLast();
-    return legal;
-  };
-  for (OpOperand &operand : anchor->getOpOperands())
-    group.absorbProducers(operand, accept);
-  growEpilogue(group, anchor->getResult(0), [&](Operation *op) {
-    return op->hasTrait<Elementwise>() && tensorType(op->getResult(0)).getNumElements() == elements;
-  });
-  SmallVector<Operation *> members(group.ops());
-  for (Operation *op : members)
-    for (OpOperand &operand : op->getOpOperands())
-      group.absorbViews(operand);
-  group.outline(FusionKind::rowwise);
-}
+    StringRef obstacle;
+    if (!op->hasTrait<Elementwise>() || tensorType(op->getResult(0)).getNumElements() != elements) {
+      obstacle = "only the kernel reads it, or it has as many elements as the rows";
+    } else {
+      group.add(op);
+      if (!group.isAcyclic())
+        obstacle = "no path leads from the kernel back into it";
+      else if (group.liveOuts().size() > 2)
+        obstacle = "a kernel stores at most one tensor beside its result";
+      group.removeLast();
+    }
+    if (!obstacle.empty())
+      remarks.refused(op->getLoc(), "rowwise prologue", obstacle,
+                      "a kernel reads what it computes");
+    return obstacle.empty();
+  }
+
+  Remarks &remarks;
+};
 
 struct FuseRowwise : impl::FuseRowwiseBase<FuseRowwise> {
   void runOnOperation() override {
-    SmallVector<Operation *> anchors;
-    getOperation().walk([&](Operation *op) {
-      if (isa<LayerNormOp, RmsNormOp, SoftmaxOp, ReduceOp>(op) && isFree(op) &&
-          firstReducedAxis(op))
+    Remarks remarks(getOperation());
+    RowwiseFusion fusion(remarks);
+    SmallVector<RowReduction> anchors;
+    getOperation().walk([&](RowReduction op) {
+      if (isFree(op) && op.getFirstReducedAxis())
         anchors.push_back(op);
+      else if (isFree(op))
+        remarks.refused(op.getLoc(), "rowwise", "reduces trailing axes", "others are generic");
     });
-    for (Operation *anchor : anchors)
-      fuse(anchor);
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
+    for (RowReduction anchor : anchors)
+      fusion.fuse(anchor);
   }
 };
 

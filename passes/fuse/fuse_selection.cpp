@@ -6,6 +6,7 @@
 // positions) are results of the fusion, those of them that are read.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
+#include "passes/remark.h"
 
 using namespace mlir;
 
@@ -16,27 +17,34 @@ namespace smelt::passes {
 
 namespace {
 
-void fuse(TopKOp anchor) {
+void fuse(TopKOp anchor, Remarks &remarks) {
   FusionGroup group;
   group.add(anchor);
   group.absorbProducers(anchor->getOpOperand(0), [&](Operation *op) {
-    return llvm::all_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
+    bool isOurs = llvm::all_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
+    if (!isOurs)
+      remarks.refused(op->getLoc(), "selection", "only the kernel reads it",
+                      "a kernel reads what it computes");
+    return isOurs;
   });
   SmallVector<Operation *> members(group.ops());
   for (Operation *op : members)
     for (OpOperand &operand : op->getOpOperands())
       group.absorbViews(operand);
+  remarks.taken(anchor.getLoc(), "selection", describe(group));
   group.outline(FusionKind::selection);
 }
 
 struct FuseSelection : impl::FuseSelectionBase<FuseSelection> {
   void runOnOperation() override {
-    SmallVector<TopKOp> anchors(getOperation().getOps<TopKOp>());
+    Remarks remarks(getOperation());
+    SmallVector<TopKOp> anchors;
+    getOperation().walk([&](TopKOp op) {
+      if (isFree(op) && !op->use_empty())
+        anchors.push_back(op);
+    });
     for (TopKOp anchor : anchors)
-      if (!anchor.use_empty())
-        fuse(anchor);
-    if (failed(sortFunction(getOperation())))
-      signalPassFailure();
+      fuse(anchor, remarks);
   }
 };
 

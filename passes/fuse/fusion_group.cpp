@@ -1,9 +1,10 @@
 #include "passes/fuse/fusion_group.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -14,46 +15,7 @@ namespace {
 /// Kernels of more ops gain nothing, and take their compiler ever longer.
 constexpr size_t kMostFusedOps = 256;
 
-/// A kernel that joins more tensors spends its time on comparing positions.
-constexpr size_t kMostJoined = 16;
-
-/// A bound on the walk behind each op: weights are cast, scaled, transposed and joined, in far
-/// fewer ops; what is computed from constants at greater length is computed by kernels.
-constexpr size_t kMostWeightOps = 128;
-
 } // namespace
-
-bool isLiteral(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return dense && (dense.isSplat() || dense.getNumElements() == 1);
-}
-
-bool isWeightExpression(Value value) {
-  SmallVector<Value> pending{value};
-  llvm::SmallDenseSet<Operation *> seen;
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || op->getNumResults() != 1 || isa<FusionOp, DimsOp, IotaOp>(op) ||
-        !tensorType(op->getResult(0)).isStatic() || seen.size() > kMostWeightOps)
-      return false;
-    if (seen.insert(op).second)
-      pending.append(op->operand_begin(), op->operand_end());
-  }
-  return true;
-}
-
-bool isConcatenationOfMany(Operation *op) {
-  auto concat = dyn_cast<ConcatOp>(op);
-  return concat && concat.getInputs().size() > kMostJoined;
-}
-
-bool isPointwise(Operation *op) {
-  if (isConcatenationOfMany(op))
-    return false;
-  return op->hasTrait<Elementwise>() || op->hasTrait<View>() ||
-         isa<ConcatOp, GatherOp, GatherElementsOp, GatherNdOp, IotaOp, DimsOp>(op);
-}
 
 bool isFree(Operation *op) {
   return op && isa<func::FuncOp>(op->getParentOp()) && op->getNumResults() > 0 &&
@@ -111,21 +73,76 @@ void FusionGroup::absorbProducers(OpOperand &first, llvm::function_ref<bool(Oper
 }
 
 bool FusionGroup::isAcyclic() const {
-  // Walk down from the users outside; reaching a member again is a cycle.
+  // Walk down from the users outside; reaching a member again is a cycle. What stands behind all
+  // members leads to none of them.
+  Operation *last = members.front();
+  for (Operation *op : members)
+    last = last->isBeforeInBlock(op) ? op : last;
   SmallVector<Operation *> pending;
-  for (Value value : liveOuts())
-    for (Operation *user : value.getUsers())
-      if (!contains(user))
-        pending.push_back(user);
   llvm::DenseSet<Operation *> seen;
+  auto follow = [&](Operation *op) {
+    for (Operation *user : op->getUsers())
+      if (!last->isBeforeInBlock(user) && seen.insert(user).second)
+        pending.push_back(user);
+  };
+  for (Operation *op : members)
+    for (Operation *user : op->getUsers())
+      if (!contains(user) && user->isBeforeInBlock(last) && seen.insert(user).second)
+        pending.push_back(user);
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val();
     if (contains(op))
       return false;
-    if (seen.insert(op).second)
-      pending.append(op->user_begin(), op->user_end());
+    follow(op);
   }
   return true;
+}
+
+std::string describe(const FusionGroup &group) {
+  llvm::SetVector<StringRef> names;
+  for (Operation *op : group.ops())
+    if (!op->hasTrait<View>() && !isa<ConstantOp>(op))
+      names.insert(op->getName().stripDialect());
+  return names.empty() ? "views" : llvm::join(names, ", ");
+}
+
+void moveBefore(Value value, Operation *point) {
+  SmallVector<Operation *> late;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  auto collect = [&](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    if (op && point->isBeforeInBlock(op) && seen.insert(op).second)
+      late.push_back(op);
+  };
+  collect(value);
+  for (size_t i = 0; i < late.size(); ++i)
+    llvm::for_each(late[i]->getOperands(), collect);
+  llvm::sort(late, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : late) {
+    op->remove();
+    point->getBlock()->getOperations().insert(Block::iterator(point), op);
+  }
+}
+
+/// Moves what reads a result of `fusion` before it, and what depends on that, behind it.
+static void moveReadersBehind(FusionOp fusion) {
+  SmallVector<Operation *> early;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  auto collect = [&](Operation *op) {
+    for (Operation *user : op->getUsers())
+      if (user->isBeforeInBlock(fusion) && seen.insert(user).second)
+        early.push_back(user);
+  };
+  collect(fusion);
+  for (size_t i = 0; i < early.size(); ++i)
+    collect(early[i]);
+  llvm::sort(early, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
+  // By removal and insertion: moving within a block would renumber all of it.
+  Block *block = fusion->getBlock();
+  for (Operation *op : early) {
+    op->remove();
+    block->getOperations().insert(std::next(Block::iterator(fusion)), op);
+  }
 }
 
 FusionOp FusionGroup::outline(FusionKind kind) {
@@ -165,40 +182,62 @@ FusionOp FusionGroup::outline(FusionKind kind) {
     op->erase();
   }
   members.clear();
+  moveReadersBehind(fusion);
   return fusion;
 }
 
-void growEpilogue(FusionGroup &group, Value value, llvm::function_ref<bool(Operation *)> accept) {
+namespace {
+
+/// The first reader of `frontier` in the block that is not part of `group` but may be; one that
+/// may not is `refused`.
+Operation *nextReader(const FusionGroup &group, ArrayRef<Value> frontier,
+                      llvm::function_ref<bool(Operation *)> accept, Operation *&refused) {
+  Operation *next = nullptr;
+  refused = nullptr;
+  for (Value result : frontier)
+    for (Operation *user : result.getUsers()) {
+      if (group.contains(user))
+        continue;
+      if (!isFree(user) || !accept(user))
+        refused = user;
+      else if (!next || user->isBeforeInBlock(next))
+        next = user;
+    }
+  return next;
+}
+
+} // namespace
+
+Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(Operation *)> accept) {
   // Ops taken since the group last had one live-out; given back if it never has one again.
   SmallVector<Operation *> tentative;
-  SmallVector<Value> frontier{value};
-  while (!frontier.empty()) {
-    Operation *next = nullptr;
-    for (Value result : frontier)
-      for (Operation *user : result.getUsers())
-        if (!group.contains(user) && isFree(user) && accept(user) &&
-            (!next || user->isBeforeInBlock(next)))
-          next = user;
-    if (!next)
+  SmallVector<Value> frontier = group.liveOuts();
+  Operation *refused = nullptr;
+  Boundary boundary;
+  while (Operation *next = nextReader(group, frontier, accept, refused)) {
+    if (group.ops().size() >= kMostFusedOps) {
+      boundary = {next, "a kernel holds at most 256 ops"};
       break;
+    }
     group.add(next);
     tentative.push_back(next);
-    if (!group.isAcyclic())
+    if (!group.isAcyclic()) {
+      boundary = {next, "no path leads from the kernel back into it"};
       break;
+    }
     frontier = group.liveOuts();
     if (frontier.size() == 1)
       tentative.clear();
     if (frontier.size() > 3 || tentative.size() > 16)
       break;
   }
+  if (!boundary.reader && !tentative.empty())
+    boundary = {tentative.front(), "all readers of the result lead to one value near it"};
+  if (!boundary.reader && refused)
+    boundary = {refused, "computes element by element, and in no other kernel"};
   for (size_t i = 0; i < tentative.size(); ++i)
     group.removeLast();
-}
-
-LogicalResult sortFunction(func::FuncOp function) {
-  return sortTopologically(&function.getBody().front())
-             ? success()
-             : function.emitError("fusions form a cycle; this is a bug in Smelt");
+  return boundary;
 }
 
 } // namespace smelt::passes

@@ -2,26 +2,11 @@
 // Shared by the fuse_* passes.
 #pragma once
 
-#include "ir/dialect.h"
+#include "ir/capabilities.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace smelt::passes {
-
-/// A scalar or splat constant: emitted as a literal, so it is cloned into every fusion that uses
-/// it.
-bool isLiteral(mlir::Value value);
-
-/// Depends on weights and constants alone, through a limited number of ops, and has a static shape:
-/// evaluated once, at compile time.
-bool isWeightExpression(mlir::Value value);
-
-/// Elementwise ops and those that only choose where an element comes from: what a kernel computes
-/// at one position. Not a concatenation of many.
-bool isPointwise(mlir::Operation *op);
-
-/// A concatenation of so many tensors that its kernels do nothing else.
-bool isConcatenationOfMany(mlir::Operation *op);
 
 /// Not yet part of a fusion: a tensor op at the top level of the function that is no weight,
 /// constant, weight expression or name of a caller's buffer.
@@ -49,22 +34,33 @@ public:
   void absorbProducers(mlir::OpOperand &operand,
                        llvm::function_ref<bool(mlir::Operation *)> accept);
 
-  /// No path leads from a result of the group back into the group.
+  /// No path leads from a result of the group back into the group. Every op of the block stands
+  /// behind what it uses.
   bool isAcyclic() const;
 
-  /// Replaces the members by one fusion. The block may need a topological sort afterwards.
+  /// Replaces the members, of which the last leads to no other, by one fusion in its place; what
+  /// reads its other results follows it.
   FusionOp outline(FusionKind kind);
 
 private:
   llvm::SetVector<mlir::Operation *> members;
 };
 
-/// Grows `group` forward from `value` over ops that `accept` allows, as far as one live-out
-/// remains.
-void growEpilogue(FusionGroup &group, mlir::Value value,
-                  llvm::function_ref<bool(mlir::Operation *)> accept);
+/// "matmul, gelu, add": what a kernel of these ops computes.
+std::string describe(const FusionGroup &group);
 
-/// Restores dominance after fusions were outlined.
-mlir::LogicalResult sortFunction(mlir::func::FuncOp function);
+/// Moves what the weight expression `value` is computed by in front of `point`, an op of its block.
+void moveBefore(mlir::Value value, mlir::Operation *point);
+
+/// A reader of a kernel's result that is not part of the kernel, and the predicate that keeps it
+/// out.
+struct Boundary {
+  mlir::Operation *reader = nullptr; // null: nothing reads the result
+  llvm::StringRef predicate;
+};
+
+/// Grows `group` forward from its live-outs over ops that `accept` allows, as far as one live-out
+/// remains.
+Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(mlir::Operation *)> accept);
 
 } // namespace smelt::passes

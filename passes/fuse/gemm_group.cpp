@@ -4,29 +4,104 @@ using namespace mlir;
 
 namespace smelt::passes {
 
-SmallVector<MatmulOp> gemmProducts(func::FuncOp function) {
-  SmallVector<MatmulOp> matmuls;
-  for (auto matmul : function.getBody().front().getOps<MatmulOp>()) {
-    Type element = tensorType(matmul.getOutput()).getElementType();
-    if (isFree(matmul) && isa<FloatType>(element) && !element.isF64())
-      matmuls.push_back(matmul);
+namespace {
+
+/// Ops between a product and where it meets its partner.
+constexpr size_t kMostOpsToPartner = 16;
+
+/// Computed on the accumulators of products of `elements` elements.
+bool isEpilogueOp(Operation *op, Dim elements) {
+  return (op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)) &&
+         tensorType(op->getResult(0)).getNumElements() == elements;
+}
+
+/// The product that `value` is computed from, elementwise, but not through `seen`.
+MatmulOp productBehind(Value value, const llvm::SetVector<Operation *> &seen, Dim elements) {
+  for (size_t count = 0; count < kMostOpsToPartner; ++count) {
+    Operation *op = value.getDefiningOp();
+    if (!op || seen.contains(op))
+      return {};
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      return matmul;
+    if (!isEpilogueOp(op, elements))
+      return {};
+    // Of several operands the largest leads on: the others are biases and factors.
+    auto *next = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+      return tensorType(operand.get()).getNumElements() == elements;
+    });
+    if (next == op->getOpOperands().end())
+      return {};
+    value = next->get();
   }
-  return matmuls;
+  return {};
 }
 
-FusionGroup growGemm(MatmulOp matmul, llvm::function_ref<bool(Operation *)> isTaken) {
-  FusionGroup group;
-  group.add(matmul);
+/// The product that meets `matmul` first in an elementwise op after it.
+MatmulOp findPartner(MatmulOp matmul) {
   Dim elements = tensorType(matmul.getOutput()).getNumElements();
-  growEpilogue(group, matmul.getOutput(), [&](Operation *op) {
-    return (op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)) && !(isTaken && isTaken(op)) &&
-           tensorType(op->getResult(0)).getNumElements() == elements;
-  });
-  return group;
+  llvm::SetVector<Operation *> seen;
+  seen.insert(matmul);
+  for (size_t i = 0; i < seen.size() && seen.size() < kMostOpsToPartner; ++i)
+    for (Operation *user : seen[i]->getUsers()) {
+      if (!isEpilogueOp(user, elements) || !isFree(user))
+        continue;
+      for (Value operand : user->getOperands())
+        if (MatmulOp partner = productBehind(operand, seen, elements))
+          return partner;
+      if (seen.insert(user) && seen.size() >= kMostOpsToPartner)
+        break;
+    }
+  return {};
 }
 
-bool isRowStatistic(Operation *op) {
-  return isa_and_nonnull<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op);
+/// The weights of both can be stored as one.
+bool areWeights(MatmulOp first, MatmulOp second) {
+  return first.getLhs() != first.getRhs() && first.getLhs() != second.getRhs() &&
+         isWeightExpression(first.getRhs()) && isWeightExpression(second.getRhs());
+}
+
+} // namespace
+
+GemmPlan::GemmPlan(func::FuncOp function) {
+  SmallVector<MatmulOp> matmuls;
+  for (auto matmul : function.getBody().front().getOps<MatmulOp>())
+    if (isFree(matmul) && hasGemmTemplate(matmul)) {
+      matmuls.push_back(matmul);
+      candidates.insert(matmul);
+    }
+  for (MatmulOp matmul : matmuls)
+    if (!numbers.contains(matmul) && !addPair(matmul))
+      addKernel(matmul);
+}
+
+bool GemmPlan::addPair(MatmulOp matmul) {
+  MatmulOp partner = findPartner(matmul);
+  return partner && candidates.contains(partner) && !numbers.contains(partner) &&
+         canShareRows(matmul, partner) && areWeights(matmul, partner) &&
+         addKernel({matmul, partner});
+}
+
+/// Fails where the products do not lead to one value.
+bool GemmPlan::addKernel(ArrayRef<MatmulOp> products) {
+  GemmKernel kernel{SmallVector<MatmulOp, 2>(products), {}, {}};
+  for (MatmulOp matmul : products)
+    kernel.group.add(matmul);
+  MatmulOp first = products.front();
+  Dim elements = tensorType(first.getOutput()).getNumElements();
+  kernel.boundary = growEpilogue(kernel.group, [&](Operation *op) {
+    return isEpilogueOp(op, elements) && !numbers.contains(op);
+  });
+  if (kernel.group.liveOuts().size() > 1)
+    return false;
+  for (Operation *op : kernel.group.ops())
+    numbers[op] = all.size();
+  all.push_back(std::move(kernel));
+  return true;
+}
+
+const GemmKernel *GemmPlan::kernelOf(Operation *op) const {
+  auto found = numbers.find(op);
+  return found == numbers.end() ? nullptr : &all[found->second];
 }
 
 } // namespace smelt::passes

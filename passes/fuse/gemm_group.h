@@ -1,20 +1,47 @@
 // Which ops become one GEMM kernel: shared by the pass that forms the kernels and the passes that
 // rewrite the graph for it.
+//
+// A kernel holds one product and what follows it elementwise, or, as in gated MLPs, two products of
+// one left operand whose results meet there:
+//
+//   silu(x Wg + bg) * (x Wu + bu)
+//
+// Such a pair saves storing and loading one of the results, a launch, and reading x twice.
 #pragma once
 
 #include "passes/fuse/fusion_group.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace smelt::passes {
 
-/// The products that become GEMM kernels, in block order.
-llvm::SmallVector<MatmulOp> gemmProducts(mlir::func::FuncOp function);
+/// A kernel to be formed.
+struct GemmKernel {
+  /// One product, or two of the same left operand and of weights of one shape.
+  llvm::SmallVector<MatmulOp, 2> products;
+  /// The products and the ops after them that the kernel computes on the accumulators. All of them
+  /// lead to one value, the group's only live-out.
+  FusionGroup group;
+  Boundary boundary; ///< what reads its result and stays outside
+};
 
-/// The product and the ops after it that its kernel computes on the accumulators. All of them lead
-/// to one value, the group's only live-out. Ops that `isTaken` names belong to other kernels.
-FusionGroup growGemm(MatmulOp matmul,
-                     llvm::function_ref<bool(mlir::Operation *)> isTaken = nullptr);
+/// The GEMM kernels of a function, and to which of them each op belongs. Valid as long as the ops
+/// stay as they are.
+class GemmPlan {
+public:
+  explicit GemmPlan(mlir::func::FuncOp function);
 
-/// mean, rstd or rrms of the rows behind a `smelt.row_moments`.
-bool isRowStatistic(mlir::Operation *op);
+  llvm::MutableArrayRef<GemmKernel> kernels() { return all; }
+  /// Null for ops in no kernel.
+  const GemmKernel *kernelOf(mlir::Operation *op) const;
+
+private:
+  bool addKernel(llvm::ArrayRef<MatmulOp> products);
+  bool addPair(MatmulOp matmul);
+
+  llvm::SmallVector<GemmKernel, 0> all;
+  llvm::DenseMap<mlir::Operation *, size_t> numbers; // of kernels, by op
+  llvm::DenseSet<mlir::Operation *> candidates;      // products that become kernels
+};
 
 } // namespace smelt::passes

@@ -53,7 +53,7 @@ struct Lower : impl::LowerBase<Lower> {
         op.erase();
     for (Operation &op : block.without_terminator())
       if (isFree(&op) && !isa<ReshapeOp>(op)) {
-        op.emitError("is in no fusion; this is a bug in Smelt");
+        op.emitError("is in no fusion");
         return signalPassFailure();
       }
   }

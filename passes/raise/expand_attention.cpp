@@ -97,15 +97,6 @@ private:
 
 } // namespace
 
-bool hasAttentionTemplate(Value query, Value value) {
-  Type element = tensorType(query).getElementType();
-  auto fits = [](Value operand) {
-    auto size = tensorType(operand).getDim(tensorType(operand).getRank() - 1).asConstant();
-    return size && *size > 0 && *size <= kMostHeadSize;
-  };
-  return (element.isF16() || element.isBF16() || element.isF32()) && fits(query) && fits(value);
-}
-
 Value expandAttention(OpBuilder &builder, AttentionOp attention) {
   return Expansion(builder, attention).build();
 }

@@ -99,7 +99,7 @@ double toleranceOf(Value a, Value b) {
 }
 
 Value normInput(Operation *norm) { return norm->getOperand(0); }
-bool isNorm(Operation *op) { return isa_and_nonnull<LayerNormOp, RmsNormOp>(op); }
+bool isNorm(Operation *op) { return isa_and_nonnull<Normalization>(op); }
 
 class NormRaiser {
 public:
@@ -198,10 +198,9 @@ private:
   }
 
   static SmallVector<Dim> normalisedShape(Operation *norm) {
-    auto layerNorm = dyn_cast<LayerNormOp>(norm);
-    int64_t axis = layerNorm ? layerNorm.getAxis() : cast<RmsNormOp>(norm).getAxis();
     SmallVector<Dim> shape = tensorType(norm->getResult(0)).getShape();
-    return SmallVector<Dim>(ArrayRef<Dim>(shape).drop_front(axis));
+    return SmallVector<Dim>(
+        ArrayRef<Dim>(shape).drop_front(*cast<Normalization>(norm).getFirstReducedAxis()));
   }
 
   /// `value` is one tensor of the normalised axes' shape for all rows.

@@ -7,6 +7,7 @@
 // a constant, the tensor is; where it is one coordinate, the tensor is an iota; where an index is
 // affine, its gather is a view of the data (read_as_view.h). Sizes that a view needs and that
 // cannot be proven become guards: ONNX calls an index outside the data an error.
+#include "ir/location.h"
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
 #include "passes/guard.h"
@@ -27,18 +28,6 @@ namespace smelt::passes {
 namespace {
 
 SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
-std::string nodeName(Location location) {
-  std::string name = "an unnamed op";
-  location->walk([&](Location inner) {
-    auto named = dyn_cast<NameLoc>(inner);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
-  });
-  return name;
-}
 
 /// The value is already what `materialize` would build.
 bool isMaterial(Value value) {

@@ -35,13 +35,6 @@ bool cutsPatches(ConvOp op) {
   return true;
 }
 
-Dim product(ArrayRef<Dim> sizes) {
-  Dim result = Dim::constant(sizes.front().getContext(), 1);
-  for (Dim size : sizes)
-    result = result * size;
-  return result;
-}
-
 /// [N, patches, C * kernel]
 Value patchesOf(OpBuilder &builder, ConvOp op) {
   SmallVector<Dim> input = tensorType(op.getInput()).getShape(),
@@ -60,15 +53,15 @@ Value patchesOf(OpBuilder &builder, ConvOp op) {
   Value cut = reshapeTo(builder, op.getLoc(), op.getInput(), split);
   Value ordered = TransposeOp::create(builder, op.getLoc(), cut, permutation);
   return reshapeTo(builder, op.getLoc(), ordered,
-                   {input[0], product(ArrayRef<Dim>(output).drop_front(2)),
-                    product(ArrayRef<Dim>(filter).drop_front())});
+                   {input[0], product(ArrayRef<Dim>(output).drop_front(2), op.getContext()),
+                    product(ArrayRef<Dim>(filter).drop_front(), op.getContext())});
 }
 
 /// [C * kernel, M]
 Value matrixOf(OpBuilder &builder, ConvOp op) {
   SmallVector<Dim> filter = tensorType(op.getFilter()).getShape();
   Value flat = reshapeTo(builder, op.getLoc(), op.getFilter(),
-                         {filter[0], product(ArrayRef<Dim>(filter).drop_front())});
+                         {filter[0], product(ArrayRef<Dim>(filter).drop_front(), op.getContext())});
   return TransposeOp::create(builder, op.getLoc(), flat, ArrayRef<int64_t>{1, 0});
 }
 

@@ -178,4 +178,31 @@ func.func @unaligned(%x: !smelt.tensor<[m, 770], f16>, %w: !smelt.tensor<[770, 3
     smelt.yield %1 : !smelt.tensor<[m, 3072], f16>
   }
   return %0 : !smelt.tensor<[m, 3072], f16>
+// Two products of one left operand: B is one matrix whose columns take turns, eight of each; the epilogue reads the sums
+// of both for a column of the result.
+// CHECK: // gemm+silu+mul
+// CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
+// CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
+// CHECK: static constexpr bool kALinear = true, kBLinear = true;
+// CHECK: static constexpr int kProducts = 2;
+// CHECK: __device__ int n() const { return 96; }
+// CHECK: return in1 + k * 96 + n;
+// CHECK: [[SILU:v[0-9]+]] = approx::silu(acc[i]);
+// CHECK: = [[SILU]] * acc[W + i];
+// CHECK: store<W>(out0 + m * 48 + n,
+func.func @gated(%x: !smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 48], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 12288, ""> : <[64, 6, 2, 8], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[64, 6, 2, 8], f16>) -> !smelt.tensor<[b, s, 48], f16> {
+  ^bb0(%a: !smelt.tensor<[b, s, 64], f16>, %m: !smelt.tensor<[64, 6, 2, 8], f16>):
+    %1 = smelt.slice %m starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[64, 6, 2, 8], f16> -> <[64, 6, 1, 8], f16>
+    %g = smelt.reshape %1 : <[64, 6, 1, 8], f16> -> <[64, 48], f16>
+    %2 = smelt.slice %m starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[64, 6, 2, 8], f16> -> <[64, 6, 1, 8], f16>
+    %u = smelt.reshape %2 : <[64, 6, 1, 8], f16> -> <[64, 48], f16>
+    %3 = smelt.matmul %a, %g : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+    %4 = smelt.silu %3 : <[b, s, 48], f16>
+    %5 = smelt.matmul %a, %u : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+    %6 = smelt.mul %4, %5 : <[b, s, 48], f16>, <[b, s, 48], f16> -> <[b, s, 48], f16>
+    smelt.yield %6 : !smelt.tensor<[b, s, 48], f16>
+  }
+  return %0 : !smelt.tensor<[b, s, 48], f16>
 }

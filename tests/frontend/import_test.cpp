@@ -66,8 +66,8 @@ TEST(Import, RecordsGuards) {
       .node("Slice", {"table", "zero", "end"}, {"positions"})
       .node("Add", {"x", "positions"})
       .output("y");
-  expectImports(model.import(), {"left = #smelt.dim<seq>", R"(relation = "less_equal")",
-                                 "right = #smelt.dim<4>", "smelt.slice", "<[seq], f32>"});
+  expectImports(model.import(),
+                {"#smelt.guard<<seq> less_equal <4>", "smelt.slice", "<[seq], f32>"});
 }
 
 TEST(Import, InitializersAreConstantsOrWeights) {

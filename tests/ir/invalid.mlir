@@ -372,3 +372,198 @@ func.func @top_k_count(%x: !smelt.tensor<[n, 9], f32>) {
   %v, %p = smelt.top_k %x axis 1 : <[n, 9], f32> -> <[n, 10], f32>, <[n, 10], i64>
   return
 }
+
+// -----
+
+// The fused form: what the template of each kind takes.
+
+func.func @shapes(%x: !smelt.tensor<[n], f32>, %y: !smelt.tensor<[m], f32>) {
+  // expected-error @below {{pointwise results must have one shape, got [n] and [m]}}
+  %0:2 = smelt.fusion pointwise(%x, %y) : (!smelt.tensor<[n], f32>, !smelt.tensor<[m], f32>) -> (!smelt.tensor<[n], f32>, !smelt.tensor<[m], f32>) {
+  ^bb0(%a: !smelt.tensor<[n], f32>, %b: !smelt.tensor<[m], f32>):
+    %1 = smelt.exp %a : <[n], f32>
+    %2 = smelt.exp %b : <[m], f32>
+    smelt.yield %1, %2 : !smelt.tensor<[n], f32>, !smelt.tensor<[m], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @anchor(%x: !smelt.tensor<[n, 4], f32>) {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[n, 4], f32>) -> !smelt.tensor<[n, 4], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>):
+    // expected-error @below {{is not part of a fusion pointwise}}
+    %1 = smelt.softmax %a axis 1 : <[n, 4], f32>
+    smelt.yield %1 : !smelt.tensor<[n, 4], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @table(%x: !smelt.tensor<[2], f32>) {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[2], f32>) -> !smelt.tensor<[2], f32> {
+  ^bb0(%a: !smelt.tensor<[2], f32>):
+    // expected-error @below {{has many elements: a kernel reads such a constant from memory}}
+    %1 = smelt.constant dense<[1.0, 2.0]> : tensor<2xf32> : <[2], f32>
+    %2 = smelt.add %a, %1 : <[2], f32>, <[2], f32> -> <[2], f32>
+    smelt.yield %2 : !smelt.tensor<[2], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @leading(%x: !smelt.tensor<[n, 4], f32>) {
+  %0 = smelt.fusion rowwise(%x) : (!smelt.tensor<[n, 4], f32>) -> !smelt.tensor<[1, 4], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>):
+    // expected-error @below {{must reduce the trailing axes that all reductions of its fusion reduce}}
+    %1 = smelt.reduce sum %a axes [0] : <[n, 4], f32> -> <[1, 4], f32>
+    smelt.yield %1 : !smelt.tensor<[1, 4], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @no_reduction(%x: !smelt.tensor<[n, 4], f32>) {
+  // expected-error @below {{rowwise must hold a reduction}}
+  %0 = smelt.fusion rowwise(%x) : (!smelt.tensor<[n, 4], f32>) -> !smelt.tensor<[n, 4], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>):
+    %1 = smelt.exp %a : <[n, 4], f32>
+    smelt.yield %1 : !smelt.tensor<[n, 4], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @part_of_a_row(%x: !smelt.tensor<[n, 4], f32>) {
+  // expected-error @below {{a rowwise result must have the elements of [n, 4] or one a row, got [n, 2]}}
+  %0 = smelt.fusion rowwise(%x) : (!smelt.tensor<[n, 4], f32>) -> !smelt.tensor<[n, 2], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>):
+    %1 = smelt.softmax %a axis 1 : <[n, 4], f32>
+    %2 = smelt.slice %1 starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[n, 4], f32> -> <[n, 2], f32>
+    smelt.yield %2 : !smelt.tensor<[n, 2], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @double(%x: !smelt.tensor<[n, 4], f64>, %w: !smelt.tensor<[4, 4], f64>) {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f64>, !smelt.tensor<[4, 4], f64>) -> !smelt.tensor<[n, 4], f64> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f64>, %b: !smelt.tensor<[4, 4], f64>):
+    // expected-error @below {{has an element type that no GEMM template takes}}
+    %1 = smelt.matmul %a, %b : <[n, 4], f64>, <[4, 4], f64> -> <[n, 4], f64>
+    smelt.yield %1 : !smelt.tensor<[n, 4], f64>
+  }
+  return
+}
+
+// -----
+
+func.func @computed(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 4], f32>) {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 4], f32>) -> !smelt.tensor<[n, 4], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %b: !smelt.tensor<[4, 4], f32>):
+    %1 = smelt.exp %a : <[n, 4], f32>
+    // expected-error @below {{must read an input of its fusion through views}}
+    %2 = smelt.matmul %1, %b : <[n, 4], f32>, <[4, 4], f32> -> <[n, 4], f32>
+    smelt.yield %2 : !smelt.tensor<[n, 4], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @beside(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 4], f32>) {
+  // expected-error @below {{a gemm result must follow from the product}}
+  %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 4], f32>) -> (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[n, 4], f32>) {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %b: !smelt.tensor<[4, 4], f32>):
+    %1 = smelt.exp %a : <[n, 4], f32>
+    %2 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 4], f32> -> <[n, 4], f32>
+    smelt.yield %2, %1 : !smelt.tensor<[n, 4], f32>, !smelt.tensor<[n, 4], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @pair(%x: !smelt.tensor<[n, 4], f32>, %v: !smelt.tensor<[4, 8], f32>, %w: !smelt.tensor<[4, 8], f32>) {
+  // expected-error @below {{the columns of two products must take turns in one input}}
+  %0 = smelt.fusion gemm(%x, %v, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 8], f32>, !smelt.tensor<[4, 8], f32>) -> !smelt.tensor<[n, 8], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %b: !smelt.tensor<[4, 8], f32>, %c: !smelt.tensor<[4, 8], f32>):
+    %1 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 8], f32> -> <[n, 8], f32>
+    %2 = smelt.matmul %a, %c : <[n, 4], f32>, <[4, 8], f32> -> <[n, 8], f32>
+    %3 = smelt.mul %1, %2 : <[n, 8], f32>, <[n, 8], f32> -> <[n, 8], f32>
+    smelt.yield %3 : !smelt.tensor<[n, 8], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @narrow_pair(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 2, 6], f32>) {
+  // expected-error @below {{two products must have one left operand, and right ones of one type, a matrix of a multiple of 8 columns}}
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 2, 6], f32>) -> !smelt.tensor<[n, 6], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %w0: !smelt.tensor<[4, 2, 6], f32>):
+    %s = smelt.slice %w0 starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1] : <[4, 2, 6], f32> -> <[4, 1, 6], f32>
+    %b = smelt.reshape %s : <[4, 1, 6], f32> -> <[4, 6], f32>
+    %1 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 6], f32> -> <[n, 6], f32>
+    %2 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 6], f32> -> <[n, 6], f32>
+    %3 = smelt.mul %1, %2 : <[n, 6], f32>, <[n, 6], f32> -> <[n, 6], f32>
+    smelt.yield %3 : !smelt.tensor<[n, 6], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @scattered(%x: !smelt.tensor<[b, 2, 64, s], f16>) {
+  %0 = smelt.fusion attention(%x) : (!smelt.tensor<[b, 2, 64, s], f16>) -> !smelt.tensor<[b, 2, s, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 2, 64, s], f16>):
+    %q = smelt.transpose %a [0, 1, 3, 2] : <[b, 2, 64, s], f16> -> <[b, 2, s, 64], f16>
+    // expected-error @below {{must find the elements of a row side by side, and rows a constant distance apart, in '!smelt.tensor<[b, 2, 64, s], f16>'}}
+    %1 = smelt.attention %q, %q, %q {scale = 0.125 : f32} : <[b, 2, s, 64], f16>, <[b, 2, s, 64], f16>, <[b, 2, s, 64], f16> -> <[b, 2, s, 64], f16>
+    smelt.yield %1 : !smelt.tensor<[b, 2, s, 64], f16>
+  }
+  return
+}
+
+// -----
+
+func.func @large_heads(%x: !smelt.tensor<[b, 2, s, 512], f16>) {
+  %0 = smelt.fusion attention(%x) : (!smelt.tensor<[b, 2, s, 512], f16>) -> !smelt.tensor<[b, 2, s, 512], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 2, s, 512], f16>):
+    // expected-error @below {{has heads that no template takes}}
+    %1 = smelt.attention %a, %a, %a {scale = 0.125 : f32} : <[b, 2, s, 512], f16>, <[b, 2, s, 512], f16>, <[b, 2, s, 512], f16> -> <[b, 2, s, 512], f16>
+    smelt.yield %1 : !smelt.tensor<[b, 2, s, 512], f16>
+  }
+  return
+}
+
+// -----
+
+func.func @two_ops(%x: !smelt.tensor<[n], f32>) {
+  // expected-error @below {{generic must hold one op}}
+  %0 = smelt.fusion generic(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {
+  ^bb0(%a: !smelt.tensor<[n], f32>):
+    %1 = smelt.cumsum %a axis 0 : <[n], f32>
+    %2 = smelt.cumsum %1 axis 0 : <[n], f32>
+    smelt.yield %2 : !smelt.tensor<[n], f32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{smelt.guards must be an array of #smelt.guard}}
+module attributes {smelt.guards = [{left = #smelt.dim<n>}]} {
+}
+
+// -----
+
+// expected-error @below {{smelt.remarks must be an array of #smelt.remark}}
+module attributes {smelt.remarks = "none"} {
+}

@@ -90,6 +90,33 @@ void addMoments(std::vector<GemmCase> &cases, GemmVariant v) {
 
 } // namespace
 
+/// Two products of one left operand: tilings of every template, clusters, warps that share K,
+/// narrow epilogues, columns that end inside a tile.
+static void addPairs(std::vector<GemmCase> &cases) {
+  const std::vector<GemmShape> shapes = {
+      {1, 768, 768, 1}, {77, 400, 136, 1}, {197, 1536, 384, 1}, {128, 112, 64, 1}};
+  auto add = [&](GemmVariant v) {
+    v.products = 2;
+    cases.push_back({v, shapes});
+  };
+  for (const GemmTiling &tiling : kTensor)
+    add(variant(tiling));
+  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+    add(variant(tiling));
+  for (const GemmSimtTiling &tiling : kGemmSimtTilings)
+    add(simtVariant(tiling));
+  for (int width : {1, 2, 4}) {
+    GemmVariant v = variant(kGemmPortable[1]);
+    v.element = Element::kBfloat16;
+    v.width = width;
+    add(v);
+  }
+  GemmVariant tf32 = variant(kGemmTf32[3]);
+  tf32.element = Element::kFloat;
+  tf32.aVector = tf32.bVector = 4;
+  add(tf32);
+}
+
 std::vector<GemmCase> gemmChecks() {
   std::vector<GemmCase> cases;
   for (const GemmTiling &tiling : kTensor)
@@ -167,6 +194,7 @@ std::vector<GemmCase> gemmChecks() {
     v.aVector = v.bVector = v.width = 1;
     cases.push_back({v, {{77, 101, 77, 1}}});
   }
+  addPairs(cases);
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     for (bool transposed : {false, true}) {
       GemmVariant v = simtVariant(tiling);

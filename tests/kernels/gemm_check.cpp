@@ -125,7 +125,7 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   KernelText kernel = variant.kernel();
   Element element = variant.element;
   size_t weights = variant.bConstant ? 1 : size_t(s.batches);
-  size_t outputs = size_t(s.batches) * s.m * s.n;
+  size_t outputs = size_t(s.batches) * s.m * s.n / variant.products;
   Matrix left{variant.a, s.m, s.k, false}, right{variant.b, s.k, s.n, variant.bTransposed};
   Buffer a = randomBuffer(element, left.elements(s.batches), 1);
   Buffer b = randomBuffer(element, right.elements(weights), 0.1f);

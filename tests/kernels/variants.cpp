@@ -99,7 +99,7 @@ std::string gemmProblemType(const GemmVariant &v) {
       << ", " << v.bTransposed << ", " << v.bConstant << ", " << v.width << ", " << v.n << ", "
       << v.k << ", " << v.activation << ", " << v.residual << ", " << v.linear << ", Layout::k"
       << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", " << v.storesMoments << ", "
-      << v.rowGroups << ">";
+      << v.rowGroups << ", " << v.products << ">";
   return out.str();
 }
 
@@ -138,7 +138,7 @@ KernelText GemmVariant::kernel() const {
              << (residual ? "_add" : "") << (linear ? "" : "_scattered");
         if (a != Layout::kUnit || b != Layout::kUnit)
           name << "_a" << layoutName(a) << "_b" << layoutName(b);
-        name << (storesMoments ? "_moments" : "");
+        name << (storesMoments ? "_moments" : "") << (products > 1 ? "_pair" : "");
         if (rowGroups > 0)
           name << "_groups" << rowGroups;
         KernelText result;
@@ -170,19 +170,21 @@ bool GemmVariant::usesTf32() const {
 }
 
 std::string GemmVariant::referenceName() const {
-  return std::string("reference_") + (bTransposed ? "nk" : "kn") + (bConstant ? "_const" : "");
+  return std::string("reference_") + (bTransposed ? "nk" : "kn") + (bConstant ? "_const" : "") +
+         (products > 1 ? "_pair" : "");
 }
 
 KernelText gemmReferenceText(Element element) {
   std::ostringstream text;
   text << "#include \"gemm_problem.cuh\"\nnamespace smelt {\n";
   for (bool transposed : {false, true})
-    for (bool constant : {false, true}) {
+    for (int kind = 0; kind < 3; ++kind) {
       GemmVariant v;
       v.element = element;
       v.aVector = v.bVector = v.width = 1;
       v.bTransposed = transposed;
-      v.bConstant = constant;
+      v.bConstant = kind > 0;
+      v.products = kind == 2 ? 2 : 1;
       text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
            << gemmProblemType(v)
            << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups) {\n"

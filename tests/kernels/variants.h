@@ -50,6 +50,7 @@ struct GemmVariant {
   Layout a = Layout::kUnit, b = Layout::kUnit;
   bool storesMoments = false; // of C's rows; n is a multiple of 32
   int rowGroups = 0;          // of moments that the epilogue reads for each row
+  int products = 1;           // whose columns take turns in B
 
   KernelText kernel() const;
   /// Name, in the reference text, of the kernel for the same problem.

@@ -26,8 +26,8 @@ struct Case {
 
 void PrintTo(const Case &testCase, std::ostream *stream) { *stream << testCase.path; }
 
-/// The files of simplify and raise, and of the fuse pass that rewrites arithmetic; those of the
-/// others only move ops into regions and have tests of their own.
+/// The files of simplify and raise, and of the fuse passes that rewrite arithmetic or join weights;
+/// the others only move ops into regions and have tests of their own.
 std::vector<Case> findCases() {
   std::vector<Case> cases;
   std::error_code error;
@@ -35,7 +35,8 @@ std::vector<Case> findCases() {
        at.increment(error)) {
     llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.ends_with(".mlir") && (name.starts_with("simplify_") || name.starts_with("raise_") ||
-                                    name.starts_with("canonical_") || name == "fuse_norm.mlir"))
+                                    name.starts_with("canonical_") || name == "fuse_norm.mlir" ||
+                                    name == "fuse_gemm.mlir" || name == "fuse_horizontal.mlir"))
       cases.push_back({at->path()});
   }
   std::sort(cases.begin(), cases.end(),
@@ -50,8 +51,7 @@ std::string pipelineOf(llvm::StringRef text) {
   text.take_until([](char c) { return c == '\n'; }).split(words, ' ');
   for (llvm::StringRef word : words)
     if (word.consume_front("--smelt-")) {
-      bool onFunctions = word == "lower" || (word.starts_with("fuse-") && word != "fuse-norm");
-      passes.push_back((onFunctions ? "func.func(smelt-" + word + ")" : "smelt-" + word).str());
+      passes.push_back((word == "lower" ? "func.func(smelt-" + word + ")" : "smelt-" + word).str());
     }
   return llvm::join(passes, ",");
 }

@@ -70,3 +70,74 @@ func.func @uniform(%x: !smelt.tensor<[s, 4], f32>) -> !smelt.tensor<[s, 8], f32>
   %1 = smelt.add %0, %c : <[s, 8], f32>, <[], f32> -> <[s, 8], f32>
   return %1 : !smelt.tensor<[s, 8], f32>
 }
+
+// Gate and up projection are one kernel; their weights one tensor, in which groups of eight columns take turns.
+// CHECK-LABEL: @swiglu
+// CHECK-DAG: %[[A:.*]] = smelt.reshape %{{.*}} : <[64, 48], f16> -> <[64, 6, 1, 8], f16>
+// CHECK-DAG: %[[B:.*]] = smelt.reshape %{{.*}} : <[64, 48], f16> -> <[64, 6, 1, 8], f16>
+// CHECK: %[[W:.*]] = smelt.concat %[[A]], %[[B]] axis 2
+// CHECK: smelt.fusion gemm(%[[W]], %arg0)
+// CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>]
+// CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>]
+// CHECK: smelt.matmul
+// CHECK: smelt.silu
+// CHECK: smelt.matmul
+// CHECK: smelt.mul
+// CHECK-NEXT: smelt.yield
+// CHECK-NOT: smelt.fusion
+func.func @swiglu(%x: !smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 48], f16> {
+  %w1 = smelt.weight "w1" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %0 = smelt.matmul %x, %w1 : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+  %1 = smelt.silu %0 : <[b, s, 48], f16>
+  %w2 = smelt.weight "w2" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %2 = smelt.matmul %x, %w2 : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+  %3 = smelt.mul %1, %2 : <[b, s, 48], f16>, <[b, s, 48], f16> -> <[b, s, 48], f16>
+  return %3 : !smelt.tensor<[b, s, 48], f16>
+}
+
+// The other order, biases, an activation of the second, a residual behind; the left operand through a view.
+// CHECK-LABEL: @geglu
+// CHECK: smelt.fusion gemm
+// CHECK-COUNT-1: smelt.transpose
+// CHECK-COUNT-2: smelt.matmul
+// CHECK: smelt.mul
+// CHECK: smelt.yield
+// CHECK-NOT: smelt.fusion
+func.func @geglu(%x: !smelt.tensor<[s, b, 64], f16>, %r: !smelt.tensor<[b, s, 48], f16>) -> !smelt.tensor<[b, s, 48], f16> {
+  %w1 = smelt.weight "w1" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %w2 = smelt.weight "w2" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %b1 = smelt.weight "b1" <"w.bin", 0, 96, ""> : <[48], f16>
+  %b2 = smelt.weight "b2" <"w.bin", 0, 96, ""> : <[48], f16>
+  %t = smelt.transpose %x [1, 0, 2] : <[s, b, 64], f16> -> <[b, s, 64], f16>
+  %0 = smelt.matmul %t, %w1 : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+  %1 = smelt.add %0, %b1 : <[b, s, 48], f16>, <[48], f16> -> <[b, s, 48], f16>
+  %2 = smelt.matmul %t, %w2 : <[b, s, 64], f16>, <[64, 48], f16> -> <[b, s, 48], f16>
+  %3 = smelt.add %b2, %2 : <[48], f16>, <[b, s, 48], f16> -> <[b, s, 48], f16>
+  %4 = smelt.gelu %3 : <[b, s, 48], f16>
+  %5 = smelt.mul %4, %1 : <[b, s, 48], f16>, <[b, s, 48], f16> -> <[b, s, 48], f16>
+  %6 = smelt.add %r, %5 : <[b, s, 48], f16>, <[b, s, 48], f16> -> <[b, s, 48], f16>
+  return %6 : !smelt.tensor<[b, s, 48], f16>
+}
+
+// No pair: other left operands, columns that are no multiple of eight, a result that is read elsewhere too.
+// CHECK-LABEL: @no_pairs
+// CHECK-COUNT-6: smelt.fusion gemm
+// CHECK-NOT: smelt.fusion gemm
+func.func @no_pairs(%x: !smelt.tensor<[b, 64], f16>, %y: !smelt.tensor<[b, 64], f16>)
+    -> (!smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 20], f16>, !smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 48], f16>) {
+  %w1 = smelt.weight "w1" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %w2 = smelt.weight "w2" <"w.bin", 0, 6144, ""> : <[64, 48], f16>
+  %w3 = smelt.weight "w3" <"w.bin", 0, 2560, ""> : <[64, 20], f16>
+  %w4 = smelt.weight "w4" <"w.bin", 0, 2560, ""> : <[64, 20], f16>
+  %0 = smelt.matmul %x, %w1 : <[b, 64], f16>, <[64, 48], f16> -> <[b, 48], f16>
+  %1 = smelt.matmul %y, %w2 : <[b, 64], f16>, <[64, 48], f16> -> <[b, 48], f16>
+  %2 = smelt.mul %0, %1 : <[b, 48], f16>, <[b, 48], f16> -> <[b, 48], f16>
+  %3 = smelt.matmul %x, %w3 : <[b, 64], f16>, <[64, 20], f16> -> <[b, 20], f16>
+  %4 = smelt.matmul %x, %w4 : <[b, 64], f16>, <[64, 20], f16> -> <[b, 20], f16>
+  %5 = smelt.mul %3, %4 : <[b, 20], f16>, <[b, 20], f16> -> <[b, 20], f16>
+  %6 = smelt.matmul %y, %w1 : <[b, 64], f16>, <[64, 48], f16> -> <[b, 48], f16>
+  %7 = smelt.tanh %6 : <[b, 48], f16>
+  %8 = smelt.matmul %y, %w1 : <[b, 64], f16>, <[64, 48], f16> -> <[b, 48], f16>
+  %9 = smelt.mul %7, %8 : <[b, 48], f16>, <[b, 48], f16> -> <[b, 48], f16>
+  return %2, %5, %9, %7 : !smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 20], f16>, !smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 48], f16>
+}

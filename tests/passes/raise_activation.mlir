@@ -1,6 +1,6 @@
 // RUN: smelt-opt %s --smelt-simplify-canonical --smelt-raise-activation | FileCheck %s
 
-// CHECK: smelt.remarks = [{fusion = "gelu", message = "erf form", node = "{{.*}}", predicate = "", taken = true}
+// CHECK: smelt.remarks = [#smelt.remark<taken "gelu" of "{{.*}}" by "", "erf form">
 
 // CHECK-LABEL: func @erf_half_last
 func.func @erf_half_last(%x: !smelt.tensor<[b, 8], f16>) -> !smelt.tensor<[b, 8], f16> {

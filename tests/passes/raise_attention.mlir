@@ -2,15 +2,15 @@
 
 // Each raise leaves a remark; each refusal says which check failed.
 // CHECK: module attributes {smelt.remarks = [
-// CHECK-SAME: {fusion = "attention", message = "scale, bias [b, 1, 1, s], masked rows are zero", node = "Output", predicate = "", taken = true}
-// CHECK-SAME: {fusion = "attention", message = "sizes 320 and 320 of f16, where at most 256 of f16, bf16 or f32 is taken", node = "Large", predicate = "a kernel template takes its heads", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "3 ops read it", node = "Read", predicate = "its result is read once, by a product with values", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "-10000 in place of scores, where at most -30000 is sure", node = "Filled", predicate = "a mask's fill lies below every score", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "a sum after masks of -6.55E+04", node = "Added", predicate = "nothing is added to masked scores", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "a sum that masks, then a select", node = "Summed", predicate = "scores are masked once", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "-3.00E+04 and -1.00E+09", node = "Fills", predicate = "masks of one attention have one fill", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "a factor of 4.00 after masks of -1.00E+09", node = "Scaled", predicate = "a scaled mask still masks", taken = false}
-// CHECK-SAME: {fusion = "attention", message = "it comes from smelt.add", node = "Gated", predicate = "its input is a product with scale, cap and mask", taken = false}
+// CHECK-SAME: #smelt.remark<taken "attention" of "Output" by "", "scale, bias [b, 1, 1, s], masked rows are zero">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Large" by "a kernel template takes its heads", "sizes 320 and 320 of f16, where at most 256 of f16, bf16 or f32 is taken">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Read" by "its result is read once, by a product with values", "3 ops read it">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Filled" by "a mask's fill lies below every score", "-10000 in place of scores, where at most -30000 is sure">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Added" by "nothing is added to masked scores", "a sum after masks of -6.55E+04">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Summed" by "scores are masked once", "a sum that masks, then a select">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Fills" by "masks of one attention have one fill", "-3.00E+04 and -1.00E+09">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Scaled" by "a scaled mask still masks", "a factor of 4.00 after masks of -1.00E+09">
+// CHECK-SAME: #smelt.remark<refused "attention" of "Gated" by "its input is a product with scale, cap and mask", "it comes from smelt.add">
 
 // torch: the root of the scale on both sides, an additive mask, a guard for rows without a visible key.
 // CHECK-LABEL: func @torch

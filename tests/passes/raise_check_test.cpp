@@ -196,8 +196,8 @@ TEST_F(RaiseCheckTest, DrawsSizesThatGuardsAllow) {
     return %a, %r : !smelt.tensor<[4*m+k], f32>, !smelt.tensor<[4*m+k], f32>)";
   std::string arguments = "%x: !smelt.tensor<[n], f32>, %y: !smelt.tensor<[m, k], f32>";
   EXPECT_FALSE(checkFunction(arguments, "[4*m+k]", slice).agrees) << "sizes that do not fit";
-  std::string guards = "module attributes {smelt.guards = [{left = #smelt.dim<4*m+k>, relation = "
-                       "\"less_equal\", right = #smelt.dim<n>, message = \"\"}]} {";
+  std::string guards =
+      "module attributes {smelt.guards = [#smelt.guard<<4*m+k> less_equal <n>, \"\">]} {";
   RaiseCheck guarded = checkFunction(arguments, "[4*m+k]", slice, guards);
   EXPECT_TRUE(guarded.agrees) << guarded.problem;
 }

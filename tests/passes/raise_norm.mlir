@@ -1,7 +1,7 @@
 // RUN: smelt-opt %s --smelt-simplify-canonical --smelt-raise-norm | FileCheck %s
 
 // One remark for each norm, with the node that it ends in.
-// CHECK: smelt.remarks = [{fusion = "layer_norm", message = "from its formula", node = "Add_9", predicate = "", taken = true}, {fusion = "layer_norm"
+// CHECK: smelt.remarks = [#smelt.remark<taken "layer_norm" of "Add_9" by "", "from its formula">, #smelt.remark<taken "layer_norm"
 
 // CHECK-LABEL: func @layer_norm
 func.func @layer_norm(%x: !smelt.tensor<[b, s, 16], f32>) -> !smelt.tensor<[b, s, 16], f32> {

@@ -1,7 +1,7 @@
 // RUN: smelt-opt %s --smelt-simplify-affine --smelt-simplify-canonical --smelt-simplify-affine --smelt-simplify-canonical | FileCheck %s
 
 // Sizes that a view needs and that nothing proves become guards, with the node's name.
-// CHECK: smelt.guards = [{left = #smelt.dim<s72>, message = "GatherND_31 reads s72 elements of an axis that has s43", relation = "less_equal", right = #smelt.dim<s43>}
+// CHECK: smelt.guards = [#smelt.guard<<s72> less_equal <s43>, "GatherND_31 reads s72 elements of an axis that has s43">
 
 // The padding mask of torch.export: GatherND with the coordinates (batch, key), a test that always holds.
 // CHECK-LABEL: func @padding_mask

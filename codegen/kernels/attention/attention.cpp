@@ -118,7 +118,7 @@ public:
 
 private:
   FailureOr<Row> operandRow(Value operand, Index index);
-  FailureOr<Row> resultRow();
+  Row resultRow();
   LogicalResult findRows();
   int vectorWidth() const;
   std::vector<Configuration> configurations();
@@ -135,36 +135,24 @@ private:
   Row queryRow, keyRow, valueRow, outRow;
 };
 
-/// Follows views back from `operand` at `index` to an input of the fusion, where the elements of a
-/// row must be neighbours and the rows a constant distance apart.
+/// Follows views back from `operand` at `index` to an input of the fusion.
 FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
-  Dim row = index[2], element = index[3];
+  Dim element = index[3];
   FailureOr<InputElement> source = space.throughViews(operand, std::move(index));
   if (failed(source))
     return failure();
   auto [input, position] = *source;
   Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
-  bool areNeighbours = element.asConstant() || linearFactor(offset, *element.asSymbol()) ==
-                                                   Dim::constant(fusion.getContext(), 1);
-  bool isRegular = row.asConstant() || linearFactor(offset, *row.asSymbol());
-  if (!areNeighbours || !isRegular)
-    return attention.emitError("rows of a head are scattered in the operand ")
-               << tensorType(input) << "; this is a bug in Smelt",
-           failure();
   return Row{inputName(input.getArgNumber()), offset - element};
 }
 
-FailureOr<Row> AttentionEmitter::resultRow() {
+/// Follows the views behind the attention to the fusion's result.
+Row AttentionEmitter::resultRow() {
   Value result = attention.getOutput();
   Index index{b, h, i, e};
   while (!isa<YieldOp>(*result.user_begin())) {
     Operation *view = *result.user_begin();
-    std::optional<Index> next = resultIndex(view, index, space.getBounds());
-    if (!result.hasOneUse() || !next)
-      return view->emitError(
-                 "only views follow the attention in its kernel; this is a bug in Smelt"),
-             failure();
-    index = *next;
+    index = *resultIndex(view, index, space.getBounds());
     result = view->getResult(0);
   }
   Dim offset = linearize(index, tensorType(result).getShape(), fusion.getContext());
@@ -181,10 +169,10 @@ LogicalResult AttentionEmitter::findRows() {
       row = *found;
     return failed(found);
   };
+  outRow = resultRow();
   return failure(assign(queryRow, operandRow(attention.getQuery(), {b, h, i, d})) ||
                  assign(keyRow, operandRow(attention.getKey(), {b, group, j, d})) ||
-                 assign(valueRow, operandRow(attention.getValue(), {b, group, j, e})) ||
-                 assign(outRow, resultRow()));
+                 assign(valueRow, operandRow(attention.getValue(), {b, group, j, e})));
 }
 
 /// Elements of the widest access that every row start and head size allows.
@@ -344,12 +332,7 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
 } // namespace
 
 FailureOr<std::vector<KernelVariant>> emitAttention(FusionOp fusion, const Target &target) {
-  AttentionOp attention;
-  for (AttentionOp op : fusion.getBlock().getOps<AttentionOp>())
-    attention = op;
-  if (!attention)
-    return fusion.emitError("an attention fusion holds one attention; this is a bug in Smelt"),
-           failure();
+  AttentionOp attention = *fusion.getBlock().getOps<AttentionOp>().begin();
   return AttentionEmitter(fusion, attention, target).run();
 }
 

@@ -7,6 +7,7 @@
 #include "codegen/kernels/gemm/gemm_choice.h"
 #include "codegen/kernels/gemm/gemm_epilogue.h"
 #include "codegen/printer.h"
+#include "ir/capabilities.h"
 
 using namespace mlir;
 
@@ -32,6 +33,7 @@ static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
 static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
 static constexpr bool kAContiguous = $aContiguous$, kBContiguous = $bContiguous$;
 static constexpr int kRowMoments = $rowMoments$;
+static constexpr int kProducts = $products$;
 static constexpr bool kStoresMoments = $storesMoments$;
 )";
 
@@ -66,8 +68,8 @@ struct Problem {
     $moments$
   }
   template <int W>
-  __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[W], const Inputs<W> &inputs,
-                                           const RowMoments (&rows)[$rowArray$]) const {
+  __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[kProducts * W],
+                                           const Inputs<W> &inputs, const RowMoments (&rows)[$rowArray$]) const {
     $epilogue$
   }
 };
@@ -95,8 +97,8 @@ constexpr char kMapParameters[] = ", const __grid_constant__ smelt::TensorMap ma
 
 class GemmEmitter {
 public:
-  GemmEmitter(FusionOp fusion, MatmulOp matmul, const Target &target, bool tf32)
-      : product(fusion, matmul), target(target), tf32(tf32) {}
+  GemmEmitter(FusionOp fusion, ArrayRef<MatmulOp> matmuls, const Target &target, bool tf32)
+      : product(fusion, matmuls), target(target), tf32(tf32) {}
   FailureOr<std::vector<KernelVariant>> run();
 
 private:
@@ -139,7 +141,7 @@ std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &
 
 std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
   auto flag = [](bool value) { return value ? "true" : "false"; };
-  bool isConstant = isConstantValue(FusionOp(product.fusion).getInputs()[b.input]);
+  bool isConstant = isWeightExpression(FusionOp(product.fusion).getInputs()[b.input]);
   return format(kConstants, {{"element", storageType(product.lhs.getElementType())},
                              {"aVector", std::to_string(a.alongK)},
                              {"bVector", std::to_string(std::max(b.alongK, b.alongN))},
@@ -152,7 +154,8 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"bContiguous",
                               flag(b.isTransposed() ? b.isContiguousAlongK : b.isContiguousAlongN)},
                              {"storesMoments", flag(product.storesMoments())},
-                             {"rowMoments", std::to_string(epilogue.moments.size())}});
+                             {"rowMoments", std::to_string(epilogue.moments.size())},
+                             {"products", std::to_string(product.products())}});
 }
 
 GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &epilogue) {
@@ -255,7 +258,8 @@ std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerR
     // Addresses that are computed one by one take registers that large blocks do not have; groups
     // of moments do not lie across tiles.
     bool hasRegisters = (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
-    bool hasGroups = !product.storesMoments() || choice.blockN % RowMomentsOp::kGroup == 0;
+    bool hasGroups =
+        !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
     if (hasRegisters && hasGroups)
       return choice;
   }
@@ -269,7 +273,8 @@ FailureOr<std::vector<GemmEmitter::Range>> GemmEmitter::chooseRanges(int sharedB
   for (auto [index, typical] : llvm::enumerate(kTypicalRows)) {
     std::optional<GemmChoice> choice = fastest(known.value_or(typical), sharedBytesPerRow);
     if (!choice)
-      return product.matmul->emitError("no tiling of a matrix product fits the shared memory of ")
+      return MatmulOp(product.matmuls.front())
+                     .emitError("no tiling of a matrix product fits the shared memory of ")
                  << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
              failure();
     std::optional<int64_t> last;
@@ -316,12 +321,8 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
 } // namespace
 
 FailureOr<std::vector<KernelVariant>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
-  MatmulOp matmul;
-  for (MatmulOp op : fusion.getBlock().getOps<MatmulOp>())
-    matmul = op;
-  if (!matmul)
-    return fusion.emitError("a gemm fusion holds one product; this is a bug in Smelt"), failure();
-  return GemmEmitter(fusion, matmul, target, tf32).run();
+  SmallVector<MatmulOp, 2> matmuls(fusion.getBlock().getOps<MatmulOp>());
+  return GemmEmitter(fusion, matmuls, target, tf32).run();
 }
 
 } // namespace smelt::codegen

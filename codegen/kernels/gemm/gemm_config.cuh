@@ -17,6 +17,10 @@
 
 namespace smelt {
 
+/// Columns of each of two products that are one with columns that take turns; as many as an
+/// epilogue takes at most.
+inline constexpr int kTurnColumns = 8;
+
 /// Floats by which a row is padded in an exchange buffer (see gemm_epilogue.cuh).
 inline constexpr int kExchangePadding = 8;
 

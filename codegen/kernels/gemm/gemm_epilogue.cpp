@@ -34,7 +34,7 @@ private:
 };
 
 EpilogueEmitter::EpilogueEmitter(GemmProduct &product, Lanes lanes)
-    : product(product), emitter(product.fusion, product.space, lanes) {
+    : product(product), emitter(product.fusion, product.results, lanes) {
   emitter.fetchAhead(ExpressionEmitter::FetchAhead::inputs, kMaxFetchedBytes);
   emitter.setResolver(
       [this](Operation *op, ArrayRef<Dim> index) { return emitStatistic(op, index); });
@@ -43,9 +43,11 @@ EpilogueEmitter::EpilogueEmitter(GemmProduct &product, Lanes lanes)
 /// Gives each value between the product and the results its position: what the accumulators stand
 /// for.
 void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
-  emitter.anchor(product.matmul.getOutput(), index);
   positions.clear();
-  positions[product.matmul.getOutput()] = Index(index);
+  for (MatmulOp matmul : product.matmuls) {
+    emitter.anchor(matmul.getOutput(), index);
+    positions[matmul.getOutput()] = Index(index);
+  }
   for (Operation &op : product.fusion.getBlock().without_terminator()) {
     for (Value operand : op.getOperands()) {
       auto found = positions.find(operand);
@@ -53,7 +55,7 @@ void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
         continue;
       std::optional<Index> position;
       if (op.hasTrait<View>()) {
-        position = resultIndex(&op, found->second, product.space.getBounds());
+        position = resultIndex(&op, found->second, product.results.getBounds());
       } else if (op.hasTrait<Elementwise>()) {
         size_t added = tensorType(op.getResult(0)).getRank() - found->second.size();
         position = Index(added, Dim::constant(product.fusion.getContext(), 0));
@@ -71,33 +73,29 @@ LogicalResult EpilogueEmitter::run() {
   Index index(product.rowIndex);
   index.push_back(product.n);
   anchorResults(index);
-  emitter.define(product.matmul.getOutput(), index, Operand{"acc[i]", Scope::lane});
+  for (auto [number, matmul] : llvm::enumerate(product.matmuls))
+    emitter.define(matmul.getOutput(), index,
+                   Operand{number == 0 ? "acc[i]" : "acc[W + i]", Scope::lane});
   for (auto [number, value] : llvm::enumerate(product.fusion.getYield()->getOperands())) {
     auto moments = value.getDefiningOp<RowMomentsOp>();
-    auto position = positions.find(moments ? moments.getInput() : value);
-    if (position == positions.end())
-      return product.fusion.emitError("a result of a gemm fusion does not follow from the product; "
-                                      "this is a bug in Smelt");
-    FailureOr<Operand> operand = emitter.emit(position->first, position->second);
+    Value stored = moments ? Value(moments.getInput()) : value;
+    const Index &position = positions.at(stored);
+    FailureOr<Operand> operand = emitter.emit(stored, position);
     if (failed(operand))
       return failure();
     if (moments)
-      emitter.storeMoments(number, position->second, *operand,
-                           tensorType(position->first).getElementType());
+      emitter.storeMoments(number, position, *operand, tensorType(stored).getElementType());
     else
-      emitter.store(number, position->second, *operand);
+      emitter.store(number, position, *operand);
   }
   return success();
 }
 
 /// A statistic of the row: the same for all columns.
 FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index) {
-  if (!isa<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op))
-    return op->emitError("cannot be computed behind a matrix product; this is a bug in Smelt"),
-           failure();
   Index first(index); // of the row's groups
   first.push_back(Dim::constant(product.fusion.getContext(), 0));
-  FailureOr<InputElement> source = product.space.throughViews(op->getOperand(0), first);
+  FailureOr<InputElement> source = product.results.throughViews(op->getOperand(0), first);
   if (failed(source))
     return failure();
   auto [input, position] = *source;
@@ -144,7 +142,7 @@ GemmEpilogue EpilogueEmitter::take() {
 FailureOr<GemmEpilogue> emitGemmEpilogue(GemmProduct &product) {
   int64_t widest = product.n.asConstant() ? 1 : kMaxEpilogueWidth;
   for (int64_t width = widest;; width /= 2) {
-    if (knownDivisor(product.columns, Lanes()) % width != 0)
+    if (knownDivisor(product.output.getDim(product.output.getRank() - 1), Lanes()) % width != 0)
       continue;
     Lanes lanes;
     lanes.width = width;

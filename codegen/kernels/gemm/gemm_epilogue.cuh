@@ -5,6 +5,9 @@
 // buffer holds one tile. In a cluster every block owns a band of the tile's rows; its buffer holds,
 // for each rank, that rank's sums for the band. Blocks whose warps share K send several shares.
 // They are added in the order of ranks and shares.
+//
+// A Problem of two products (kProducts) has columns that take turns: kTurnColumns of the one,
+// as many of the other. Its epilogue gets both products' sums for the columns that it stores.
 #pragma once
 
 #include "device/moments.cuh"
@@ -85,8 +88,8 @@ struct TileMoments<Problem, Rows, Threads, I, true> {
 /// (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready. Of
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
 /// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
-/// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given one RowMoments
-/// a tensor.
+/// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given W sums a
+/// product and one RowMoments a tensor.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread>
 struct TileEpilogue {
@@ -96,7 +99,11 @@ struct TileEpilogue {
   static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
                 "the epilogue takes 1, 2, 4 or 8 columns");
-  static_assert(!Problem::kStoresMoments || BlockN % kMomentsGroup == 0,
+  static constexpr int kProducts = Problem::kProducts;
+  static constexpr int kStored = BlockN / kProducts; // columns of the tile's results
+  static_assert(kProducts == 1 || BlockN % (kProducts * kTurnColumns) == 0,
+                "a tile holds whole groups of columns of each product");
+  static_assert(!Problem::kStoresMoments || kStored % kMomentsGroup == 0,
                 "a group of moments lies in one tile");
   using Inputs = typename Problem::template Inputs<kWidth>;
   static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
@@ -104,7 +111,7 @@ struct TileEpilogue {
 
   // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
   // one group holds them all, before the main loop, else each while the one before it is computed.
-  static constexpr int kPasses = ceilDiv(kOwnedRows * BlockN / kWidth, Threads);
+  static constexpr int kPasses = ceilDiv(kOwnedRows * kStored / kWidth, Threads);
   static constexpr bool kFewSums = SumsPerThread <= 32;
   static constexpr int kInputBudget = kFewSums ? 128 : 64; // bytes of registers
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
@@ -121,7 +128,7 @@ struct TileEpilogue {
   const Problem &problem;
   const uint32_t exchange;  // shared memory
   const uint32_t rows;      // shared memory: RowMoments of the owned rows
-  int batch, row0, column0; // of the owned rows in C
+  int batch, row0, column0; // of the owned rows in the results
   int rank;
   Group fetched;
   TileMoments<Problem, kOwnedRows, Threads> moments;
@@ -129,14 +136,38 @@ struct TileEpilogue {
   __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, uint32_t rows,
                                           int batch, int row0, int column0, int rank)
       : problem(problem), exchange(exchange), rows(rows), batch(batch),
-        row0(row0 + rank * kOwnedRows), column0(column0), rank(rank) {}
+        row0(row0 + rank * kOwnedRows), column0(column0 / kProducts), rank(rank) {}
 
-  /// Position of this thread's vector in C and in the owned rows; false if it has none inside C.
+  /// Position of this thread's vector in the results and in the owned rows; false if it has none
+  /// inside them.
   __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
     int vector = threadIdx.x + pass * Threads;
-    row = vector / (BlockN / kWidth);
-    column = vector % (BlockN / kWidth) * kWidth;
-    return row < kOwnedRows && row0 + row < problem.m() && column0 + column < problem.n();
+    row = vector / (kStored / kWidth);
+    column = vector % (kStored / kWidth) * kWidth;
+    return row < kOwnedRows && row0 + row < problem.m() &&
+           column0 + column < problem.n() / kProducts;
+  }
+
+  /// The column of the tile of C where `product` has its sums for a column of the results.
+  __device__ __forceinline__ static int columnOf(int product, int column) {
+    if constexpr (kProducts == 1)
+      return column;
+    return (column / kTurnColumns * kProducts + product) * kTurnColumns + column % kTurnColumns;
+  }
+
+  /// The sums of `product` for kWidth columns of the results, over all ranks and shares.
+  __device__ __forceinline__ void total(int product, int row, int column,
+                                        float (&sums)[kWidth]) const {
+    uint32_t address = exchange + (row * kStride + columnOf(product, column)) * 4;
+    loadSharedRow(address, sums);
+#pragma unroll
+    for (int other = 1; other < ClusterK * Parts; ++other) {
+      float share[kWidth];
+      loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
+#pragma unroll
+      for (int c = 0; c < kWidth; ++c)
+        sums[c] += share[c];
+    }
   }
 
   __device__ __forceinline__ Group fetch(int group) const {
@@ -196,23 +227,21 @@ struct TileEpilogue {
       int row, column;
       if (!locate(group * kGroup + i, row, column))
         continue;
-      uint32_t address = exchange + (row * kStride + column) * 4;
-      float total[kWidth];
-      loadSharedRow(address, total);
+      float sums[kProducts * kWidth];
 #pragma unroll
-      for (int other = 1; other < ClusterK * Parts; ++other) {
-        float share[kWidth];
-        loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
+      for (int product = 0; product < kProducts; ++product) {
+        float own[kWidth];
+        total(product, row, column, own);
 #pragma unroll
         for (int c = 0; c < kWidth; ++c)
-          total[c] += share[c];
+          sums[product * kWidth + c] = own[c];
       }
       RowMoments combined[kMoments > 0 ? kMoments : 1];
 #pragma unroll
       for (int m = 0; m < kMoments; ++m)
         ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
                         combined[m].variance);
-      problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, total,
+      problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, sums,
                                         fetched.inputs[i], combined);
     }
   }

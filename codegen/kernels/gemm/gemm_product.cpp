@@ -1,35 +1,50 @@
 #include "codegen/kernels/gemm/gemm_product.h"
 
 #include "codegen/cuda_text.h"
+#include "ir/capabilities.h"
 #include "ir/view_index.h"
 
 using namespace mlir;
 
 namespace smelt::codegen {
 
-GemmProduct::GemmProduct(FusionOp fusion, MatmulOp matmul)
-    : fusion(fusion), matmul(matmul), lhs(tensorType(matmul.getLhs())),
-      rhs(tensorType(matmul.getRhs())), output(tensorType(matmul.getOutput())) {
+GemmProduct::GemmProduct(FusionOp fusion, ArrayRef<MatmulOp> matmuls)
+    : fusion(fusion), matmuls(matmuls), lhs(tensorType(MatmulOp(matmuls.front()).getLhs())),
+      rhs(tensorType(MatmulOp(matmuls.front()).getRhs())),
+      output(tensorType(MatmulOp(matmuls.front()).getOutput())) {
+  MLIRContext *context = fusion.getContext();
+  depth = lhs.getDim(lhs.getRank() - 1);
+  Dim width = output.getDim(output.getRank() - 1);
+  int64_t count = matmuls.size();
+  columns = width * count;
+  addRows();
+  k = space.add("k", depth);
+  n = results.add("n", width);
+  auto size = [&](int64_t value) { return Dim::constant(context, value); };
+  if (count == 1)
+    columnIndex = {space.add("n", columns)};
+  else
+    columnIndex = space.addFlat(
+        context, "n",
+        {width.floorDiv(size(kInterleavedColumns)), size(count), size(kInterleavedColumns)});
+}
+
+void GemmProduct::addRows() {
   MLIRContext *context = fusion.getContext();
   SmallVector<Dim> shape = output.getShape();
-  depth = lhs.getDim(lhs.getRank() - 1);
-  columns = shape.back();
-  ArrayRef<Dim> outer(shape);
-  outer = outer.drop_back();
+  ArrayRef<Dim> outer = ArrayRef(shape).drop_back();
   bool shared = llvm::all_of(ArrayRef(rhs.getShape()).drop_back(2),
                              [](Dim dim) { return dim.isConstant(1); });
-  if (shared) {
-    rowIndex = space.addFlat(context, "m", outer);
-    rows = product(outer, context);
-    batches = Dim::constant(context, 1);
-  } else {
-    rowIndex = space.addFlat(context, "batch", outer.drop_back());
-    rowIndex.push_back(space.add("m", outer.back()));
-    rows = outer.back();
-    batches = product(outer.drop_back(), context);
+  for (IterationSpace *one : {&space, &results}) {
+    if (shared) {
+      rowIndex = one->addFlat(context, "m", outer);
+      continue;
+    }
+    rowIndex = one->addFlat(context, "batch", outer.drop_back());
+    rowIndex.push_back(one->add("m", outer.back()));
   }
-  k = space.add("k", depth);
-  n = space.add("n", columns);
+  rows = shared ? product(outer, context) : outer.back();
+  batches = shared ? Dim::constant(context, 1) : product(outer.drop_back(), context);
 }
 
 /// The leading part of an operand's position: of the axes before its matrix.
@@ -39,13 +54,13 @@ Index GemmProduct::batchOf(TensorType operand) const {
 }
 
 /// Elements that one aligned load may take along `coordinate`.
-int GemmProduct::loadWidth(Dim offset, Dim coordinate, Dim extent) const {
-  if (coordinate.asConstant())
+int GemmProduct::loadWidth(Dim offset, StringRef coordinate, Dim extent) const {
+  if (extent.isConstant(1))
     return 1;
   int64_t widest = 16 / storageBytes(lhs.getElementType());
   for (int64_t width = widest; width > 1; width /= 2) {
     Lanes lanes;
-    lanes.symbols.insert(*coordinate.asSymbol());
+    lanes.symbols.insert(coordinate);
     lanes.width = width;
     if (laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 &&
         knownDivisor(extent, Lanes()) % width == 0)
@@ -68,18 +83,16 @@ bool GemmProduct::isLinear(Dim offset, StringRef row, StringRef column) const {
   });
 }
 
-FailureOr<OperandAddress> GemmProduct::address(Value operand, Index index, StringRef outer) {
-  FailureOr<InputElement> source = space.throughViews(operand, index);
-  if (failed(source))
-    return failure();
-  auto [input, position] = *source;
+/// What the kernel asks about the address of an element at (`outer`, %k).
+FailureOr<OperandAddress> GemmProduct::describe(const InputElement &element, StringRef outer) {
   OperandAddress found;
-  found.input = input.getArgNumber();
-  found.offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
-  found.alongK = loadWidth(found.offset, k, depth);
-  found.alongN = loadWidth(found.offset, n, columns);
+  found.input = element.input.getArgNumber();
+  found.offset = space.collapse(
+      linearize(element.index, tensorType(element.input).getShape(), fusion.getContext()));
+  found.alongK = loadWidth(found.offset, "%k", depth);
+  found.alongN = loadWidth(found.offset, "%n", columns);
   auto isContiguous = [&](StringRef coordinate) {
-    std::optional<Dim> factor = linearFactor(space.collapse(found.offset), coordinate);
+    std::optional<Dim> factor = linearFactor(found.offset, coordinate);
     return factor && factor->isConstant(1);
   };
   found.isContiguousAlongK = isContiguous("%k");
@@ -99,7 +112,8 @@ std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, S
   MLIRContext *context = lhs.getContext();
   Dim offset = space.collapse(operand.offset);
   std::optional<Dim> alongRow = linearFactor(offset, column), distance = linearFactor(offset, row);
-  if (!operand.isLinear || !batches.isConstant(1) || !alongRow || !alongRow->isConstant(1) ||
+  // Two products go through gemm_epilogue.cuh, which that template does not.
+  if (products() > 1 || !operand.isLinear || !batches.isConstant(1) || !alongRow || !alongRow->isConstant(1) ||
       !distance || distance->isConstant(0) || !distance->isKnownNonNegative())
     return std::nullopt;
   Dim first = offset - Dim::symbol(context, column) - Dim::symbol(context, row) * *distance;
@@ -123,13 +137,28 @@ std::optional<MatrixLayout> GemmProduct::rightMatrix(const OperandAddress &right
 FailureOr<OperandAddress> GemmProduct::left() {
   Index index(batchOf(lhs));
   index.append({rowIndex.back(), k});
-  return address(matmul.getLhs(), index, "%m");
+  FailureOr<InputElement> element = space.throughViews(matmuls.front().getLhs(), index);
+  if (failed(element))
+    return failure();
+  return describe(*element, "%m");
 }
 
 FailureOr<OperandAddress> GemmProduct::right() {
   Index index(batchOf(rhs));
-  index.append({k, n});
-  return address(matmul.getRhs(), index, "%n");
+  bool isPair = matmuls.size() > 1;
+  index.append(
+      {k, isPair ? columnIndex[0] * kInterleavedColumns + columnIndex[2] : columnIndex[0]});
+  FailureOr<InputElement> element = space.throughViews(matmuls.front().getRhs(), index);
+  if (failed(element))
+    return failure();
+  if (isPair) { // the other's element lies a constant distance away
+    FailureOr<InputElement> other = space.throughViews(matmuls.back().getRhs(), index);
+    if (failed(other))
+      return failure();
+    for (auto [position, second] : llvm::zip(element->index, other->index))
+      position = position + columnIndex[1] * (second - position);
+  }
+  return describe(*element, "%n");
 }
 
 } // namespace smelt::codegen

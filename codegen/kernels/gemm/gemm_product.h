@@ -3,6 +3,9 @@
 // The product is C[m, n] += A[m, k] B[k, n]: leading axes of the left operand fold into m where the
 // right operand has none (weights), else both run over batches. Views before the operands become
 // addresses.
+//
+// Two products of one left operand are one of a right operand whose columns take turns, eight of
+// each (kInterleavedColumns): n counts them all. Their results have half as many columns.
 #pragma once
 
 #include "codegen/iteration_space.h"
@@ -31,10 +34,11 @@ struct MatrixLayout {
 };
 
 struct GemmProduct {
-  GemmProduct(FusionOp fusion, MatmulOp matmul);
+  GemmProduct(FusionOp fusion, llvm::ArrayRef<MatmulOp> matmuls);
 
   mlir::FailureOr<OperandAddress> left();
   mlir::FailureOr<OperandAddress> right();
+  int64_t products() const { return static_cast<int64_t>(matmuls.size()); }
   /// A result is moments of rows.
   bool storesMoments() const;
 
@@ -45,22 +49,26 @@ struct GemmProduct {
   std::optional<MatrixLayout> rightMatrix(const OperandAddress &right) const;
 
   FusionOp fusion;
-  MatmulOp matmul;
-  TensorType lhs, rhs, output;
-  IterationSpace space;
-  Index rowIndex; ///< position of the leading axes and of the row of the result
-  Dim k, n;       ///< coordinates
+  llvm::SmallVector<MatmulOp, 2> matmuls;
+  TensorType lhs, rhs, output; ///< of each product
+  IterationSpace space;        ///< of the operands
+  IterationSpace results;      ///< of what follows, the same rows
+  Index rowIndex;              ///< position of the leading axes and of the row of the result
+  Dim k, n;                    ///< coordinates: depth, and column of the results
   Dim rows, columns, depth, batches;
 
 private:
+  void addRows();
   Index batchOf(TensorType operand) const;
   /// `outer`: the operand's coordinate besides %k.
-  mlir::FailureOr<OperandAddress> address(mlir::Value operand, Index index, llvm::StringRef outer);
+  mlir::FailureOr<OperandAddress> describe(const InputElement &element, llvm::StringRef outer);
   bool isLinear(Dim offset, llvm::StringRef row, llvm::StringRef column) const;
   /// As a matrix of `rows` by `columns`, coordinates of the space with these extents.
   std::optional<MatrixLayout> matrix(const OperandAddress &operand, llvm::StringRef row, Dim rows,
                                      llvm::StringRef column, Dim columns) const;
-  int loadWidth(Dim offset, Dim coordinate, Dim extent) const;
+  int loadWidth(Dim offset, llvm::StringRef coordinate, Dim extent) const;
+
+  Index columnIndex; ///< n of the operands, or the parts (group of columns, product, column in it)
 };
 
 } // namespace smelt::codegen

@@ -46,6 +46,7 @@ template <int Stages> struct RingPosition {
 /// is): `Columns` columns at a time, through `exchange`, which is this warp's own.
 template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
   static constexpr int kRows = 16, kWidth = Problem::kEpilogueWidth;
+  static_assert(Problem::kProducts == 1, "two products go through gemm_epilogue.cuh");
   static constexpr int kStride = Columns + kExchangePadding;
   static constexpr int kVectors = Columns / kWidth; // of a row
   static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);

@@ -27,11 +27,9 @@ void closeLoops(GenericText &text, size_t count) {
     text.close();
 }
 
-Dim product(ArrayRef<Dim> shape, ArrayRef<int64_t> axes, MLIRContext *context) {
-  Dim result = Dim::constant(context, 1);
-  for (int64_t axis : axes)
-    result = result * shape[axis];
-  return result;
+/// Elements that are reduced to one.
+Dim reducedCount(ArrayRef<Dim> shape, ArrayRef<int64_t> axes, MLIRContext *context) {
+  return product(llvm::map_to_vector(axes, [&](int64_t axis) { return shape[axis]; }), context);
 }
 
 /// What a reduction of no elements yields, as text of type `sum`.
@@ -66,7 +64,7 @@ Dim writeReduce(ReduceOp op, GenericText &text) {
   }
   closeLoops(text, op.getAxes().size());
   if (kind == ReductionKind::mean) {
-    std::string count = text.size(product(shape, op.getAxes(), op.getContext()));
+    std::string count = text.size(reducedCount(shape, op.getAxes(), op.getContext()));
     bool isFloat = isa<FloatType>(tensorType(op.getOutput()).getElementType());
     text.line((isFloat ? "" : "if (" + count + " != 0) ") + ("result /= " + sum) + "(" + count +
               ");");
@@ -102,7 +100,7 @@ Dim writeNorm(Operation *op, Value scale, Value bias, int64_t first, FloatAttr e
   SmallVector<int64_t> axes;
   for (int64_t axis = first; axis < static_cast<int64_t>(shape.size()); ++axis)
     axes.push_back(axis);
-  std::string count = sum + "(" + text.size(product(shape, axes, op->getContext())) + ")";
+  std::string count = sum + "(" + text.size(reducedCount(shape, axes, op->getContext())) + ")";
   text.line(sum + " mean = 0, square = 0;");
   SmallVector<std::string> position;
   if (centred) {

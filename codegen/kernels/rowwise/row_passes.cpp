@@ -1,6 +1,7 @@
 #include "codegen/kernels/rowwise/row_passes.h"
 
 #include "codegen/printer.h"
+#include "ir/location.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -65,14 +66,6 @@ std::string RowConfig::describe() const {
          (chunks ? std::to_string(chunks) + " x " + columns + " each" : columns + " at a time");
 }
 
-bool isReduction(Operation &op) { return isa<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp>(op); }
-
-int64_t firstReducedAxis(Operation *reduction) {
-  return llvm::TypeSwitch<Operation *, int64_t>(reduction)
-      .Case<LayerNormOp, RmsNormOp, SoftmaxOp>([](auto norm) { return norm.getAxis(); })
-      .Case([](ReduceOp reduce) { return *llvm::min_element(reduce.getAxes()); });
-}
-
 RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConfig config)
     : fusion(fusion), shape(shape), axis(axis), config(config),
       rows(product(shape.take_front(axis), fusion.getContext())),
@@ -88,8 +81,8 @@ RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConf
 }
 
 LogicalResult RowPasses::run() {
-  for (Operation &op : fusion.getBlock())
-    if (isReduction(op) && failed(emitStatistics(&op)))
+  for (RowReduction op : fusion.getBlock().getOps<RowReduction>())
+    if (failed(emitStatistics(op)))
       return failure();
   return emitResults();
 }
@@ -99,10 +92,6 @@ Index RowPasses::indexOf(Value value) const {
 }
 
 LogicalResult RowPasses::emitStatistics(Operation *op) {
-  if (tensorType(op->getOperand(0)).getNumElements() != rows * columns ||
-      firstReducedAxis(op) != axis)
-    return op->emitError("reduces other axes than the first reduction of its kernel; this is a bug "
-                         "in Smelt");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LayerNormOp norm) { return emitLayerNorm(norm); })
       .Case([&](RmsNormOp norm) { return emitRmsNorm(norm); })
@@ -218,11 +207,7 @@ FailureOr<Operand> RowPasses::scaled(std::string value, Value scale, Value bias,
 }
 
 FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
-  auto found = statistics.find(op);
-  if (found == statistics.end())
-    return op->emitError("cannot be computed inside a row-wise kernel; this is a bug in Smelt"),
-           failure();
-  ArrayRef<std::string> known = found->second;
+  ArrayRef<std::string> known = statistics.at(op);
   if (isa<ReduceOp>(op))
     return Operand{known[0], Scope::uniform};
   FailureOr<Operand> x = emitter->emit(op->getOperand(0), at);
@@ -244,7 +229,7 @@ FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
   if (failed(value))
     return failure();
   return emitter->variable(computeTypeOf(op->getResult(0)), value->text, Scope::lane,
-                           join(nodeNames(op->getLoc())));
+                           llvm::join(nodeNames(op->getLoc()), ", "));
 }
 
 LogicalResult RowPasses::emitResults() {
@@ -267,9 +252,6 @@ LogicalResult RowPasses::emitResults() {
 
 LogicalResult RowPasses::storeRowValue(unsigned output, Value value) {
   TensorType type = tensorType(value);
-  if (type.getNumElements() != rows)
-    return fusion.emitError("a result is neither as large as the rows' tensor nor one element a "
-                            "row; this is a bug in Smelt");
   // The position in the tensor whose columns are reduced to one.
   Index position(index);
   SmallVector<Dim> rowShape(shape);

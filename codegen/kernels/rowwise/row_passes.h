@@ -21,10 +21,6 @@ struct RowConfig {
   std::string describe() const;
 };
 
-/// The first axis that a norm, softmax or reduce reduces over.
-int64_t firstReducedAxis(mlir::Operation *reduction);
-bool isReduction(mlir::Operation &op);
-
 /// "Sum", "Max", ...: the combining functions of device/reduce.cuh.
 llvm::StringRef combiningFunction(ReductionKind kind);
 /// The type in which elements of `value` are combined. Integers shorter than a register are kept in

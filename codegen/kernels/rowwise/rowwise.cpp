@@ -93,15 +93,10 @@ GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &conf
 } // namespace
 
 FailureOr<GeneratedKernel> emitRowwise(FusionOp fusion) {
-  Block &block = fusion.getBlock();
-  auto first = llvm::find_if(block, isReduction);
-  if (first == block.end())
-    return fusion.emitError("holds no reduction; this is a bug in Smelt"), failure();
-  SmallVector<Dim> shape = tensorType(first->getOperand(0)).getShape();
-  int64_t axis = firstReducedAxis(&*first);
-  Dim columns = Dim::constant(fusion.getContext(), 1);
-  for (Dim extent : ArrayRef(shape).drop_front(axis))
-    columns = columns * extent;
+  RowReduction first = *fusion.getBlock().getOps<RowReduction>().begin();
+  SmallVector<Dim> shape = tensorType(first.getReduced()).getShape();
+  int64_t axis = *first.getFirstReducedAxis();
+  Dim columns = product(ArrayRef(shape).drop_front(axis), fusion.getContext());
   for (int64_t width = largestWidth(fusion, columns);; width /= 2) {
     RowConfig config = chooseConfig(columns.asConstant(), width);
     RowPasses passes(fusion, shape, axis, config);

@@ -50,10 +50,9 @@ TEST_F(RunTest, ASymbolThatNoInputDeterminesIsAnError) {
 
 TEST_F(RunTest, GuardsAreChecked) {
   auto module = parse("(%a: " + x + ") -> " + x, "return %a : " + x,
-                      "smelt.guards = [{left = #smelt.dim<n>, relation = \"less_equal\", right = "
-                      "#smelt.dim<4>, message = \"the position table has 4 rows\"}, "
-                      "{left = #smelt.dim<m>, relation = \"equal\", right = #smelt.dim<n*2>, "
-                      "message = \"Add_3\"}]");
+                      "smelt.guards = [#smelt.guard<<n> less_equal <4>, "
+                      "\"the position table has 4 rows\">, "
+                      "#smelt.guard<<m> equal <n*2>, \"Add_3\">]");
   EXPECT_EQ(run(*module, {random({4, 8}, "f32", 1)}).size(), 1u) << errors;
   EXPECT_TRUE(run(*module, {random({5, 10}, "f32", 1)}).empty());
   reports("this model cannot run with m = 10, n = 5: n = 5 must be at most 4 (the position "
@@ -63,9 +62,8 @@ TEST_F(RunTest, GuardsAreChecked) {
 }
 
 TEST_F(RunTest, AGuardThatCannotBeDecidedIsAnError) {
-  auto module =
-      parse("(%a: " + x + ") -> " + x, "return %a : " + x,
-            "smelt.guards = [{left = #smelt.dim<q>, relation = \"equal\", right = #smelt.dim<1>}]");
+  auto module = parse("(%a: " + x + ") -> " + x, "return %a : " + x,
+                      "smelt.guards = [#smelt.guard<<q> equal <1>, \"\">]");
   EXPECT_TRUE(run(*module, {random({4, 8}, "f32", 1)}).empty());
   reports("cannot decide the guard");
 }

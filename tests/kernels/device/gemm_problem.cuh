@@ -1,6 +1,7 @@
 // The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
 // the activation and the residual can be left out, the operands lie in memory in any way, and the
-// moments of C's rows can be stored.
+// moments of C's rows can be stored. Of two products whose columns take turns in B,
+// C = gelu(A * B1 + bias) * (A * B2) + residual.
 #pragma once
 
 #include "device/arithmetic.cuh"
@@ -22,7 +23,7 @@ struct Strides {
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
 template <class T, int AVector, int BVector, bool BTransposed, bool BConstant, int Width, int N,
           int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
-          bool StoresMoments, int RowGroups>
+          bool StoresMoments, int RowGroups, int Products>
 struct GemmTestProblem {
   using Element = T;
   static constexpr int kAVector = AVector, kBVector = BVector;
@@ -34,18 +35,20 @@ struct GemmTestProblem {
   static constexpr bool kAContiguous = isContiguous(ALayout), kBContiguous = isContiguous(BLayout);
   static constexpr bool kStoresMoments = StoresMoments;
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
+  static constexpr int kProducts = Products;
 
   const T *aData;              // (batches, m, k)
   const T *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
-  const T *biasData;           // (n)
-  const T *residualData;       // (batches, m, n)
-  T *cData;                    // (batches, m, n)
-  float *momentsData;          // (batches, m, n / 32, 2), of the results
+  const T *biasData;           // (columns)
+  const T *residualData;       // (batches, m, columns)
+  T *cData;                    // (batches, m, columns)
+  float *momentsData;          // (batches, m, columns / 32, 2), of the results
   const float *rowMomentsData; // (batches, m, RowGroups, 2), that the epilogue reads
   int mSize, nSize, kSize, batchCount;
 
   __device__ int m() const { return mSize; }
   __device__ int n() const { return N == 0 ? nSize : N; }
+  __device__ int columns() const { return n() / Products; }
   __device__ int k() const { return K == 0 ? kSize : K; }
   __device__ int batches() const { return batchCount; }
 
@@ -78,7 +81,7 @@ struct GemmTestProblem {
                                 : place<BLayout>(matrix, row, column, k(), n()));
   }
   __device__ int64_t index(int batch, int row, int column) const {
-    return (int64_t(batch) * m() + row) * n() + column;
+    return (int64_t(batch) * m() + row) * columns() + column;
   }
 
   template <int> static constexpr __device__ int momentGroups() { return RowGroups; }
@@ -97,7 +100,7 @@ struct GemmTestProblem {
     return in;
   }
   template <int W>
-  __device__ void epilogue(int batch, int row, int column, const float (&sums)[W],
+  __device__ void epilogue(int batch, int row, int column, const float (&sums)[Products * W],
                            const Inputs<W> &in, const RowMoments (&rows)[1]) const {
     float bias[W], residual[W], result[W];
     unpack<W>(in.bias, bias);
@@ -109,6 +112,8 @@ struct GemmTestProblem {
         result[i] += rows[0].variance - rows[0].mean;
       if constexpr (Activation)
         result[i] = kIsHalfWidth<T> ? approx::gelu(result[i]) : gelu(result[i]);
+      if constexpr (Products == 2)
+        result[i] *= sums[W + i];
       if constexpr (Residual)
         result[i] += residual[i];
     }
@@ -128,23 +133,29 @@ template <class Problem>
 __device__ void gemmReference(const Problem &problem, double *out, bool roundToTf32,
                               const Strides &aStrides, const Strides &bStrides, int rowGroups) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  int64_t perBatch = int64_t(problem.m()) * problem.n();
+  int64_t perBatch = int64_t(problem.m()) * problem.columns();
   if (i >= perBatch * problem.batches())
     return;
-  int batch = i / perBatch, row = i % perBatch / problem.n(), column = i % problem.n();
-  double sum = 0;
-  for (int k = 0; k < problem.k(); ++k) {
-    float a = convert<float>(problem.aData[aStrides.start + batch * aStrides.batch +
-                                           row * aStrides.row + k * aStrides.column]);
-    float b = convert<float>(problem.bData[bStrides.start + batch * bStrides.batch +
-                                           k * bStrides.row + column * bStrides.column]);
-    if (roundToTf32) {
-      a = __uint_as_float(ptx::toTf32(__float_as_uint(a)));
-      b = __uint_as_float(ptx::toTf32(__float_as_uint(b)));
+  int batch = i / perBatch, row = i % perBatch / problem.columns(), column = i % problem.columns();
+  auto sum = [&](int n) {
+    double total = 0;
+    for (int k = 0; k < problem.k(); ++k) {
+      float a = convert<float>(problem.aData[aStrides.start + batch * aStrides.batch +
+                                             row * aStrides.row + k * aStrides.column]);
+      float b = convert<float>(problem.bData[bStrides.start + batch * bStrides.batch +
+                                             k * bStrides.row + n * bStrides.column]);
+      if (roundToTf32) {
+        a = __uint_as_float(ptx::toTf32(__float_as_uint(a)));
+        b = __uint_as_float(ptx::toTf32(__float_as_uint(b)));
+      }
+      total += double(a) * double(b);
     }
-    sum += double(a) * double(b);
-  }
-  double x = sum + double(convert<float>(problem.biasData[column]));
+    return total;
+  };
+  constexpr int kProducts = Problem::kProducts;
+  int first =
+      kProducts == 1 ? column : column / kTurnColumns * 2 * kTurnColumns + column % kTurnColumns;
+  double x = sum(first) + double(convert<float>(problem.biasData[column]));
   const float *groups =
       problem.rowMomentsData + (int64_t(batch) * problem.m() + row) * rowGroups * 2;
   double mean = 0, variance = 0;
@@ -155,7 +166,8 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
     variance += (double(groups[2 * g + 1]) / kMomentsGroup + distance * distance) / rowGroups;
   }
   x += variance - mean;
-  out[i] = gelu(x) + double(convert<float>(problem.residualData[i]));
+  double gate = kProducts == 1 ? 1 : sum(first + kTurnColumns);
+  out[i] = gelu(x) * gate + double(convert<float>(problem.residualData[i]));
 }
 
 } // namespace smelt

@@ -1,0 +1,88 @@
+#include "ir/capabilities.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+
+namespace smelt {
+
+namespace {
+
+/// A bound on the walk behind each op: weights are cast, scaled, transposed and joined, in far
+/// fewer ops; what is computed from constants at greater length is computed by kernels.
+constexpr size_t kMostWeightOps = 128;
+
+/// A kernel that joins more tensors spends its time on comparing positions.
+constexpr size_t kMostJoined = 16;
+
+} // namespace
+
+bool isLiteral(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense && (dense.isSplat() || dense.getNumElements() == 1);
+}
+
+bool isWeightExpression(Value value) {
+  SmallVector<Value> pending{value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || op->getNumResults() != 1 || isa<FusionOp, DimsOp, IotaOp>(op) ||
+        !tensorType(op->getResult(0)).isStatic() || seen.size() > kMostWeightOps)
+      return false;
+    if (seen.insert(op).second)
+      pending.append(op->operand_begin(), op->operand_end());
+  }
+  return true;
+}
+
+bool isConcatenationOfMany(Operation *op) {
+  auto concat = dyn_cast<ConcatOp>(op);
+  return concat && concat.getInputs().size() > kMostJoined;
+}
+
+bool isPointwise(Operation *op) {
+  if (isConcatenationOfMany(op))
+    return false;
+  return op->hasTrait<Elementwise>() || op->hasTrait<View>() ||
+         isa<ConcatOp, GatherOp, GatherElementsOp, GatherNdOp, IotaOp, DimsOp>(op);
+}
+
+bool isRowStatistic(Operation *op) {
+  return isa_and_nonnull<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op);
+}
+
+bool hasGemmTemplate(MatmulOp matmul) {
+  Type element = tensorType(matmul.getLhs()).getElementType();
+  return isa<FloatType>(element) && !element.isF64();
+}
+
+bool canShareRows(MatmulOp first, MatmulOp second) {
+  TensorType weight = tensorType(first.getRhs());
+  std::optional<int64_t> columns;
+  if (weight.getRank() == 2)
+    columns = weight.getDim(1).asConstant();
+  return columns && *columns > 0 && *columns % kInterleavedColumns == 0 && first != second &&
+         first.getLhs() == second.getLhs() &&
+         first.getRhs().getType() == second.getRhs().getType() &&
+         first.getOutput().getType() == second.getOutput().getType();
+}
+
+bool hasAttentionTemplate(Value query, Value value) {
+  Type element = tensorType(query).getElementType();
+  auto fits = [](Value operand) {
+    auto size = tensorType(operand).getDim(tensorType(operand).getRank() - 1).asConstant();
+    return size && *size > 0 && *size <= kMostHeadSize;
+  };
+  return (element.isF16() || element.isBF16() || element.isF32()) && fits(query) && fits(value);
+}
+
+bool hasRegularRows(Dim offset, Dim row, Dim element, RowDistance distance) {
+  auto step = [&](Dim coordinate) { return linearFactor(offset, *coordinate.asSymbol()); };
+  bool areNeighbours =
+      element.asConstant() || step(element) == Dim::constant(offset.getContext(), 1);
+  return areNeighbours && (distance == RowDistance::any || row.asConstant() || step(row));
+}
+
+} // namespace smelt
