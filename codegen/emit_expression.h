@@ -182,6 +182,11 @@ private:
   unsigned counter = 0, outputCounter = 0, irregularAccesses = 0;
 };
 
+/// The element type of a tensor.
+mlir::Type elementOf(mlir::Value value);
+/// ONNX node names of an op as they may stand in a line comment.
+std::string commentOf(mlir::Operation *op);
+
 /// "in3" and "out0": the pointer parameters of a fusion's kernel.
 std::string inputName(unsigned index);
 std::string outputName(unsigned index);

@@ -1,0 +1,76 @@
+// Loads of the fusion's inputs: vectors, broadcasts, single elements, and vectors that are fetched
+// ahead.
+#include "codegen/emit_expression.h"
+
+#include "ir/capabilities.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
+  Dim offset = space.collapse(linearize(index, tensorType(input).getShape(), input.getContext()));
+  std::optional<int64_t> stride = laneStride(offset, lanes);
+  bool sharePredicate = predicate.scope != Scope::lane;
+  if (stride == 0 && sharePredicate)
+    return loadScalar(input, offset, std::max(scopeOf(offset), predicate.scope));
+  if (stride == 1 && sharePredicate && knownDivisor(offset, lanes) % lanes.width == 0)
+    return loadVector(input, offset);
+  irregularAccesses += lanes.width > 1;
+  return loadScalar(input, offset, Scope::lane);
+}
+
+bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
+  bool dependsOnData = false;
+  offset.forEachSymbol([&](StringRef symbol) {
+    dependsOnData |= symbol.starts_with("%") && !space.getBounds().contains(symbol);
+  });
+  bool isWanted =
+      fetching == FetchAhead::inputs || (fetching == FetchAhead::constants &&
+                                         isWeightExpression(fusion.getInputs()[input.getArgNumber()]));
+  int64_t bytes = storageBytes(elementOf(input)) * lanes.width;
+  if (!isWanted || dependsOnData || !predicate.text.empty() || bytes > fetchBytesLeft)
+    return false;
+  fetchBytesLeft -= bytes;
+  return true;
+}
+
+Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
+  Type element = elementOf(input);
+  std::string array = name("v");
+  bool isConstant = isWeightExpression(fusion.getInputs()[input.getArgNumber()]);
+  std::string policy = isConstant ? "W, Cache::kConstant" : "W";
+  std::string address = inputName(input.getArgNumber()) + " + " + dims.print(offset);
+  std::string declaration = computeType(element).str() + " " + array + "[W]";
+  if (mayFetchAhead(input, offset)) {
+    bool isMember = fetching == FetchAhead::inputs;
+    std::string vector = isMember ? "inputs." + array : array + "Ahead[chunk]";
+    fetchedVectors.declarations.push_back("Vector<" + storageType(element).str() + ", W> " +
+                                          (isMember ? array : array + "Ahead[kChunks]") + ";\n");
+    fetchedVectors.statements.push_back(vector + " = loadVector<" + policy + ">(" + address +
+                                        ");\n");
+    chunk().loads.push_back(declaration + ";\nunpack<W>(" + vector + ", " + array + ");\n");
+    return {array + "[i]", Scope::lane};
+  }
+  std::string call = "load<" + policy + ">(" + address + ", " + array + ");\n";
+  if (predicate.text.empty())
+    chunk().loads.push_back(declaration + ";\n" + call);
+  else
+    chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
+  return {array + "[i]", Scope::lane};
+}
+
+Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, Scope scope) {
+  Type element = elementOf(input);
+  StringRef compute = computeType(element);
+  std::string position =
+      scope == Scope::lane ? dims.printAtLane(offset, lanes.symbols) : dims.print(offset);
+  std::string value = inputName(input.getArgNumber()) + "[" + position + "]";
+  if (storageType(element) != compute)
+    value = "convert<" + compute.str() + ">(" + value + ")";
+  if (!predicate.text.empty())
+    value = predicate.text + " ? " + value + " : " + compute.str() + "(0)";
+  return variable(compute, value, scope);
+}
+
+} // namespace smelt::codegen
