@@ -25,9 +25,9 @@ bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
   offset.forEachSymbol([&](StringRef symbol) {
     dependsOnData |= symbol.starts_with("%") && !space.getBounds().contains(symbol);
   });
-  bool isWanted =
-      fetching == FetchAhead::inputs || (fetching == FetchAhead::constants &&
-                                         isWeightExpression(fusion.getInputs()[input.getArgNumber()]));
+  bool isWanted = fetching == FetchAhead::inputs ||
+                  (fetching == FetchAhead::constants &&
+                   isWeightExpression(fusion.getInputs()[input.getArgNumber()]));
   int64_t bytes = storageBytes(elementOf(input)) * lanes.width;
   if (!isWanted || dependsOnData || !predicate.text.empty() || bytes > fetchBytesLeft)
     return false;

@@ -88,6 +88,7 @@ struct GeneratedKernel {
   std::array<unsigned, 3> cluster = {1, 1, 1};
   unsigned sharedBytes = 0;
   bool programmatic = true; ///< the kernel executes griddepcontrol.wait
+  plan::Arithmetic arithmetic = plan::Arithmetic::float32; ///< of the flops
   Dim bytes, flops; ///< device memory traffic that cannot be avoided; floating-point operations
 };
 

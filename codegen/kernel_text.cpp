@@ -153,6 +153,9 @@ void finishKernel(GeneratedKernel &kernel, FusionOp fusion, std::string text, St
   setArguments(kernel, fusion, sizes);
   kernel.bytes = unavoidableBytes(fusion);
   kernel.flops = elementwiseFlops(fusion);
+  auto isDouble = [](Value value) { return tensorType(value).getElementType().isF64(); };
+  if (llvm::any_of(fusion.getOutputs(), isDouble))
+    kernel.arithmetic = plan::Arithmetic::float64;
 }
 
 } // namespace smelt::codegen

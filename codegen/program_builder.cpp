@@ -270,6 +270,7 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
   launch->name = kernel.name;
   launch->bytes = dimOrNone(kernel.bytes);
   launch->flops = dimOrNone(kernel.flops);
+  launch->arithmetic = kernel.arithmetic;
   return launch;
 }
 

@@ -24,19 +24,19 @@ constexpr int kGeneration = 10;
 
 } // namespace
 
-double Target::rate(Arithmetic arithmetic) const {
+double Target::rate(plan::Arithmetic arithmetic) const {
   switch (arithmetic) {
-  case Arithmetic::float64:
+  case plan::Arithmetic::float64:
     return flopsPerClock.float64;
-  case Arithmetic::float32:
+  case plan::Arithmetic::float32:
     return flopsPerClock.float32;
-  case Arithmetic::tf32:
+  case plan::Arithmetic::tf32:
     return flopsPerClock.tf32;
-  case Arithmetic::half:
+  case plan::Arithmetic::half:
     return flopsPerClock.half;
-  case Arithmetic::int8:
+  case plan::Arithmetic::int8:
     return flopsPerClock.int8;
-  case Arithmetic::float8:
+  case plan::Arithmetic::float8:
     return flopsPerClock.float8;
   }
   return 0;

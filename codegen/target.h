@@ -2,15 +2,14 @@
 // they have, and how fast they are at best. codegen/targets/ has one file for each.
 #pragma once
 
+#include "runtime/plan_format.h"
+
 #include "mlir/Support/LLVM.h"
 
 #include <cstdint>
 #include <string>
 
 namespace smelt::codegen {
-
-/// What a kernel computes with, where its products are: decides the peak that it is held against.
-enum class Arithmetic { float64, float32, tf32, half, int8, float8 };
 
 struct Target {
   const char *arch; ///< as NVRTC names it: "sm_90a"
@@ -45,7 +44,8 @@ struct Target {
     double bytesPerSecond; ///< of device memory, by its data sheet
   } part;
 
-  double rate(Arithmetic arithmetic) const;
+  /// Of flopsPerClock.
+  double rate(plan::Arithmetic arithmetic) const;
 
   /// By its name; fails for one that is not known.
   static mlir::FailureOr<Target> named(llvm::StringRef arch);

@@ -49,10 +49,10 @@ static void addRemarks(ModuleOp module, Fates &fates) {
     if (fate == fates.end())
       continue;
     std::string fusion = remark.getFusion().str(), message = remark.getMessage().str();
-    std::string why = remark.getDecision() == Decision::taken
-                          ? joinText("became ", fusion)
-                          : joinText("no ", fusion, ", since it fails '",
-                                     remark.getPredicate().str(), "'");
+    std::string why =
+        remark.getDecision() == Decision::taken
+            ? joinText("became ", fusion)
+            : joinText("no ", fusion, ", since it fails '", remark.getPredicate().str(), "'");
     fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
   }
 }

@@ -41,6 +41,13 @@ Status Device::query() {
   return {};
 }
 
+Result<int> Device::attribute(CUdevice_attribute which) const {
+  int value = 0;
+  SMELT_RETURN_IF_CUDA_ERROR(*driver, "asking for the device's properties", cuDeviceGetAttribute,
+                             &value, which, handle);
+  return value;
+}
+
 Device::~Device() {
   if (primary != nullptr)
     driver->cuDevicePrimaryCtxRelease(handle);

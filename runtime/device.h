@@ -23,6 +23,9 @@ public:
   /// The most shared memory that one block may opt in to.
   int maxSharedBytes() const { return sharedBytes; }
 
+  /// An attribute by the driver's name for it.
+  Result<int> attribute(CUdevice_attribute which) const;
+
 private:
   Device(Driver driver, CUdevice handle) : driver(std::move(driver)), handle(handle) {}
   Status query();

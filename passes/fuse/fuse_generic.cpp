@@ -20,8 +20,7 @@ struct FuseGeneric : impl::FuseGenericBase<FuseGeneric> {
     SmallVector<Operation *> ops;
     for (auto function : getOperation().getOps<func::FuncOp>())
       for (Operation &op : function.getBody().front())
-        if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op) &&
-            !isConcatenationOfMany(&op))
+        if (isFree(&op) && !isPointwise(&op) && !isa<AppendOp>(op) && !isConcatenationOfMany(&op))
           ops.push_back(&op);
     for (Operation *op : ops) {
       FusionGroup group;

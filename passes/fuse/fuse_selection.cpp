@@ -21,7 +21,8 @@ void fuse(TopKOp anchor, Remarks &remarks) {
   FusionGroup group;
   group.add(anchor);
   group.absorbProducers(anchor->getOpOperand(0), [&](Operation *op) {
-    bool isOurs = llvm::all_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
+    bool isOurs =
+        llvm::all_of(op->getUsers(), [&](Operation *user) { return group.contains(user); });
     if (!isOurs)
       remarks.refused(op->getLoc(), "selection", "only the kernel reads it",
                       "a kernel reads what it computes");

@@ -51,8 +51,10 @@ TEST(Target, LimitsAgreeWithEachOther) {
         << target.arch; // what the driver keeps of every block
     EXPECT_EQ(target.limits.threadsPerMultiprocessor % 512, 0) << target.arch;
     EXPECT_TRUE(!target.instructions.wgmma || target.instructions.tensorMaps) << target.arch;
-    EXPECT_GT(target.rate(Arithmetic::half), target.rate(Arithmetic::float32)) << target.arch;
-    EXPECT_GE(target.rate(Arithmetic::half), target.rate(Arithmetic::tf32)) << target.arch;
+    EXPECT_GT(target.rate(plan::Arithmetic::half), target.rate(plan::Arithmetic::float32))
+        << target.arch;
+    EXPECT_GE(target.rate(plan::Arithmetic::half), target.rate(plan::Arithmetic::tf32))
+        << target.arch;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 
 namespace smelt::tools {
 
@@ -26,16 +27,6 @@ struct Latency {
   double median, p99, min, mean;
   size_t samples;
 };
-
-/// What a GPU can do at best, as measured: a device copy (read + write), and dense products.
-struct Peak {
-  const char *device;
-  double bytesPerSecond;
-  double halfFlops;   ///< 16-bit floats on tensor cores
-  double singleFlops; ///< float32 without tensor cores
-};
-
-constexpr Peak kPeaks[] = {{"NVIDIA H200", 4.25e12, 745e12, 60e12}};
 
 } // namespace
 
@@ -65,28 +56,15 @@ static Result<std::vector<double>> timeRuns(Session &session, const std::vector<
   return samples;
 }
 
-static const Peak *peakOf(const std::string &device) {
-  for (const Peak &peak : kPeaks)
-    if (device == peak.device)
-      return &peak;
-  return nullptr;
-}
-
-/// Whether some float input or output has 16 bits: then products are taken to be on tensor cores.
-static bool computesInHalf(const Signature &signature) {
-  auto isHalf = [](const Port &port) {
-    return port.type == ElementType::f16 || port.type == ElementType::bf16;
-  };
-  return std::any_of(signature.inputs.begin(), signature.inputs.end(), isHalf) ||
-         std::any_of(signature.outputs.begin(), signature.outputs.end(), isHalf);
-}
-
-/// The least time that the kernel could take on this device, in microseconds.
-static double leastMicroseconds(const CudaSession::KernelTime &kernel, const Peak &peak,
-                                bool inHalf) {
-  double flops = inHalf ? peak.halfFlops : peak.singleFlops;
-  return 1e6 * std::max(static_cast<double>(kernel.bytes) / peak.bytesPerSecond,
-                        static_cast<double>(kernel.flops) / flops);
+/// The least time that the kernel could take on this device, in microseconds; 0 where the rate of
+/// its arithmetic is not known.
+static double leastMicroseconds(const CudaSession::KernelTime &kernel,
+                                const CudaSession::Peaks &peaks) {
+  double flopsPerSecond = peaks.flopsPerSecond(kernel.arithmetic);
+  if (flopsPerSecond == 0)
+    return 0;
+  return 1e6 * std::max(static_cast<double>(kernel.bytes) / peaks.bytesPerSecond,
+                        static_cast<double>(kernel.flops) / flopsPerSecond);
 }
 
 static llvm::json::Object latencyJson(const Latency &latency) {
@@ -98,16 +76,15 @@ static llvm::json::Object latencyJson(const Latency &latency) {
 }
 
 static void report(const Flags &flags, const Session &session, const RunInputs &inputs,
-                   const Latency &latency, const std::vector<CudaSession::KernelTime> &kernels) {
-  const Peak *peak = peakOf(session.deviceName());
-  bool inHalf = computesInHalf(session.signature());
+                   const Latency &latency, const std::vector<CudaSession::KernelTime> &kernels,
+                   const std::optional<CudaSession::Peaks> &peak) {
   double least = 0;
   llvm::json::Array list;
   Table table({"kernel", "time, us", "bytes", "flops", "roofline, %", "ONNX nodes"});
   for (const CudaSession::KernelTime &kernel : kernels) {
-    double bound = peak ? leastMicroseconds(kernel, *peak, inHalf) : 0;
+    double bound = peak ? leastMicroseconds(kernel, *peak) : 0;
     least += bound;
-    bool isKnown = peak && kernel.microseconds > 0;
+    bool isKnown = bound > 0 && kernel.microseconds > 0;
     list.push_back(llvm::json::Object{
         {"name", kernel.name},
         {"time_us", kernel.microseconds},
@@ -153,14 +130,16 @@ static Status bench(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(model.session->signature(), flags.inputs));
   std::vector<double> samples;
   std::vector<CudaSession::KernelTime> kernels;
+  std::optional<CudaSession::Peaks> peaks;
   if (model.cuda) {
     SMELT_RETURN_IF_ERROR(model.cuda->prepareOnDevice(inputs.inputs));
     SMELT_ASSIGN_OR_RETURN(samples, model.cuda->timeGraph(kSeconds));
     SMELT_ASSIGN_OR_RETURN(kernels, model.cuda->timeKernels());
+    SMELT_ASSIGN_OR_RETURN(peaks, model.cuda->peaks());
   } else {
     SMELT_ASSIGN_OR_RETURN(samples, timeRuns(*model.session, inputs.inputs));
   }
-  report(flags, *model.session, inputs, summarize(std::move(samples)), kernels);
+  report(flags, *model.session, inputs, summarize(std::move(samples)), kernels, peaks);
   return {};
 }
 

@@ -1,6 +1,5 @@
 #include "tools/smelt/cuda_session.h"
 
-#include "codegen/target.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 
@@ -129,6 +128,22 @@ Status CudaSession::prepareOnDevice(const std::vector<Array> &inputs) {
   return context->prepare();
 }
 
+Result<CudaSession::Peaks> CudaSession::peaks() const {
+  constexpr double kKilohertz = 1e3, kTransfersPerClock = 2, kBitsPerByte = 8;
+  const runtime::Device &device = *engine->device();
+  SMELT_ASSIGN_OR_RETURN(int clock, device.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+  SMELT_ASSIGN_OR_RETURN(int count, device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  SMELT_ASSIGN_OR_RETURN(int memoryClock, device.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE));
+  SMELT_ASSIGN_OR_RETURN(int busBits,
+                         device.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
+  mlir::FailureOr<codegen::Target> target =
+      codegen::Target::forCapability(device.computeCapability());
+  if (mlir::failed(target))
+    return Status(StatusCode::kEnvironment, "the rates of " + device.name() + " are not known");
+  return Peaks{memoryClock * kKilohertz * kTransfersPerClock * busBits / kBitsPerByte,
+               clock * kKilohertz * count, *target};
+}
+
 Result<std::vector<double>> CudaSession::timeGraph(double seconds) {
   runtime::TimingOptions options;
   options.seconds = seconds;
@@ -145,7 +160,8 @@ Result<std::vector<CudaSession::KernelTime>> CudaSession::timeKernels() {
   for (size_t i = 0; i < times.size(); ++i) {
     const runtime::PlannedLaunch &planned = engine->launches()[schedule.launches[i].id];
     kernels.push_back({planned.launch->name, planned.step->onnx_nodes, times[i],
-                       value(planned.launch->bytes), value(planned.launch->flops)});
+                       value(planned.launch->bytes), value(planned.launch->flops),
+                       planned.launch->arithmetic});
   }
   return kernels;
 }

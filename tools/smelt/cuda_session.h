@@ -1,6 +1,7 @@
 // Sessions on a GPU: a plan, run by the runtime.
 #pragma once
 
+#include "codegen/target.h"
 #include "tools/smelt/session.h"
 
 #include "runtime/profile.h"
@@ -35,8 +36,23 @@ public:
     double microseconds;
     int64_t bytes; ///< that it must move
     int64_t flops;
+    plan::Arithmetic arithmetic; ///< of the flops
   };
   Result<std::vector<KernelTime>> timeKernels();
+
+  /// What the device can do at best, by its clocks, its multiprocessors and the rates of its
+  /// architecture.
+  struct Peaks {
+    double bytesPerSecond = 0;
+    double multiprocessorClocks = 0; ///< a second, of all multiprocessors
+    codegen::Target target;
+
+    /// 0 where the rate is not known.
+    double flopsPerSecond(plan::Arithmetic arithmetic) const {
+      return multiprocessorClocks * target.rate(arithmetic);
+    }
+  };
+  Result<Peaks> peaks() const;
 
 private:
   CudaSession(runtime::SharedEngine engine, std::unique_ptr<runtime::Context> context,

@@ -290,6 +290,7 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
                  query.getDim(1), query.getDim(0).min(Dim::constant(context, kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(configuration.threads), 1, 1};
   kernel.sharedBytes = configuration.sharedBytes;
+  kernel.arithmetic = isFloat ? plan::Arithmetic::float32 : plan::Arithmetic::half;
   finishKernel(kernel, fusion, std::move(text), configuration.text, used);
   Dim scores = query.getDim(0) * query.getDim(1) * query.getDim(2) * key.getDim(2);
   kernel.flops = scores * (query.getDim(3) + value.getDim(3)) * 2;

@@ -124,6 +124,12 @@ private:
   std::optional<MatrixLayout> matrixA, matrixB; ///< where tensor maps can describe the operands
 };
 
+plan::Arithmetic arithmeticOf(GemmPrecision precision) {
+  return precision == GemmPrecision::halfWidth ? plan::Arithmetic::half
+         : precision == GemmPrecision::tf32    ? plan::Arithmetic::tf32
+                                               : plan::Arithmetic::float32;
+}
+
 GemmPrecision GemmEmitter::precision() const {
   if (!product.lhs.getElementType().isF32())
     return GemmPrecision::halfWidth;
@@ -240,6 +246,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
     tiles = tiles.min(size(target.part.multiprocessors));
   kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
+  kernel.arithmetic = arithmeticOf(precision());
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
   kernel.sharedBytes = choice.sharedBytes + choice.blockM * sharedBytesPerRow(epilogue);
   return kernel;

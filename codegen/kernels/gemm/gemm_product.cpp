@@ -113,8 +113,9 @@ std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, S
   Dim offset = space.collapse(operand.offset);
   std::optional<Dim> alongRow = linearFactor(offset, column), distance = linearFactor(offset, row);
   // Two products go through gemm_epilogue.cuh, which that template does not.
-  if (products() > 1 || !operand.isLinear || !batches.isConstant(1) || !alongRow || !alongRow->isConstant(1) ||
-      !distance || distance->isConstant(0) || !distance->isKnownNonNegative())
+  if (products() > 1 || !operand.isLinear || !batches.isConstant(1) || !alongRow ||
+      !alongRow->isConstant(1) || !distance || distance->isConstant(0) ||
+      !distance->isKnownNonNegative())
     return std::nullopt;
   Dim first = offset - Dim::symbol(context, column) - Dim::symbol(context, row) * *distance;
   bool isKnown = true; // by sizes alone
