@@ -4,13 +4,6 @@ using namespace mlir;
 
 namespace smelt::codegen {
 
-Dim product(ArrayRef<Dim> dims, MLIRContext *context) {
-  Dim result = Dim::constant(context, 1);
-  for (Dim dim : dims)
-    result = result * dim;
-  return result;
-}
-
 Index IterationSpace::addFlat(MLIRContext *context, StringRef name, ArrayRef<Dim> axes) {
   Flat flat{"%" + name.str(), {}};
   Index index(axes.size(), Dim::constant(context, 0));

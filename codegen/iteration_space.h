@@ -12,9 +12,6 @@
 
 namespace smelt::codegen {
 
-/// The product of all; 1 of none.
-Dim product(llvm::ArrayRef<Dim> dims, mlir::MLIRContext *context);
-
 /// An element of an input of the fusion.
 struct InputElement {
   mlir::BlockArgument input;

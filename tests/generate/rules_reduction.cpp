@@ -126,6 +126,28 @@ Drawn drawCumSum(Drawing &draw, const Value &operand) {
                    {-input.bounds.magnitude() * count, input.bounds.magnitude() * count});
 }
 
+/// Values, or positions where they do not hang on how floats are rounded.
+Drawn drawTopK(Drawing &draw, const Value &operand) {
+  bool isExact = !isFloat(operand.type);
+  if (operand.type == Wire::BOOL || operand.type == Wire::BFLOAT16 ||
+      operand.type == Wire::FLOAT16 || operand.shape.empty())
+    return std::nullopt;
+  size_t axis = drawAxis(draw, operand.shape);
+  if (!operand.shape[axis].isConstant() || operand.shape[axis].largest() == 0)
+    return std::nullopt;
+  int64_t count = draw.between(1, std::min<int64_t>(operand.shape[axis].largest(), 20));
+  Attributes attributes;
+  attributes.add("axis", spelledAxis(draw, axis, operand.shape.size()));
+  attributes.add("largest", draw.between(0, 1));
+  Value values = operand, positions = operand;
+  values.shape[axis] = Size::of(count);
+  positions = values;
+  positions.type = Wire::INT64;
+  positions.bounds = {0, static_cast<double>(operand.shape[axis].largest())};
+  return draw.nodes("TopK", {operand, draw.integers({count})}, attributes,
+                    {values, positions})[isExact && draw.chance(0.5) ? 1 : 0];
+}
+
 Drawn drawSoftmax(Drawing &draw, const Value &operand, const char *op) {
   if (!isFloat(operand.type) || operand.shape.empty() ||
       (operand.type == Wire::BFLOAT16 && draw.opset() < 13))
@@ -186,6 +208,7 @@ std::vector<Rule> reductionRules() {
       reduction("ReduceLogSumExp"),
       reduction("ReduceSumSquare"),
       {"CumSum", 11, drawCumSum},
+      {"TopK", 11, drawTopK},
       {"Softmax", 11,
        [](Drawing &draw, const Value &operand) { return drawSoftmax(draw, operand, "Softmax"); }},
       {"LogSoftmax", 11,

@@ -80,7 +80,7 @@ bool readsReduction(Value value) {
     Operation *op = pending.pop_back_val().getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
-    if (isReduction(*op))
+    if (isa<RowReduction>(op))
       return true;
     llvm::append_range(pending, op->getOperands());
   }
@@ -127,20 +127,20 @@ SplitReduction::SplitReduction(FusionOp fusion, const Target &target)
   if (reductions.empty())
     return;
   shape = tensorType(reductions[0].op.getInput()).getShape();
-  axis = firstReducedAxis(reductions[0].op);
+  axis = *reductions[0].op.getFirstReducedAxis();
   rows = product(ArrayRef(shape).take_front(axis), fusion.getContext());
   columns = product(ArrayRef(shape).drop_front(axis), fusion.getContext());
 }
 
 bool SplitReduction::isPossible() {
   bool onlyReduces = llvm::all_of(
-      fusion.getBlock(), [](Operation &op) { return !isReduction(op) || isa<ReduceOp>(op); });
+      fusion.getBlock(), [](Operation &op) { return !isa<RowReduction>(op) || isa<ReduceOp>(op); });
   return onlyReduces && !reductions.empty() &&
          llvm::all_of(reductions,
                       [&](Reduction &reduction) {
                         Value input = reduction.op.getInput();
                         return tensorType(input).getShape() == shape &&
-                               firstReducedAxis(reduction.op) == axis && !readsReduction(input);
+                               reduction.op.getFirstReducedAxis() == axis && !readsReduction(input);
                       }) &&
          llvm::all_of(fusion.getYield()->getOperands(), [&](Value value) {
            return tensorType(value).getNumElements() == rows && !columns.isConstant(1);
@@ -292,8 +292,7 @@ FailureOr<GeneratedKernel> SplitReduction::emitCombination() {
   emitter.setResolver([&](Operation *op, ArrayRef<Dim>) -> FailureOr<Operand> {
     auto found = totals.find(op);
     if (found == totals.end())
-      return op->emitError("cannot be computed behind a reduction; this is a bug in Smelt"),
-             failure();
+      return op->emitError("cannot be computed behind a reduction"), failure();
     return Operand{found->second};
   });
   FailureOr<std::string> stores = results(emitter, space, index);
