@@ -44,7 +44,7 @@ TEST_P(ModelCounts, Recovered) {
   options.weights = model->weights.get();
   options.afterPhase = [&](llvm::StringRef phase, mlir::ModuleOp module) {
     if (phase != "raise")
-      return;
+      return mlir::success();
     EXPECT_TRUE(mlir::succeeded(mlir::verify(module)));
     module.walk([&](mlir::Operation *op) {
       if (auto attention = llvm::dyn_cast<AttentionOp>(op)) {
@@ -59,6 +59,7 @@ TEST_P(ModelCounts, Recovered) {
       EXPECT_FALSE((llvm::isa<DimsOp, ErfOp, IsNanOp, ConvOp>(op)))
           << op->getName().getStringRef().str();
     });
+    return mlir::success();
   };
   mlir::PassManager manager(&context);
   manager.enableVerifier(true);

@@ -39,6 +39,7 @@ TEST_P(ModelEquivalence, Holds) {
   options.afterPhase = [&](llvm::StringRef phase, mlir::ModuleOp module) {
     if (phase == "raise")
       raised = module.clone();
+    return mlir::success();
   };
   mlir::OwningOpRef<mlir::ModuleOp> fused = model->module->clone();
   mlir::PassManager manager(&context);
