@@ -6,13 +6,20 @@
 
 include(GNUInstallDirs)
 
+# What every program links anyway stays out of the object: empty archives stand in for it.
+set(stand_ins ${CMAKE_CURRENT_BINARY_DIR}/stand_ins)
+file(MAKE_DIRECTORY ${stand_ins})
+foreach(system m dl pthread rt)
+  execute_process(COMMAND ${CMAKE_AR} qc ${stand_ins}/lib${system}.a)
+endforeach()
+
 add_executable(smelt_compiler_object c_api.cpp)
 target_compile_options(smelt_compiler_object PRIVATE ${SMELT_WARNINGS})
 target_include_directories(smelt_compiler_object PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
 target_link_libraries(smelt_compiler_object PRIVATE smelt_compiler)
 set_target_properties(smelt_compiler_object PROPERTIES
   SUFFIX .o
-  LINK_OPTIONS "-r;-nostdlib;--ld-path=${SMELT_LLD};LINKER:--force-group-allocation")
+  LINK_OPTIONS "-r;-nostdlib;-L${stand_ins};--ld-path=${SMELT_LLD};LINKER:--force-group-allocation")
 
 set(archive ${CMAKE_CURRENT_BINARY_DIR}/installed/libsmelt_compiler.a)
 add_custom_command(

@@ -23,12 +23,20 @@ bool isLiteral(Value value) {
   return dense && (dense.isSplat() || dense.getNumElements() == 1);
 }
 
+/// The op's attributes name a size: it is evaluated for each shape.
+static bool dependsOnSizes(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  return isa<DimsOp, IotaOp>(op) ||
+         (slice && llvm::any_of(slice.getStarts().getAsRange<DimAttr>(),
+                                [](DimAttr start) { return !Dim(start).asConstant(); }));
+}
+
 bool isWeightExpression(Value value) {
   SmallVector<Value> pending{value};
   llvm::SmallPtrSet<Operation *, 8> seen;
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || op->getNumResults() != 1 || isa<FusionOp, DimsOp, IotaOp>(op) ||
+    if (!op || op->getNumResults() != 1 || isa<FusionOp>(op) || dependsOnSizes(op) ||
         !tensorType(op->getResult(0)).isStatic() || seen.size() > kMostWeightOps)
       return false;
     if (seen.insert(op).second)

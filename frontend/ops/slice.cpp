@@ -11,8 +11,9 @@ namespace {
 constexpr int64_t kOpenEnd = (int64_t{1} << 31) - 1;
 
 /// A bound of a slice, counted from the start of an axis of `size` elements and clamped to [low,
-/// high]. A symbolic bound is taken to lie within the axis, and a guard records it: sizes stay as
-/// simple as the model meant them (`seq`, not `min(seq, 512)`).
+/// high]. A symbolic bound is taken to lie within the axis, and so is that of one element from
+/// either end; a guard records it: sizes stay as simple as the model meant them (`seq`, not
+/// `min(seq, 512)`; 1, not `min(1, seq)`).
 FailureOr<Dim> resolveBound(GraphBuilder &build, Dim bound, Dim size, Dim low, Dim high) {
   auto constant = bound.asConstant();
   if (constant && *constant >= kOpenEnd)
@@ -21,9 +22,16 @@ FailureOr<Dim> resolveBound(GraphBuilder &build, Dim bound, Dim size, Dim low, D
     return low;
   bool isNegative = (bound * -1 - 1).isKnownNonNegative();
   Dim position = isNegative ? size + bound : bound;
-  if (constant)
-    return position.max(low).min(high);
   ShapeFacts &facts = build.getFacts();
+  if (constant) {
+    Dim clamped = position.max(low).min(high);
+    if (std::abs(*constant) != 1 || clamped == position || size.asConstant())
+      return clamped;
+    if (failed(facts.requireAtMost(build.getLocation(), build.size(1), size,
+                                   "a slice takes an element from an end of its tensor")))
+      return failure();
+    return position;
+  }
   if (failed(facts.requireAtMost(build.getLocation(), position, high,
                                  "a slice ends within its tensor")) ||
       failed(facts.requireAtMost(build.getLocation(), low, position,

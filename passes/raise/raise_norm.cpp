@@ -74,6 +74,12 @@ struct Core {
   double epsilon;
 };
 
+/// A norm keeps its epsilon in fp32, which is exact enough for all results but those in double.
+bool isKept(double epsilon, Value x) {
+  return !tensorType(x).getElementType().isF64() ||
+         static_cast<double>(static_cast<float>(epsilon)) == epsilon;
+}
+
 std::optional<Core> matchCore(MulOp op) {
   for (auto [x, factor] :
        {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
@@ -86,7 +92,7 @@ std::optional<Core> matchCore(MulOp op) {
     Value variance = epsilon ? add.getLhs() : root.getInput();
     std::optional<Mean> mean = matchMean(throughFloatCast(variance));
     Value base = mean ? squareRootOf(throughFloatCast(mean->input)) : Value();
-    if (base && throughFloatCast(base) == throughFloatCast(x))
+    if (base && throughFloatCast(base) == throughFloatCast(x) && isKept(epsilon.value_or(0), x))
       return Core{x, mean->axis, epsilon.value_or(0)};
   }
   return std::nullopt;

@@ -178,6 +178,8 @@ func.func @unaligned(%x: !smelt.tensor<[m, 770], f16>, %w: !smelt.tensor<[770, 3
     smelt.yield %1 : !smelt.tensor<[m, 3072], f16>
   }
   return %0 : !smelt.tensor<[m, 3072], f16>
+}
+
 // Two products of one left operand: B is one matrix whose columns take turns, eight of each; the epilogue reads the sums
 // of both for a column of the result.
 // CHECK: // gemm+silu+mul

@@ -82,9 +82,8 @@ TEST(Constant, RangesOfFloatsOverSizes) {
       .node("Range", {"start", "limit", "step"});
   model.output("y");
   // f32 counts to 2^24 without gaps.
-  expectImports(model.import(),
-                {"left = #smelt.dim<m*n>", "less_equal", "right = #smelt.dim<16777216>",
-                 "smelt.iota", "<[ceildiv(max(0, m*n - 2), 3)], f32>"});
+  expectImports(model.import(), {"#smelt.guard<<m*n> less_equal <16777216>", "smelt.iota",
+                                 "<[ceildiv(max(0, m*n - 2), 3)], f32>"});
   model.graph().mutable_initializer(1)->set_float_data(0, 0.5f);
   expectFails(model.import(), {"constants, or whole numbers made of sizes"});
 }

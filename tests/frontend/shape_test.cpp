@@ -26,8 +26,7 @@ TEST(Shape, ReshapeKeepsAndInfers) {
 
 TEST(Shape, ReshapeGuardsWhatItCannotProve) {
   expectImports(withList("Reshape", "n", {-1, 3}).import(),
-                {"left = #smelt.dim<3*floordiv(n, 3)>", "right = #smelt.dim<n>",
-                 "-> <[floordiv(n, 3), 3], f32>"});
+                {"#smelt.guard<<3*floordiv(n, 3)> equal <n>", "-> <[floordiv(n, 3), 3], f32>"});
 }
 
 TEST(Shape, ReshapeRefusesWhatDoesNotFit) {

@@ -37,8 +37,14 @@ struct Errors {
   size_t position = 0;
 };
 
+/// A reference whose elements are smaller than this (in the root mean square, where there are other elements than 0) is
+/// judged as if they were of this size: operands are of size one, and what is left of their differences is rounding.
+constexpr double kSmallest = 1e-3;
+
 Errors errorsOf(const std::vector<double> &output, const std::vector<double> &reference) {
   double scale = rootMeanSquare(reference), squares = 0;
+  if (scale > 0)
+    scale = std::max(scale, kSmallest);
   Errors errors;
   for (size_t i = 0; i < reference.size(); ++i) {
     double error = difference(output[i], reference[i]);

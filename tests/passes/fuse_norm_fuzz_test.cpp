@@ -143,14 +143,13 @@ private:
 };
 
 void addFuse(PassManager &manager) {
-  manager.nest<func::FuncOp>().addPass(passes::createFuseHorizontal());
+  manager.addPass(passes::createFuseHorizontal());
   manager.addPass(passes::createFuseNorm(nullptr));
-  OpPassManager &fuse = manager.nest<func::FuncOp>();
-  fuse.addPass(passes::createFuseGemm());
-  fuse.addPass(passes::createFuseRowwise());
-  fuse.addPass(passes::createFuseGeneric());
-  fuse.addPass(passes::createFusePointwise());
-  fuse.addPass(passes::createLower());
+  manager.addPass(passes::createFuseGemm());
+  manager.addPass(passes::createFuseRowwise());
+  manager.addPass(passes::createFuseGeneric());
+  manager.addPass(passes::createFusePointwise());
+  manager.nest<func::FuncOp>().addPass(passes::createLower());
 }
 
 std::string textOf(ModuleOp module) {

@@ -91,12 +91,13 @@ FailureOr<OperandAddress> GemmProduct::describe(const InputElement &element, Str
       linearize(element.index, tensorType(element.input).getShape(), fusion.getContext()));
   found.alongK = loadWidth(found.offset, "%k", depth);
   found.alongN = loadWidth(found.offset, "%n", columns);
-  auto isContiguous = [&](StringRef coordinate) {
+  // What is loaded as vectors may lie in pieces (the patches of an image): each is asked for.
+  auto isContiguous = [&](StringRef coordinate, int width) {
     std::optional<Dim> factor = linearFactor(found.offset, coordinate);
-    return factor && factor->isConstant(1);
+    return width > 1 || (factor && factor->isConstant(1));
   };
-  found.isContiguousAlongK = isContiguous("%k");
-  found.isContiguousAlongN = isContiguous("%n");
+  found.isContiguousAlongK = isContiguous("%k", found.alongK);
+  found.isContiguousAlongN = isContiguous("%n", found.alongN);
   found.isLinear = isLinear(found.offset, "%k", outer);
   return found;
 }
