@@ -115,6 +115,7 @@ const TypeRow kRows[] = {
     {"Swish", {kFloats}},
     {"Tanh", {kFloats}},
     {"Tile", {kAny, kSizes}},
+    {"TopK", {kNumbers, kSizes}},
     {"Trilu", {kAny, kSizes}},
     {"Unsqueeze", {kAny, kSizes}},
     {"Where", {kBool, kAny}},

@@ -17,11 +17,10 @@ FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by 
 
 def two_fusions():
     """A product and, behind a softmax that no product's epilogue takes, another one."""
-    weights = [support.constant(f"w{i}", np.random.default_rng(i).normal(size=(64, 64)).astype(np.float32)) for i in (0, 1)]
+    weights = [support.constant("w", np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32))]
     nodes = [
-        helper.make_node("MatMul", ["x", "w0"], ["a"], name="/first/MatMul"),
-        helper.make_node("Softmax", ["a"], ["b"], name="/Softmax"),
-        helper.make_node("MatMul", ["b", "w1"], ["y"], name="/second/MatMul"),
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="/first/MatMul"),
+        helper.make_node("Softmax", ["a"], ["y"], name="/Softmax"),
     ]
     infos = [support.tensor_info(name, ["n", 64]) for name in ("x", "y")]
     return support.model(nodes, infos[:1], infos[1:], weights)
@@ -41,23 +40,6 @@ class WrongDevice(CliTest):
         self.assertGreaterEqual(len(report["fusions"]), 2)
         self.assertFalse(report["fusions"][0]["agrees"])
 
-    def test_a_fusion_whose_results_are_zeros_agrees(self):
-        """0 * x is right on a device that writes nothing; the sum behind it is not."""
-        nodes = [
-            helper.make_node("Softmax", ["x"], ["s"], name="/Softmax"),
-            helper.make_node("Sub", ["s", "s"], ["z"], name="/Sub"),
-            helper.make_node("ReduceSum", ["z"], ["r"], name="/ReduceSum", keepdims=1),
-            helper.make_node("MatMul", ["x", "w"], ["p"], name="/MatMul"),
-        ]
-        weight = support.constant("w", np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32))
-        outputs = [support.tensor_info("r", [1, 1]), support.tensor_info("p", ["n", 64])]
-        model = self.save(support.model(nodes, [support.tensor_info("x", ["n", 64])], outputs, [weight]))
-        report = self.expect_json(
-            "smelt.compare/1", "compare", model, "--device", "cuda", "--shape", "x=3x64", code=ACCURACY
-        )
-        wrong = [fusion["onnx_nodes"] for fusion in report["fusions"] if not fusion["agrees"]]
-        self.assertTrue(any("/MatMul" in nodes for nodes in wrong), report)
-        self.assertEqual([output["agrees"] for output in report["outputs"]], [True, False])
 
 
 class Limits(CliTest):

@@ -58,15 +58,40 @@ static ElementType arithmeticOf(FusionOp fusion) {
   return kArithmetic[coarsest];
 }
 
-/// Makes every fusion's outputs results of @main, after those that it has. Returns them in order.
-static SmallVector<Value> exposeIntermediates(func::FuncOp main) {
+namespace {
+
+/// A fusion's output and the result of @main that has its elements.
+struct Exposed {
+  Value value;
+  size_t result;
+};
+
+/// What `value` renames.
+Value renamed(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+} // namespace
+
+/// Makes those outputs of fusions that are no results of @main results behind those that it has.
+/// Returns where each is found, in order.
+static SmallVector<Exposed> exposeIntermediates(func::FuncOp main) {
   Operation *terminator = main.getBody().front().getTerminator();
-  SmallVector<Value> added;
-  for (auto fusion : main.getOps<FusionOp>())
-    llvm::append_range(added, fusion.getOutputs());
-  size_t first = terminator->getNumOperands();
   SmallVector<Value> results(terminator->getOperands());
-  llvm::append_range(results, added);
+  size_t first = results.size();
+  llvm::DenseMap<Value, size_t> resultOf;
+  for (auto [index, result] : llvm::enumerate(results))
+    resultOf.insert({renamed(result), index});
+  SmallVector<Exposed> exposed;
+  for (auto fusion : main.getOps<FusionOp>())
+    for (Value output : fusion.getOutputs()) {
+      auto [entry, isNew] = resultOf.insert({output, results.size()});
+      if (isNew)
+        results.push_back(output);
+      exposed.push_back({output, entry->second});
+    }
   terminator->setOperands(results);
   // setType, unlike setFunctionType, makes room for the new results' attributes.
   main.setType(FunctionType::get(main.getContext(), main.getArgumentTypes(),
@@ -74,7 +99,7 @@ static SmallVector<Value> exposeIntermediates(func::FuncOp main) {
   for (size_t i = first; i < results.size(); ++i)
     main.setResultAttr(static_cast<unsigned>(i), "smelt.name",
                        StringAttr::get(main.getContext(), joinText("intermediate ", i - first)));
-  return added;
+  return exposed;
 }
 
 namespace {
@@ -84,23 +109,31 @@ class FusionJudge {
 public:
   FusionJudge(Model &fused, func::FuncOp main, bool tf32) : fused(fused), main(main), tf32(tf32) {}
 
-  Status know(Value value, const Array &array) {
-    SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
-                           toInterpreter(array, value.getType(), Precision::f64));
-    known.insert({value, tensor});
-    arrays.insert({value, &array});
+  Status solve(ArrayRef<Shape> inputShapes) {
+    FailureOr<Symbols> solved = solveSymbols(main, inputShapes);
+    if (failed(solved))
+      return failure("the symbols have no values");
+    symbols = std::move(*solved);
     return {};
   }
 
-  Result<std::vector<FusionError>> judgeAll(ArrayRef<Shape> inputShapes) {
-    FailureOr<Symbols> symbols = solveSymbols(main, inputShapes);
-    if (failed(symbols))
-      return failure("the symbols have no values");
+  /// `array` holds the elements of `value`, under whatever shape. After solve().
+  Status know(Value value, Array array) {
+    array.shape.clear();
+    for (Dim dim : tensorType(value).getShape())
+      array.shape.push_back(*evaluateDim(dim, symbols));
+    SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
+                           toInterpreter(array, value.getType(), Precision::f64));
+    known.insert({value, tensor});
+    arrays.insert({value, std::move(array)});
+    return {};
+  }
+
+  Result<std::vector<FusionError>> judgeAll() {
     std::vector<FusionError> errors;
     size_t index = 0;
-    for (auto fusion : main.getOps<FusionOp>()) {
-      SMELT_RETURN_IF_ERROR(judge(fusion, index++, *symbols, errors));
-    }
+    for (auto fusion : main.getOps<FusionOp>())
+      SMELT_RETURN_IF_ERROR(judge(fusion, index++, errors));
     return errors;
   }
 
@@ -109,8 +142,7 @@ private:
     return fused.diagnostics().asStatus(StatusCode::kInternal, what);
   }
 
-  Status judge(FusionOp fusion, size_t index, const Symbols &symbols,
-               std::vector<FusionError> &errors) {
+  Status judge(FusionOp fusion, size_t index, std::vector<FusionError> &errors) {
     EvaluateOptions options{Precision::f64, &fused.weights(), 0};
     SmallVector<HostTensor> operands;
     for (Value input : fusion.getInputs()) {
@@ -123,7 +155,7 @@ private:
     if (failed(references))
       return failure("a fusion cannot be evaluated");
     for (auto [output, reference] : llvm::zip(fusion.getOutputs(), *references)) {
-      const Array &actual = *arrays.at(output);
+      const Array &actual = arrays.at(output);
       ErrorStatistics error = compareTensors(actual, toArray(reference, actual.type));
       double tolerance =
           defaultTolerance(isFloat(actual.type) ? arithmeticOf(fusion) : actual.type, tf32);
@@ -137,8 +169,9 @@ private:
   Model &fused;
   func::FuncOp main;
   bool tf32;
+  Symbols symbols;
   llvm::DenseMap<Value, HostTensor> known;
-  llvm::DenseMap<Value, const Array *> arrays;
+  llvm::DenseMap<Value, Array> arrays;
 };
 
 } // namespace
@@ -146,18 +179,18 @@ private:
 Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
                                                 bool tf32, const RunFused &run) {
   auto main = fused.module().lookupSymbol<func::FuncOp>("main");
-  size_t modelOutputs = main.getNumResults();
-  SmallVector<Value> intermediates = exposeIntermediates(main);
+  SmallVector<Exposed> exposed = exposeIntermediates(main);
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, run(fused, inputs));
   FusionJudge judge(fused, main, tf32);
   SmallVector<Shape> shapes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    shapes.emplace_back(inputs[i].shape.begin(), inputs[i].shape.end());
+  for (const Array &input : inputs)
+    shapes.emplace_back(input.shape.begin(), input.shape.end());
+  SMELT_RETURN_IF_ERROR(judge.solve(shapes));
+  for (size_t i = 0; i < inputs.size(); ++i)
     SMELT_RETURN_IF_ERROR(judge.know(main.getArgument(static_cast<unsigned>(i)), inputs[i]));
-  }
-  for (size_t i = 0; i < intermediates.size(); ++i)
-    SMELT_RETURN_IF_ERROR(judge.know(intermediates[i], outputs[modelOutputs + i]));
-  return judge.judgeAll(shapes);
+  for (const Exposed &output : exposed)
+    SMELT_RETURN_IF_ERROR(judge.know(output.value, outputs[output.result]));
+  return judge.judgeAll();
 }
 
 } // namespace smelt::tools
