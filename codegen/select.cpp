@@ -55,14 +55,16 @@ std::vector<const GeneratedKernel *> kernelsOf(ArrayRef<KernelVariant> variants)
   return kernels;
 }
 
-/// Whether no sizes satisfy the rule: 197 rows a batch are never 32 or fewer.
+/// Whether no sizes of at least 1 satisfy the rule: 197 rows a batch are never 32 or fewer.
 static bool isImpossible(const SizeRule &rule) {
   if (!rule.value)
     return false;
+  Dim value = rule.value.replace(
+      [&](StringRef symbol) { return Dim::symbol(rule.value.getContext(), symbol) + 1; });
   auto constant = [&](int64_t value) { return Dim::constant(rule.value.getContext(), value); };
   bool hasLast = rule.last != std::numeric_limits<int64_t>::max();
-  return (hasLast && constant(rule.last + 1).isKnownLessEqual(rule.value)) ||
-         (rule.first > 0 && rule.value.isKnownLessEqual(constant(rule.first - 1)));
+  return (hasLast && constant(rule.last + 1).isKnownLessEqual(value)) ||
+         (rule.first > 0 && value.isKnownLessEqual(constant(rule.first - 1)));
 }
 
 static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const Target &target,
@@ -88,8 +90,15 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
 FailureOr<std::vector<KernelVariant>> selectKernels(FusionOp fusion, const Target &target,
                                                     bool tf32) {
   FailureOr<std::vector<KernelVariant>> variants = emitVariants(fusion, target, tf32);
-  if (succeeded(variants))
-    llvm::erase_if(*variants, [](const KernelVariant &v) { return isImpossible(v.rule); });
+  if (failed(variants))
+    return failure();
+  // What follows takes the sizes of an empty tensor, at which nothing runs.
+  while (variants->size() > 1 && isImpossible(variants->front().rule)) {
+    int64_t first = variants->front().rule.first;
+    variants->erase(variants->begin());
+    if (variants->front().rule.value)
+      variants->front().rule.first = std::min(first, variants->front().rule.first);
+  }
   return variants;
 }
 

@@ -156,7 +156,9 @@ void mutateModel(Random &random, onnx_wire::Model &model) {
 void simplify(ImportedModel &model) {
   PassManager manager(model.module->getContext());
   manager.enableVerifier(true);
-  buildPipeline(manager, {.weights = model.weights.get(), .afterPhase = {}});
+  PipelineOptions options;
+  options.weights = model.weights.get();
+  buildPipeline(manager, options);
   (void)manager.run(*model.module);
 }
 

@@ -130,10 +130,14 @@ def llama(folder, model_dir, export):
         if list(own.dims) != list(other.dims):
             raise RuntimeError(f'{own.name} {list(own.dims)} is not {other.name} {list(other.dims)}')
         names[own.name] = other.name
+    # The other export's names may be those of values here: such values get names of their own.
+    computed = {name for node in renamed.graph.node for name in node.output}
+    names.update({name: f'own {name}' for name in computed & set(names.values())})
     for weight in renamed.graph.initializer:
         weight.name = names.get(weight.name, weight.name)
     for node in renamed.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
     path = os.path.join(folder, f'llama1b_for_{export}.onnx')
     onnx.save(renamed, path)
     return Subject(f'llama1b_past.{export}', cached, path, 1e-2)

@@ -163,6 +163,8 @@ Dim SplitReduction::parts() const {
   MLIRContext *context = FusionOp(fusion).getContext();
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
   Dim most = columns.ceilDiv(size(kThreads * kUnrolled * largestWidth()));
+  if (most.asConstant().value_or(2) < 2)
+    return most; // a row is no longer than one block's share
   Dim wanted =
       size(target.part.multiprocessors * kBlocksPerMultiprocessor).floorDiv(rows.max(size(1)));
   return most.min(wanted);
