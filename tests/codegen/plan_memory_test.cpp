@@ -170,7 +170,7 @@ TEST_F(PlanMemory, TimeGrowsWithTheStepsAlone) {
     auto start = std::chrono::steady_clock::now();
     MemoryPlan plan = planMemory(*steps, sizes);
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(taken.count(), 5.0);
+    EXPECT_LT(taken.count(), 30.0); // seconds, with sanitizers and neighbours; squares take minutes
     EXPECT_LE(plan.slotCount, steps == &chain ? 2u : kSteps + 1);
   }
 }

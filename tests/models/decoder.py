@@ -112,10 +112,11 @@ def generated(folder, element, tolerance):
 
 
 def weights_in_order(model):
-    """The external initializers, in the order in which nodes read them."""
-    external = {i.name: i for i in model.graph.initializer if i.data_location == onnx.TensorProto.EXTERNAL}
-    read = [name for node in model.graph.node for name in node.input if name in external]
-    return [external[name] for name in dict.fromkeys(read)]
+    """The initializers whose values are drawn by their names, in the order in which nodes read them: matrices, then vectors."""
+    drawn = {i.name: i for i in model.graph.initializer
+             if i.data_location == onnx.TensorProto.EXTERNAL or (len(i.dims) == 1 and i.dims[0] >= 64)}
+    read = dict.fromkeys(name for node in model.graph.node for name in node.input if name in drawn)
+    return sorted((drawn[name] for name in read), key=lambda weight: len(weight.dims) == 1)
 
 
 def llama(folder, model_dir, export):
@@ -124,9 +125,11 @@ def llama(folder, model_dir, export):
         print(f'SKIPPED llama1b_past.{export}: needs {cached} and {whole}', flush=True)
         return None
     renamed = onnx.load(whole, load_external_data=False)
-    pairs = zip(weights_in_order(renamed), weights_in_order(onnx.load(cached, load_external_data=False)))
+    weights = weights_in_order(renamed)
+    others = weights_in_order(onnx.load(cached, load_external_data=False))
+    others += others[-1:] * (len(weights) - len(others))  # an exporter may keep equal vectors once
     names = {}
-    for own, other in pairs:
+    for own, other in zip(weights, others):
         if list(own.dims) != list(other.dims):
             raise RuntimeError(f'{own.name} {list(own.dims)} is not {other.name} {list(other.dims)}')
         names[own.name] = other.name
@@ -135,6 +138,9 @@ def llama(folder, model_dir, export):
     names.update({name: f'own {name}' for name in computed & set(names.values())})
     for weight in renamed.graph.initializer:
         weight.name = names.get(weight.name, weight.name)
+    kept = list({weight.name: weight for weight in renamed.graph.initializer}.values())
+    del renamed.graph.initializer[:]
+    renamed.graph.initializer.extend(kept)
     for node in renamed.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
