@@ -148,7 +148,8 @@ KernelText GemmVariant::kernel() const {
                                  std::string(used.config) + "<" + join(numbers(t), ", ") + ">",
                                  used.function, usesTensorMaps());
         result.threads = t.threads();
-        result.sharedBytes = sharedBytesOf(t, element);
+        int momentsBytes = rowGroups > 0 ? blockM() * 8 : 0; // mean and variance of each row
+        result.sharedBytes = sharedBytesOf(t, element) + momentsBytes;
         result.clusterK = t.clusterK;
         result.needsHopper =
             t.clusterK > 1 || usesTensorMaps() || std::holds_alternative<GemmWgmmaTiling>(tiling);
