@@ -265,6 +265,11 @@ std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerR
     // Addresses that are computed one by one take registers that large blocks do not have; groups
     // of moments do not lie across tiles.
     bool hasRegisters = (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
+    // The epilogue of two products spills beside the sums of the largest tiles.
+    bool isLargest = choice.header == "gemm"
+                         ? choice.blockM * choice.blockN >= 128 * 128
+                         : choice.header == "gemm_wgmma" && choice.blockM >= 256;
+    hasRegisters &= product.products() == 1 || !isLargest;
     bool hasGroups =
         !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
     if (hasRegisters && hasGroups)
