@@ -23,6 +23,10 @@ std::optional<SmallVector<Dim>> leadingAxes(ReshapeOp reshape, unsigned kept) {
   if (source.size() < kept || target.size() < kept ||
       ArrayRef<Dim>(source).take_back(kept) != ArrayRef<Dim>(target).take_back(kept))
     return std::nullopt;
+  // Without elements, the others may number anything.
+  if (llvm::any_of(ArrayRef<Dim>(source).take_back(kept),
+                   [](Dim size) { return size.isConstant(0); }))
+    return std::nullopt;
   return SmallVector<Dim>(ArrayRef<Dim>(source).drop_back(kept));
 }
 

@@ -146,6 +146,14 @@ Size Drawing::newSymbol(int64_t limit) {
   return size;
 }
 
+Size Drawing::drawEmpty() {
+  if (!dynamic || !chance(0.7))
+    return Size::of(0);
+  Size size = newSymbol(40);
+  size.values[static_cast<size_t>(between(0, kAssignments - 1))] = 0;
+  return symbols.back() = size;
+}
+
 Size Drawing::drawSize(int64_t limit) {
   if (!dynamic || !chance(0.35))
     return drawConstant(limit);

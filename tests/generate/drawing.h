@@ -119,6 +119,8 @@ public:
   Size drawSize(int64_t limit = 1 << 12);
   /// A number, never a symbol.
   Size drawConstant(int64_t limit = 1 << 12);
+  /// 0, or a symbol that is 0 at one of the assignments.
+  Size drawEmpty();
   Shape drawShape(size_t rank, int64_t maxCount = 1 << 14);
   /// A size that follows from others, by its values.
   Size derived(const std::array<int64_t, kAssignments> &values);

@@ -170,6 +170,24 @@ void drawConvolutions(Drawing &draw) {
   addEpilogue(draw);
 }
 
+/// Tensors without elements, and what may be asked of them: no element is looked up, none is the largest.
+void drawEmpties(Drawing &draw) {
+  static const std::vector<const char *> kOps = {
+      "Add",       "Mul",     "Sub",     "Relu",       "Tanh",      "Cast",   "Where", "Less",
+      "Transpose", "Reshape", "Flatten", "Unsqueeze",  "Concat",    "Expand", "Slice", "Tile",
+      "Identity",  "Softmax", "MatMul",  "ReduceProd", "ReduceSum", "Shape",  "Gelu"};
+  size_t count = static_cast<size_t>(draw.between(2, 8));
+  Shape shape = draw.drawShape(static_cast<size_t>(draw.between(1, 3)), 1 << 8);
+  shape.insert(shape.begin() + draw.between(0, static_cast<int64_t>(shape.size())),
+               draw.drawEmpty());
+  operand(draw, draw.pick(kTypes), shape);
+  std::vector<const Rule *> choices;
+  for (const char *op : kOps)
+    if (const Rule *rule = findRule(op))
+      choices.push_back(rule);
+  addNodes(draw, choices, count);
+}
+
 struct Kind {
   std::string name;
   void (*draw)(Drawing &);
@@ -178,7 +196,7 @@ struct Kind {
 const std::vector<Kind> kKinds = {
     {"mixed", drawMixed},           {"elementwise", drawElementwiseKind}, {"views", drawViews},
     {"reductions", drawReductions}, {"products", drawProducts},           {"norms", drawNorms},
-    {"attention", drawAttentions},  {"convolutions", drawConvolutions}};
+    {"attention", drawAttentions},  {"convolutions", drawConvolutions},   {"empty", drawEmpties}};
 
 } // namespace
 

@@ -86,7 +86,7 @@ std::optional<Value> expanded(Drawing &draw, ElementType type, const Shape &shap
 }
 
 std::optional<Value> reshaped(Drawing &draw, ElementType type, const Shape &shape, Bounds bounds) {
-  if (!isStatic(shape))
+  if (!isStatic(shape) || largestCount(shape) == 0) // 0 in a target keeps an axis
     return std::nullopt;
   Shape source;
   for (const Size &size : shape) { // split or merged, axis by axis

@@ -14,6 +14,9 @@ namespace smelt::generate {
 namespace {
 
 constexpr int kDraws = 2;
+/// Of rounding moved so much further where an op of the graph jumps, to find operands beside the jump.
+constexpr int kEdgeDraws = 3;
+constexpr double kEdgeReach = 4;
 constexpr double kDrowned = 8; // times the base limit: rounding leaves nothing to compare
 
 using Values = llvm::DenseMap<mlir::Value, HostTensor>;
@@ -36,6 +39,27 @@ bool isExact(Operation *op) {
              MinOp, MaxOp, FloorOp, CeilOp, RoundOp, SignOp>(op);
 }
 
+/// Ops whose result jumps where a float operand passes some number: what rounding decides there is no error.
+bool jumps(Operation *op) {
+  auto isOfFloats = [](mlir::Value value) {
+    return isa<FloatType>(cast<TensorType>(value.getType()).getElementType());
+  };
+  return llvm::any_of(op->getOperands(), isOfFloats) &&
+         (isa<FloorOp, CeilOp, RoundOp, SignOp, ModOp>(op) ||
+          !llvm::all_of(op->getResults(), isOfFloats));
+}
+
+/// Whether an element lies on another side of a jump than in `other`: a tenth of the largest result apart.
+bool hasJumped(const HostTensor &tensor, const HostTensor &other) {
+  double largest = 0, apart = 0;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    largest = std::max(largest, std::abs(other.getDouble(i)));
+    apart = std::max(apart, std::abs(tensor.getDouble(i) - other.getDouble(i)));
+  }
+  bool isWhole = !isa<FloatType>(tensor.getElementType());
+  return isWhole ? apart > 0 : apart > 0.1 * std::min(largest, 10.0);
+}
+
 double largestOf(Type type) { return type.isF16() ? 6e4 : 1e30; }
 
 /// Elements that the declared type does not hold, or that are not finite where that was not asked for.
@@ -49,12 +73,18 @@ bool leavesRange(Operation *op, const HostTensor &tensor) {
   return false;
 }
 
-void move(HostTensor &tensor, Random &random) {
-  double relative = roundoff(tensor.getElementType()),
-         absolute = smallestStep(tensor.getElementType());
-  for (double &value : tensor.mutableValues<double>())
-    value += (random.uniform() * 2 - 1) * std::max(std::abs(value) * relative, absolute);
-}
+/// What moves results as rounding does, `reach` times as far.
+struct Noise {
+  Random random;
+  double reach = 1;
+
+  void move(HostTensor &tensor) {
+    double relative = reach * roundoff(tensor.getElementType()),
+           absolute = reach * smallestStep(tensor.getElementType());
+    for (double &value : tensor.mutableValues<double>())
+      value += (random.uniform() * 2 - 1) * std::max(std::abs(value) * relative, absolute);
+  }
+};
 
 struct Walk {
   bool failed = false;
@@ -85,15 +115,15 @@ public:
     options.weights = &weights;
   }
 
-  /// `random`: null for the reference itself.
-  Walk run(ArrayRef<HostTensor> inputs, Random *random) {
+  /// `noise`: null for the reference itself, which runs first.
+  Walk run(ArrayRef<HostTensor> inputs, Noise *noise) {
     Values values;
     Walk walk;
     for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs))
       values[argument] = input.withStorage(storageFor(input.getElementType(), Precision::f64));
     Block &body = function.getBody().front();
     for (Operation &op : body.without_terminator())
-      if (!step(op, values, walk, random))
+      if (!step(op, values, walk, noise))
         return walk;
     for (mlir::Value result : body.getTerminator()->getOperands()) {
       walk.outputs.push_back(toNumbers(values.at(result)));
@@ -101,9 +131,11 @@ public:
     }
     return walk;
   }
+  /// An op of the function jumps.
+  bool hasJumps() const { return !jumping.empty(); }
 
 private:
-  bool step(Operation &op, Values &values, Walk &walk, Random *random) {
+  bool step(Operation &op, Values &values, Walk &walk, Noise *noise) {
     SmallVector<HostTensor> operands =
         llvm::map_to_vector(op.getOperands(), [&](mlir::Value value) { return values.at(value); });
     if (isa<CastOp>(op) && !isDefinedCast(&op, operands[0])) {
@@ -120,8 +152,14 @@ private:
         walk.rejection = "a number leaves the range of its type";
         return false;
       }
-      if (random && isa<FloatType>(tensor.getElementType()) && !isExact(&op))
-        move(tensor, *random);
+      if (!noise && jumps(&op))
+        jumping[value] = tensor;
+      if (noise && jumps(&op) && hasJumped(tensor, jumping.at(value))) {
+        walk.rejection = "rounding decides a result";
+        return false;
+      }
+      if (noise && isa<FloatType>(tensor.getElementType()) && !isExact(&op))
+        noise->move(tensor);
       values[value] = tensor;
     }
     return true;
@@ -130,6 +168,7 @@ private:
   func::FuncOp function;
   const Symbols &symbols;
   EvaluateOptions options;
+  Values jumping; ///< the reference's results of ops that jump
 };
 
 ElementType narrowest(func::FuncOp function, bool &hasCasts) {
@@ -193,11 +232,13 @@ ReferenceResult computeReference(ModuleOp module, WeightStore &weights,
   Reference reference;
   reference.base = baseLimit(narrowest(function, reference.hasCasts));
   reference.sensitivities.resize(exact.outputs.size());
-  for (int draw = 0; draw < kDraws; ++draw) {
-    Random random(static_cast<uint64_t>(draw) + 1);
-    Walk moved = walker.run(tensors, &random);
+  for (int draw = 0; draw < kDraws + (walker.hasJumps() ? kEdgeDraws : 0); ++draw) {
+    Noise noise{Random(static_cast<uint64_t>(draw) + 1), draw < kDraws ? 1 : kEdgeReach};
+    Walk moved = walker.run(tensors, &noise);
     if (moved.failed || !moved.rejection.empty())
-      return {std::nullopt, "rounding leads out of a range"};
+      return {std::nullopt, moved.failed ? "rounding leads out of a range" : moved.rejection};
+    if (draw >= kDraws)
+      continue; // further than rounding moves an output
     for (size_t i = 0; i < exact.outputs.size(); ++i)
       addSensitivity(exact.outputs[i], moved.outputs[i], exact.areFloats[i],
                      reference.sensitivities[i]);

@@ -16,9 +16,6 @@ namespace smelt::codegen {
 namespace {
 
 constexpr int64_t kMaxGridZ = 65535;
-/// Row counts that stand for a range of shapes, and the largest count of each range but the last.
-constexpr int64_t kTypicalRows[] = {16, 128, 224, 768, 8192};
-constexpr int64_t kLastRows[] = {32, 128, 256, 1024};
 /// Stands for a size that is not known when compiling.
 constexpr int64_t kTypicalSize = 256;
 /// Threads of a block whose operands' addresses are no linear functions of their positions.
@@ -102,18 +99,12 @@ public:
   FailureOr<std::vector<KernelVariant>> run();
 
 private:
-  /// A tiling and the largest number of rows that it runs; none: any.
-  struct Range {
-    GemmChoice choice;
-    std::optional<int64_t> lastRow;
-  };
-
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
   std::string constants(const GemmEpilogue &epilogue) const;
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
-  std::optional<GemmChoice> fastest(int64_t rows, int sharedBytesPerRow) const;
-  FailureOr<std::vector<Range>> chooseRanges(int sharedBytesPerRow) const;
+  bool isUsable(const GemmChoice &choice) const;
+  FailureOr<std::vector<GemmRange>> chooseRanges(int sharedBytesPerRow) const;
   GemmPrecision precision() const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
@@ -252,52 +243,42 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   return kernel;
 }
 
-/// The tiling that suits so many rows best; none where none fits.
-std::optional<GemmChoice> GemmEmitter::fastest(int64_t rows, int sharedBytesPerRow) const {
-  auto sizeOr = [](Dim dim, int64_t typical) { return dim.asConstant().value_or(typical); };
-  GemmShape shape{rows,
+bool GemmEmitter::isUsable(const GemmChoice &choice) const {
+  // Addresses that are computed one by one take registers that large blocks do not have.
+  if (!(a.isLinear && b.isLinear) && choice.threads > kMaxScatteredThreads)
+    return false;
+  // The epilogue of two products spills beside the sums of the largest tiles.
+  bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >= 128 * 128
+                                           : choice.header == "gemm_wgmma" && choice.blockM >= 256;
+  if (product.products() > 1 && isLargest)
+    return false;
+  // Groups of moments do not lie across tiles.
+  return !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
+}
+
+/// The tiling for each range of rows. Where the number of rows is known, that of its range: a plan
+/// for one shape runs the kernels that the plan for any shape runs.
+FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
+  auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
+    return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
+  };
+  GemmShape shape{0,
                   sizeOr(product.columns, kTypicalSize),
                   sizeOr(product.depth, kTypicalSize),
                   sizeOr(product.batches, 8),
                   sharedBytesPerRow,
                   matrixA && matrixB && product.depth.asConstant()};
-  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target)) {
-    // Addresses that are computed one by one take registers that large blocks do not have; groups
-    // of moments do not lie across tiles.
-    bool hasRegisters = (a.isLinear && b.isLinear) || choice.threads <= kMaxScatteredThreads;
-    // The epilogue of two products spills beside the sums of the largest tiles.
-    bool isLargest = choice.header == "gemm"
-                         ? choice.blockM * choice.blockN >= 128 * 128
-                         : choice.header == "gemm_wgmma" && choice.blockM >= 256;
-    hasRegisters &= product.products() == 1 || !isLargest;
-    bool hasGroups =
-        !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
-    if (hasRegisters && hasGroups)
-      return choice;
-  }
-  return std::nullopt;
-}
-
-/// The best tiling for each range of rows; neighbouring ranges with the same tiling are one.
-FailureOr<std::vector<GemmEmitter::Range>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
-  std::optional<int64_t> known = product.rows.asConstant();
-  std::vector<Range> ranges;
-  for (auto [index, typical] : llvm::enumerate(kTypicalRows)) {
-    std::optional<GemmChoice> choice = fastest(known.value_or(typical), sharedBytesPerRow);
-    if (!choice)
-      return MatmulOp(product.matmuls.front())
-                     .emitError("no tiling of a matrix product fits the shared memory of ")
-                 << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
-             failure();
-    std::optional<int64_t> last;
-    if (!known && index < std::size(kLastRows))
-      last = kLastRows[index];
-    if (!ranges.empty() && ranges.back().choice == *choice)
-      ranges.back().lastRow = last;
-    else
-      ranges.push_back({*choice, last});
-    if (known)
-      break;
+  std::vector<GemmRange> ranges = chooseGemmRanges(
+      shape, precision(), target, [&](const GemmChoice &choice) { return isUsable(choice); });
+  if (ranges.empty())
+    return MatmulOp(product.matmuls.front())
+                   .emitError("no tiling of a matrix product fits the shared memory of ")
+               << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
+           failure();
+  if (std::optional<int64_t> rows = product.rows.asConstant()) {
+    auto range = llvm::find_if(
+        ranges, [&](const GemmRange &each) { return !each.lastRow || *rows <= *each.lastRow; });
+    return std::vector<GemmRange>{{range->choice, std::nullopt}};
   }
   return ranges;
 }
@@ -315,10 +296,10 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     return failure();
   std::vector<KernelVariant> variants;
   int64_t firstRow = 0;
-  FailureOr<std::vector<Range>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
+  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
   if (failed(ranges))
     return failure();
-  for (const Range &range : *ranges) {
+  for (const GemmRange &range : *ranges) {
     KernelVariant variant;
     if (range.lastRow || firstRow > 0)
       variant.rule = {product.rows, firstRow,

@@ -12,13 +12,16 @@
 #include "codegen/kernels/gemm/gemm_choice.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 using llvm::ArrayRef;
+using llvm::SmallVector;
 
 namespace smelt::codegen {
 
@@ -120,13 +123,19 @@ GemmChoice describe(const GemmSimtTiling &t) {
                    {"clusterK", t.clusterK}});
 }
 
-/// Ranks the tilings for one product on one target.
-class Ranking {
+/// A tiling with the model of its time.
+struct Candidate {
+  GemmChoice choice;
+  std::function<double(int64_t rows)> microseconds;
+};
+
+/// Lists the tilings that fit one product on one target.
+class CandidateList {
 public:
-  Ranking(const GemmShape &shape, GemmPrecision precision, const Target &target)
+  CandidateList(const GemmShape &shape, GemmPrecision precision, const Target &target)
       : shape(shape), precision(precision), target(target) {}
 
-  std::vector<GemmChoice> run();
+  std::vector<Candidate> run();
 
 private:
   bool fits(const GemmChoice &choice) const {
@@ -134,26 +143,39 @@ private:
                target.limits.sharedBytesPerBlock &&
            (choice.clusterK == 1 || target.instructions.clusters);
   }
-  void add(GemmChoice choice, double microseconds) {
-    choice.microseconds = microseconds;
+  void add(GemmChoice choice, std::function<double(int64_t)> microseconds) {
     if (fits(choice))
-      ranked.push_back(std::move(choice));
+      candidates.push_back({std::move(choice), std::move(microseconds)});
   }
-  void addMma(ArrayRef<GemmTiling> tilings, int elementBytes, double flopsPerClock);
+  /// By the model of the templates without wgmma.
+  void add(const GemmChoice &choice, int elementBytes, double flopsPerClock) {
+    add(choice, [=, this](int64_t rows) {
+      return microseconds(choice, rows, elementBytes, flopsPerClock);
+    });
+  }
+  template <class Tiling> void addWgmma(const Tiling &tiling) {
+    add(describe(tiling), [=, this](int64_t rows) {
+      return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n, shape.k,
+                             shape.batches) /
+             kWgmmaClockPerMicrosecond;
+    });
+  }
   void addHalfWidth();
-  double microseconds(const GemmChoice &choice, int elementBytes, double flopsPerClock) const;
+  double microseconds(const GemmChoice &choice, int64_t rows, int elementBytes,
+                      double flopsPerClock) const;
 
   const GemmShape &shape;
   GemmPrecision precision;
   const Target &target;
-  std::vector<GemmChoice> ranked;
+  std::vector<Candidate> candidates;
 };
 
 /// The model of the templates without wgmma; `flopsPerClock` of one multiprocessor.
-double Ranking::microseconds(const GemmChoice &c, int elementBytes, double flopsPerClock) const {
+double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elementBytes,
+                                   double flopsPerClock) const {
   int multiprocessors = target.part.multiprocessors;
   double tiles =
-      std::ceil(double(shape.m) / c.blockM) * std::ceil(double(shape.n) / c.blockN) * shape.batches;
+      std::ceil(double(rows) / c.blockM) * std::ceil(double(shape.n) / c.blockN) * shape.batches;
   double blocks = tiles * c.clusterK;
   int resident = std::clamp(
       std::min(target.limits.sharedBytesPerBlock / (c.sharedBytes + kReservedSharedBytes),
@@ -173,57 +195,142 @@ double Ranking::microseconds(const GemmChoice &c, int elementBytes, double flops
   return std::ceil(blocks / (multiprocessors * resident)) * (kStart + steps * step + finish);
 }
 
-void Ranking::addMma(ArrayRef<GemmTiling> tilings, int elementBytes, double flopsPerClock) {
-  for (const GemmTiling &tiling : tilings) {
-    GemmChoice choice = describe(tiling, elementBytes);
-    double time = microseconds(choice, elementBytes, flopsPerClock);
-    add(std::move(choice), time);
-  }
-}
-
-void Ranking::addHalfWidth() {
+void CandidateList::addHalfWidth() {
   bool hasWgmma = target.instructions.wgmma;
   double flops = target.flopsPerClock.half * (hasWgmma ? kMmaBesideWgmma : kMma);
-  addMma({kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]}, 2,
-         flops);
-  if (!hasWgmma)
-    return addMma(ArrayRef(kGemmPortable).drop_front(2), 2, flops);
-  auto addModelled = [&](auto tiling) {
-    add(describe(tiling), estimatedClocks(tiling, target.part.multiprocessors, shape.m, shape.n,
-                                          shape.k, shape.batches) /
-                              kWgmmaClockPerMicrosecond);
-  };
-  llvm::for_each(kGemmWgmmaTilings, addModelled);
+  for (const GemmTiling &tiling :
+       {kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
+    add(describe(tiling, 2), 2, flops);
+  if (!hasWgmma) {
+    for (const GemmTiling &tiling : ArrayRef(kGemmPortable).drop_front(2))
+      add(describe(tiling, 2), 2, flops);
+    return;
+  }
+  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+    addWgmma(tiling);
   if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
-    llvm::for_each(kGemmTmaTilings, addModelled);
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      addWgmma(tiling);
 }
 
-std::vector<GemmChoice> Ranking::run() {
+std::vector<Candidate> CandidateList::run() {
   switch (precision) {
   case GemmPrecision::halfWidth:
     addHalfWidth();
     break;
   case GemmPrecision::tf32:
-    addMma(kGemmTf32, 4, target.flopsPerClock.tf32 * kMmaTf32);
+    for (const GemmTiling &tiling : kGemmTf32)
+      add(describe(tiling, 4), 4, target.flopsPerClock.tf32 * kMmaTf32);
     break;
   case GemmPrecision::float32:
-    for (const GemmSimtTiling &tiling : kGemmSimtTilings) {
-      GemmChoice choice = describe(tiling);
-      double time = microseconds(choice, 4, target.flopsPerClock.float32 * kSimt);
-      add(std::move(choice), time);
+    for (const GemmSimtTiling &tiling : kGemmSimtTilings)
+      add(describe(tiling), 4, target.flopsPerClock.float32 * kSimt);
+  }
+  return std::move(candidates);
+}
+
+/// The choice of a few tilings for any row count: every one is a kernel to compile.
+class RangeChoice {
+public:
+  explicit RangeChoice(ArrayRef<Candidate> candidates) : candidates(candidates), rows(rowCounts()) {
+    for (int64_t count : rows) {
+      SmallVector<double> &times = slowdowns.emplace_back();
+      for (const Candidate &candidate : candidates)
+        times.push_back(candidate.microseconds(count));
+      double fastest = *std::min_element(times.begin(), times.end());
+      for (double &time : times)
+        time /= fastest;
     }
   }
-  llvm::sort(ranked, [](const GemmChoice &a, const GemmChoice &b) {
-    return std::tie(a.microseconds, a.config) < std::tie(b.microseconds, b.config);
-  });
-  return std::move(ranked);
-}
+
+  std::vector<GemmRange> run() {
+    chooseFew();
+    std::vector<GemmRange> ranges;
+    size_t current = 0;
+    for (size_t at = 0; at < rows.size(); ++at) {
+      size_t best = *llvm::min_element(
+          chosen, [&](size_t a, size_t b) { return slowdowns[at][a] < slowdowns[at][b]; });
+      if (at == 0 || slowdowns[at][current] > kAlike * slowdowns[at][best]) {
+        current = best;
+        ranges.push_back({candidates[current].choice, {}});
+      }
+      ranges.back().lastRow = rows[at];
+    }
+    ranges.back().lastRow = std::nullopt;
+    return ranges;
+  }
+
+private:
+  static constexpr double kLeastGain = 0.008; ///< of a tiling, for compiling it
+  static constexpr double kAlike = 1.03; ///< no reason for another range: the model errs by more
+
+  /// The row counts that stand for those since the one before: dense where they are few, for there a
+  /// tile more or less matters most. Beyond the last, waves are many and the best tiling stays.
+  static SmallVector<int64_t> rowCounts() {
+    SmallVector<int64_t> counts;
+    for (int64_t rows = 16; rows <= 16384; rows += rows < 256 ? 16 : rows < 2048 ? 64 : 512)
+      counts.push_back(rows);
+    return counts;
+  }
+
+  /// The mean slowdown over all row counts, where doubling them counts the same everywhere, with
+  /// one more tiling.
+  double meanSlowdown(ArrayRef<double> present, size_t candidate) const {
+    double sum = 0;
+    for (size_t at = 0; at < rows.size(); ++at)
+      sum += std::min(present[at], slowdowns[at][candidate]) *
+             std::log2(double(rows[at]) / (at == 0 ? 1 : rows[at - 1]));
+    return sum / std::log2(double(rows.back()));
+  }
+
+  /// Adds the tiling that gains most as long as it gains something.
+  void chooseFew() {
+    constexpr double kNone = 1e9;
+    SmallVector<double> present(rows.size(), kNone);
+    for (double mean = kNone;;) {
+      size_t best = 0;
+      double least = kNone;
+      for (size_t candidate = 0; candidate < candidates.size(); ++candidate)
+        if (double with = meanSlowdown(present, candidate); with < least)
+          least = with, best = candidate;
+      if (mean - least < kLeastGain)
+        return;
+      mean = least;
+      chosen.push_back(best);
+      for (size_t at = 0; at < rows.size(); ++at)
+        present[at] = std::min(present[at], slowdowns[at][best]);
+    }
+  }
+
+  ArrayRef<Candidate> candidates;
+  SmallVector<int64_t> rows;
+  std::vector<SmallVector<double>> slowdowns; ///< of row counts, of candidates: over the fastest
+  SmallVector<size_t> chosen;                 ///< candidates
+};
 
 } // namespace
 
 std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision,
                                         const Target &target) {
-  return Ranking(shape, precision, target).run();
+  std::vector<GemmChoice> ranked;
+  CandidateList list(shape, precision, target);
+  for (Candidate &candidate : list.run()) {
+    candidate.choice.microseconds = candidate.microseconds(shape.m);
+    ranked.push_back(std::move(candidate.choice));
+  }
+  llvm::sort(ranked, [](const GemmChoice &a, const GemmChoice &b) {
+    return std::tie(a.microseconds, a.config) < std::tie(b.microseconds, b.config);
+  });
+  return ranked;
+}
+
+std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision precision,
+                                        const Target &target,
+                                        llvm::function_ref<bool(const GemmChoice &)> isUsable) {
+  CandidateList list(shape, precision, target);
+  std::vector<Candidate> candidates = list.run();
+  llvm::erase_if(candidates, [&](const Candidate &c) { return !isUsable(c.choice); });
+  return candidates.empty() ? std::vector<GemmRange>() : RangeChoice(candidates).run();
 }
 
 } // namespace smelt::codegen

@@ -4,6 +4,10 @@
 #include "codegen/kernel.h"
 #include "codegen/kernels/gemm/gemm_config.cuh"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <optional>
+
 namespace smelt::codegen {
 
 /// A product C[m, n] += A[m, k] B[k, n], `batches` times.
@@ -30,5 +34,17 @@ struct GemmChoice {
 /// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp.
 std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision,
                                         const Target &target);
+
+/// The tiling of a range of row counts, which ends with `lastRow`; none: with any.
+struct GemmRange {
+  GemmChoice choice;
+  std::optional<int64_t> lastRow;
+};
+
+/// The tilings of a product of any number of rows (shape.m is not read), of those that fit `target`
+/// and are usable: so few that each is worth its time to compile. Empty where none is usable.
+std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision precision,
+                                        const Target &target,
+                                        llvm::function_ref<bool(const GemmChoice &)> isUsable);
 
 } // namespace smelt::codegen

@@ -1,0 +1,86 @@
+#include "codegen/kernels/gemm/gemm_choice.h"
+
+#include "codegen/target.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace smelt::codegen {
+namespace {
+
+constexpr int64_t kRows[] = {1, 7, 16, 17, 33, 64, 77, 128, 197, 231, 400, 513, 1000, 4096, 12608};
+
+bool anything(const GemmChoice &) { return true; }
+
+const GemmChoice &choiceFor(const std::vector<GemmRange> &ranges, int64_t rows) {
+  for (const GemmRange &range : ranges)
+    if (!range.lastRow || rows <= *range.lastRow)
+      return range.choice;
+  return ranges.back().choice;
+}
+
+/// What the model says of a tiling at a row count, over the fastest there.
+double slowdown(const std::vector<GemmChoice> &ranked, const GemmChoice &choice) {
+  for (const GemmChoice &each : ranked)
+    if (each == choice)
+      return each.microseconds / ranked.front().microseconds;
+  ADD_FAILURE() << choice.name << " does not fit";
+  return 0;
+}
+
+TEST(GemmRanges, FollowEachOtherAndEndWithAnyRowCount) {
+  Target target = *Target::named("sm_90a");
+  std::vector<GemmRange> ranges =
+      chooseGemmRanges({0, 2304, 768, 1, 0, true}, GemmPrecision::halfWidth, target, anything);
+  ASSERT_GT(ranges.size(), 3u);
+  EXPECT_FALSE(ranges.back().lastRow);
+  int64_t last = 0;
+  for (size_t i = 0; i + 1 < ranges.size(); ++i) {
+    ASSERT_TRUE(ranges[i].lastRow);
+    EXPECT_GT(*ranges[i].lastRow, last);
+    EXPECT_FALSE(ranges[i].choice == ranges[i + 1].choice);
+    last = *ranges[i].lastRow;
+  }
+}
+
+TEST(GemmRanges, StayCloseToTheFastestWithFewTilings) {
+  for (const char *arch : {"sm_80", "sm_90a", "sm_120"})
+    for (GemmPrecision precision :
+         {GemmPrecision::halfWidth, GemmPrecision::tf32, GemmPrecision::float32})
+      for (auto [n, k] : {std::pair{768, 768}, {2304, 768}, {768, 3072}, {384, 384}, {1000, 77}}) {
+        Target target = *Target::named(arch);
+        GemmShape shape{0, n, k, 1, 0, true};
+        std::vector<GemmRange> ranges = chooseGemmRanges(shape, precision, target, anything);
+        ASSERT_FALSE(ranges.empty());
+        std::set<std::string> tilings;
+        for (const GemmRange &range : ranges)
+          tilings.insert(range.choice.config);
+        EXPECT_LE(tilings.size(), 8u) << arch << " " << n << " " << k;
+        double sum = 0;
+        for (int64_t rows : kRows) {
+          shape.m = rows;
+          double times =
+              slowdown(rankGemmTilings(shape, precision, target), choiceFor(ranges, rows));
+          EXPECT_LE(times, 1.35) << arch << " " << rows << " " << n << " " << k;
+          sum += times;
+        }
+        EXPECT_LE(sum / std::size(kRows), 1.04) << arch << " " << n << " " << k;
+      }
+}
+
+TEST(GemmRanges, TakeOnlyUsableTilings) {
+  Target target = *Target::named("sm_90a");
+  auto isSmall = [](const GemmChoice &choice) { return choice.threads <= 128; };
+  for (const GemmRange &range :
+       chooseGemmRanges({0, 768, 768, 1}, GemmPrecision::halfWidth, target, isSmall))
+    EXPECT_LE(range.choice.threads, 128);
+  EXPECT_TRUE(
+      chooseGemmRanges({0, 768, 768, 1}, GemmPrecision::halfWidth, target, [](const GemmChoice &) {
+        return false;
+      }).empty());
+}
+
+} // namespace
+} // namespace smelt::codegen
