@@ -150,8 +150,8 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 
 // Many rows: operands whose rows start at multiples of 16 bytes arrive by tensor maps; blocks take
 // tiles in turn. The right one is [k][n]: boxes of 64 x 64.
-// CHECK: // gemm+add wgmma, tma blockN 256, stages 4
-// CHECK-NEXT: // grid [min(132, 48*b), 1, 1], block [384]
+// CHECK: // gemm+add wgmma, tma blockN 192, stages 5
+// CHECK-NEXT: // grid [min(132, 64*b), 1, 1], block [384]
 // CHECK: #include "kernels/gemm/gemm_tma.cuh"
 // CHECK-NOT: const Element *a(
 // CHECK: int size_b, const __grid_constant__ smelt::TensorMap mapA, const __grid_constant__ smelt::TensorMap mapB)
@@ -167,8 +167,10 @@ func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 
 }
 
 // Rows of 770 elements do not: the copies of gemm_wgmma take them.
-// CHECK: // for {{[0-9]+}} or more rows
+// CHECK: // gemm mma
 // CHECK-NOT: gemm_tma
+// CHECK: // for {{[0-9]+}} or more rows
+// CHECK-NEXT: // gemm wgmma
 // CHECK: gemm_wgmma.cuh
 func.func @unaligned(%x: !smelt.tensor<[m, 770], f16>, %w: !smelt.tensor<[770, 3072], f16>) -> !smelt.tensor<[m, 3072], f16> {
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[m, 770], f16>, !smelt.tensor<[770, 3072], f16>) -> !smelt.tensor<[m, 3072], f16> {

@@ -9,6 +9,8 @@
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -295,6 +297,7 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   if (failed(epilogue))
     return failure();
   std::vector<KernelVariant> variants;
+  std::map<std::string, GeneratedKernel> kernels; // ranges may share a tiling
   int64_t firstRow = 0;
   FailureOr<std::vector<GemmRange>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
   if (failed(ranges))
@@ -305,7 +308,10 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
       variant.rule = {product.rows, firstRow,
                       range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};
     firstRow = range.lastRow.value_or(0) + 1;
-    variant.launches.push_back(emit(range.choice, *epilogue));
+    auto same = kernels.find(range.choice.config);
+    if (same == kernels.end())
+      same = kernels.emplace(range.choice.config, emit(range.choice, *epilogue)).first;
+    variant.launches.push_back(same->second);
     variants.push_back(std::move(variant));
   }
   return variants;
