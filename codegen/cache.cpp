@@ -22,7 +22,7 @@ namespace smelt::codegen {
 
 namespace {
 
-constexpr char kSuffix[] = ".cubin";
+constexpr char kSuffix[] = ".kernel";
 constexpr char kTemporary[] = ".tmp";
 
 /// Precedes the bytes of an entry.
@@ -31,14 +31,13 @@ struct EntryHeader {
   char key[64];
   uint64_t spillBytes;
   uint64_t length;
-  XXH128_canonical_t checksum; ///< of the cubin, seeded with spillBytes
+  XXH128_canonical_t checksum; ///< of the code, seeded with spillBytes
 };
-constexpr char kMagic[8] = {'S', 'M', 'L', 'T', 'C', 'U', 'B', '2'};
+constexpr char kMagic[8] = {'S', 'M', 'L', 'T', 'K', 'R', 'N', '1'};
 
-XXH128_canonical_t checksum(llvm::StringRef cubin, uint64_t spillBytes) {
+XXH128_canonical_t checksum(llvm::StringRef code, uint64_t spillBytes) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical,
-                           XXH3_128bits_withSeed(cubin.data(), cubin.size(), spillBytes));
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_withSeed(code.data(), code.size(), spillBytes));
   return canonical;
 }
 
@@ -82,10 +81,10 @@ std::vector<Entry> listEntries(llvm::StringRef directory) {
 
 } // namespace
 
-CubinCache::CubinCache(std::string directory, uint64_t maxBytes)
+KernelCache::KernelCache(std::string directory, uint64_t maxBytes)
     : directory(std::move(directory)), maxBytes(maxBytes) {}
 
-std::string CubinCache::key(llvm::ArrayRef<llvm::StringRef> parts) {
+std::string KernelCache::key(llvm::ArrayRef<llvm::StringRef> parts) {
   llvm::BLAKE3 hasher;
   for (llvm::StringRef part : parts) {
     uint64_t length = part.size();
@@ -95,13 +94,13 @@ std::string CubinCache::key(llvm::ArrayRef<llvm::StringRef> parts) {
   return llvm::toHex(hasher.final<32>(), /*LowerCase=*/true);
 }
 
-std::string CubinCache::entryPath(llvm::StringRef key) const {
+std::string KernelCache::entryPath(llvm::StringRef key) const {
   llvm::SmallString<256> path(directory);
   llvm::sys::path::append(path, key + kSuffix);
   return path.str().str();
 }
 
-std::optional<CompiledKernel> CubinCache::lookup(llvm::StringRef key) const {
+std::optional<CompiledKernel> KernelCache::lookup(llvm::StringRef key) const {
   if (directory.empty())
     return std::nullopt;
   std::string path = entryPath(key);
@@ -114,7 +113,7 @@ std::optional<CompiledKernel> CubinCache::lookup(llvm::StringRef key) const {
   return std::nullopt;
 }
 
-void CubinCache::store(llvm::StringRef key, const CompiledKernel &kernel) const {
+void KernelCache::store(llvm::StringRef key, const CompiledKernel &kernel) const {
   if (directory.empty() || key.size() != sizeof(EntryHeader::key) ||
       fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
     return;
@@ -125,15 +124,15 @@ void CubinCache::store(llvm::StringRef key, const CompiledKernel &kernel) const 
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   std::memcpy(header.key, key.data(), sizeof(header.key));
   header.spillBytes = kernel.spillBytes;
-  header.length = kernel.cubin.size();
-  header.checksum = checksum(kernel.cubin, kernel.spillBytes);
+  header.length = kernel.code.size();
+  header.checksum = checksum(kernel.code, kernel.spillBytes);
   // A cache that cannot be written costs time, nothing else.
   if (file->append(std::as_bytes(std::span(&header, 1))).isOk() &&
-      file->append(std::as_bytes(std::span(kernel.cubin))).isOk())
+      file->append(std::as_bytes(std::span(kernel.code))).isOk())
     (void)file->publish(OutputFile::Durability::kEventually).isOk();
 }
 
-void CubinCache::prune() const {
+void KernelCache::prune() const {
   if (directory.empty())
     return;
   std::vector<Entry> entries = listEntries(directory);

@@ -1,4 +1,4 @@
-// The cubin cache: what NVRTC compiled once is not compiled again.
+// The kernel cache: what NVRTC compiled once is not compiled again.
 //
 // An entry is one file named by a BLAKE3 hash over everything that decides its bytes (text,
 // headers, architecture, NVRTC's version, flags). Entries are published by writing a temporary file
@@ -17,19 +17,19 @@
 namespace smelt::codegen {
 
 struct CompiledKernel {
-  std::string cubin;
+  std::string code;        ///< a cubin, or PTX and a final NUL
   uint64_t spillBytes = 0; ///< of registers, stored and loaded; 0 where they sufficed
 
   bool operator==(const CompiledKernel &) const = default;
 };
 
-class CubinCache {
+class KernelCache {
 public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t{1} << 30;
 
   /// An empty directory turns the cache off. The directory is made (mode 0700) when the first entry
   /// is stored.
-  explicit CubinCache(std::string directory, uint64_t maxBytes = kDefaultMaxBytes);
+  explicit KernelCache(std::string directory, uint64_t maxBytes = kDefaultMaxBytes);
 
   /// Hexadecimal BLAKE3 over the parts and their lengths.
   static std::string key(llvm::ArrayRef<llvm::StringRef> parts);

@@ -213,7 +213,7 @@ Result<std::vector<Target>> findTargets(ArrayRef<std::string> architectures) {
 }
 
 Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &target,
-                                       const Nvrtc &nvrtc, const CubinCache &cache,
+                                       const Nvrtc &nvrtc, const KernelCache &cache,
                                        const CompileOptions &options, DimTable &dims,
                                        PlanWeights &weights, plan::MetadataT &metadata) {
   ProgramBuilder builder(function, target, dims, weights);
@@ -286,7 +286,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
                   "a tensor is too large; see the messages before this one");
   copyRemarks(fused, metadata);
   PlanWeights planWeights(weights);
-  CubinCache cache(options.cacheDirectory);
+  KernelCache cache(options.cacheDirectory);
   std::vector<CompiledProgram> programs;
   for (const Target &target : targets) {
     SMELT_ASSIGN_OR_RETURN(
@@ -298,7 +298,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
   SMELT_RETURN_IF_ERROR(checkSymbols(function, metadata));
   for (const CompiledProgram &program : programs)
     for (auto [kernel, compiled] : llvm::zip(program.kernels, program.compiled)) {
-      contents.cubins.push_back(std::as_bytes(std::span(compiled.cubin)));
+      contents.codes.push_back(std::as_bytes(std::span(compiled.code)));
       contents.sources.push_back(kernel.text);
     }
   FailureOr<std::vector<WeightBytes>> bytes = planWeights.collect(metadata);

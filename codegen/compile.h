@@ -17,7 +17,7 @@ namespace smelt::codegen {
 
 struct CompileOptions {
   std::vector<std::string> architectures = {kDefaultArchitecture}; ///< repeated names count once
-  std::string cacheDirectory;                                      ///< of cubins; empty: no cache
+  std::string cacheDirectory;                                      ///< of kernels; empty: no cache
   std::string nvrtcPath;                                           ///< empty: search
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa

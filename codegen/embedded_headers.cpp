@@ -13,7 +13,7 @@ std::string_view embeddedHeadersHash() {
       parts.push_back(header.name);
       parts.push_back(header.text);
     }
-    return CubinCache::key(parts);
+    return KernelCache::key(parts);
   }();
   return hash;
 }

@@ -143,7 +143,7 @@ static Dim unavoidableBytes(FusionOp fusion) {
 void finishKernel(GeneratedKernel &kernel, FusionOp fusion, std::string text, StringRef config,
                   const std::set<std::string> &sizes) {
   std::string label = fusionLabel(fusion);
-  std::string hash = CubinCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
+  std::string hash = KernelCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
   kernel.text.entry = label + "_" + hash;
   llvm::replace(kernel.text.entry, '+', '_');
   replaceAll(text, kEntryName, kernel.text.entry);

@@ -2,6 +2,7 @@
 
 #include "codegen/embedded_headers.h"
 #include "codegen/kernel_text.h"
+#include "codegen/target.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
@@ -20,7 +21,7 @@ namespace smelt::codegen {
 namespace {
 
 constexpr char kLibraryName[] = "libnvrtc.so.13";
-// Part of every cache key: what else decides the bytes of a cubin.
+// Part of every cache key: what else decides the bytes of a kernel.
 constexpr const char *kFlags[] = {"--std=c++17", "-default-device", "--ptxas-options=-v"};
 
 llvm::Error makeError(const llvm::Twine &message) {
@@ -101,6 +102,8 @@ struct Nvrtc::Library {
   int (*getLog)(Program, char *) = nullptr;
   int (*getCubinSize)(Program, size_t *) = nullptr;
   int (*getCubin)(Program, char *) = nullptr;
+  int (*getPtxSize)(Program, size_t *) = nullptr;
+  int (*getPtx)(Program, char *) = nullptr;
 
   template <class F> bool resolve(const char *name, F *&function) {
     function = reinterpret_cast<F *>(dlsym(handle, name));
@@ -112,7 +115,14 @@ struct Nvrtc::Library {
            resolve("nvrtcCompileProgram", compileProgram) &&
            resolve("nvrtcDestroyProgram", destroyProgram) &&
            resolve("nvrtcGetProgramLogSize", getLogSize) && resolve("nvrtcGetProgramLog", getLog) &&
-           resolve("nvrtcGetCUBINSize", getCubinSize) && resolve("nvrtcGetCUBIN", getCubin);
+           resolve("nvrtcGetCUBINSize", getCubinSize) && resolve("nvrtcGetCUBIN", getCubin) &&
+           resolve("nvrtcGetPTXSize", getPtxSize) && resolve("nvrtcGetPTX", getPtx);
+  }
+
+  /// What became of the text: machine code, or for a virtual architecture PTX with its final NUL.
+  std::string code(Program program, llvm::StringRef architecture) const {
+    return Target::isPtx(architecture) ? text(program, getPtxSize, getPtx)
+                                       : text(program, getCubinSize, getCubin);
   }
 
   std::string text(Program program, int (*size)(Program, size_t *),
@@ -172,9 +182,9 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
   std::string log = library->text(program, library->getLogSize, library->getLog);
   CompiledKernel result;
   if (compiled)
-    result.cubin = library->text(program, library->getCubinSize, library->getCubin);
+    result.code = library->code(program, architecture);
   library->destroyProgram(&program);
-  if (!compiled || result.cubin.empty())
+  if (!compiled || result.code.empty())
     return makeError("NVRTC refuses " + kernel.description + " for " + architecture + ":\n" +
                      log.c_str());
   result.spillBytes = reported(log, " bytes spill stores") + reported(log, " bytes spill loads");
@@ -195,7 +205,7 @@ struct Job {
   std::string error;
 };
 
-void runJob(Job &job, const Nvrtc &nvrtc, const CubinCache &cache, llvm::StringRef architecture) {
+void runJob(Job &job, const Nvrtc &nvrtc, const KernelCache &cache, llvm::StringRef architecture) {
   if (auto known = cache.lookup(job.key)) {
     job.result = std::move(*known);
     return;
@@ -244,7 +254,7 @@ std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> w
 } // namespace
 
 llvm::Expected<std::vector<CompiledKernel>>
-compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<KernelText> kernels,
+compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,
                llvm::function_ref<bool(size_t, size_t)> progress) {
   std::string flags = nvrtc.version();
@@ -255,7 +265,7 @@ compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<Kerne
   std::vector<size_t> jobOfKernel;
   for (const KernelText &kernel : kernels) {
     std::string key =
-        CubinCache::key({kernel.entry, kernel.text, embeddedHeadersHash(), architecture, flags});
+        KernelCache::key({kernel.entry, kernel.text, embeddedHeadersHash(), architecture, flags});
     auto [entry, isNew] = jobOfKey.try_emplace(key, jobs.size());
     if (isNew)
       jobs.push_back({&kernel, key, {}, {}});

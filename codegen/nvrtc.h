@@ -1,4 +1,4 @@
-// NVRTC, opened at run time: CUDA text to cubins, with no GPU and no CUDA library linked.
+// NVRTC, opened at run time: CUDA text to cubins or PTX, with no GPU and no CUDA library linked.
 //
 // The device headers are handed over by include name, so that messages name file and line. What the
 // assembler says about a kernel decides whether it is kept: a serialised wgmma or an ignored
@@ -38,8 +38,8 @@ public:
   /// "13.0"
   std::string version() const;
 
-  /// Compiles one text for `architecture` (sm_90a, sm_80, ...). Thread-safe. The error holds the
-  /// compiler's log.
+  /// Compiles one text for `architecture`: to a cubin for sm_90a, sm_80, ..., to PTX for compute_80.
+  /// Thread-safe. The error holds the compiler's log.
   llvm::Expected<CompiledKernel> compile(const KernelText &kernel,
                                          llvm::StringRef architecture) const;
 
@@ -55,7 +55,7 @@ private:
 /// kernel is begun, and the call fails. On failure the error joins the
 /// messages of all kernels that failed.
 llvm::Expected<std::vector<CompiledKernel>>
-compileKernels(const Nvrtc &nvrtc, const CubinCache &cache, llvm::ArrayRef<KernelText> kernels,
+compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,
                llvm::function_ref<bool(size_t done, size_t total)> progress = nullptr);
 

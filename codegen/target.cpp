@@ -1,5 +1,6 @@
 #include "codegen/target.h"
 
+#include "codegen/targets/compute_80.h"
 #include "codegen/targets/sm_100.h"
 #include "codegen/targets/sm_103.h"
 #include "codegen/targets/sm_120.h"
@@ -17,8 +18,9 @@ namespace smelt::codegen {
 
 namespace {
 
-/// Oldest first.
-constexpr Target kTargets[] = {kSm80, kSm86, kSm87, kSm89, kSm90a, kSm100, kSm103, kSm120};
+/// Oldest first, PTX at the end.
+constexpr Target kTargets[] = {kSm80,  kSm86,  kSm87,  kSm89,     kSm90a,
+                               kSm100, kSm103, kSm120, kCompute80};
 
 constexpr int kGeneration = 10;
 
@@ -42,6 +44,8 @@ double Target::rate(plan::Arithmetic arithmetic) const {
   return 0;
 }
 
+bool Target::isPtx(StringRef arch) { return arch.starts_with("compute_"); }
+
 FailureOr<Target> Target::named(StringRef arch) {
   for (const Target &target : kTargets)
     if (arch == target.arch)
@@ -53,9 +57,10 @@ FailureOr<Target> Target::forCapability(int capability) {
   const Target *best = nullptr;
   for (const Target &target : kTargets) {
     bool isSpecific = StringRef(target.arch).ends_with("a");
-    bool runs = isSpecific ? target.capability == capability
-                           : target.capability <= capability &&
-                                 target.capability / kGeneration == capability / kGeneration;
+    bool runs = isPtx(target.arch) ? !best && target.capability <= capability
+                : isSpecific ? target.capability == capability
+                             : target.capability <= capability &&
+                                   target.capability / kGeneration == capability / kGeneration;
     if (runs)
       best = &target;
   }

@@ -12,7 +12,7 @@
 namespace smelt::codegen {
 
 struct Target {
-  const char *arch; ///< as NVRTC names it: "sm_90a"
+  const char *arch; ///< as NVRTC names it: "sm_90a"; "compute_80" for PTX
   int capability;   ///< ten times the major compute capability, plus the minor one
 
   struct Limits {
@@ -44,15 +44,17 @@ struct Target {
     double bytesPerSecond; ///< of device memory, by its data sheet
   } part;
 
+  /// Whether code for an architecture of this name is PTX, which drivers translate.
+  static bool isPtx(llvm::StringRef arch);
   /// Of flopsPerClock.
   double rate(plan::Arithmetic arithmetic) const;
 
   /// By its name; fails for one that is not known.
   static mlir::FailureOr<Target> named(llvm::StringRef arch);
   /// The one whose code suits a GPU of this compute capability best: its own, else the latest of
-  /// the same generation before it. Fails where there is none.
+  /// the same generation before it, else PTX. Fails for one older than all.
   static mlir::FailureOr<Target> forCapability(int capability);
-  /// Every name, oldest first: "sm_80, sm_86, ...".
+  /// Every name, oldest first, PTX at the end: "sm_80, sm_86, ...".
   static std::string names();
 };
 

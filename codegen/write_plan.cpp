@@ -117,22 +117,22 @@ private:
     std::map<std::pair<const std::byte *, size_t>, plan::Range> placed;
     for (auto &program : contents.metadata.programs)
       for (auto &module : program->modules) {
-        if (next >= contents.cubins.size() || next >= contents.sources.size())
-          return internalError("there are more modules than cubins or sources");
-        std::span<const std::byte> cubin = contents.cubins[next];
-        auto [known, isNew] = placed.try_emplace({cubin.data(), cubin.size()});
+        if (next >= contents.codes.size() || next >= contents.sources.size())
+          return internalError("there are more modules than codes or sources");
+        std::span<const std::byte> code = contents.codes[next];
+        auto [known, isNew] = placed.try_emplace({code.data(), code.size()});
         if (isNew) {
-          storedCubins.push_back(cubin);
-          if (!cubins.place(cubin.size(), known->second))
-            return internalError("the cubins exceed 64 bits");
+          storedCodes.push_back(code);
+          if (!codes.place(code.size(), known->second))
+            return internalError("the code exceeds 64 bits");
         }
-        module->cubin = known->second;
+        module->code = known->second;
         if (!sources.place(contents.sources[next].size(), module->source))
           return internalError("the sources exceed 64 bits");
         ++next;
       }
-    if (next != contents.cubins.size() || next != contents.sources.size())
-      return internalError("there are fewer modules than cubins or sources");
+    if (next != contents.codes.size() || next != contents.sources.size())
+      return internalError("there are fewer modules than codes or sources");
     return {};
   }
 
@@ -147,7 +147,7 @@ private:
 
   Status checkMetadata() const {
     Status status =
-        verifyMetadata(contents.metadata, {cubins.bytes(), sources.bytes(), weights.bytes()});
+        verifyMetadata(contents.metadata, {codes.bytes(), sources.bytes(), weights.bytes()});
     return status.isOk() ? status : internalError(status.message());
   }
 
@@ -156,7 +156,7 @@ private:
                                            plan::kSectionCount * sizeof(plan::SectionEntry)));
     SectionWriter writer(file);
     SMELT_RETURN_IF_ERROR(writeMetadata(writer));
-    SMELT_RETURN_IF_ERROR(writeCubins(writer));
+    SMELT_RETURN_IF_ERROR(writeCode(writer));
     SMELT_RETURN_IF_ERROR(writeSources(writer));
     SMELT_RETURN_IF_ERROR(writeWeights(writer));
     return writeHeader(file, writer.sectionTable());
@@ -172,12 +172,12 @@ private:
     return {};
   }
 
-  Status writeCubins(SectionWriter &writer) {
-    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kCubins, plan::kSectionBytes));
-    for (std::span<const std::byte> cubin : storedCubins) {
+  Status writeCode(SectionWriter &writer) {
+    SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kCode, plan::kSectionBytes));
+    for (std::span<const std::byte> code : storedCodes) {
       SMELT_RETURN_IF_ERROR(
           writer.padTo(*checkedAlign(writer.sectionBytes(), plan::kSectionBytes)));
-      SMELT_RETURN_IF_ERROR(writer.append(cubin));
+      SMELT_RETURN_IF_ERROR(writer.append(code));
     }
     writer.end();
     return {};
@@ -220,8 +220,8 @@ private:
   }
 
   PlanContents &contents;
-  std::vector<std::span<const std::byte>> storedCubins;
-  SectionLayout cubins{plan::kSectionBytes};
+  std::vector<std::span<const std::byte>> storedCodes;
+  SectionLayout codes{plan::kSectionBytes};
   SectionLayout sources{1};
   SectionLayout weights{plan::kWeightBytes};
 };

@@ -1,4 +1,4 @@
-// Writes a plan file (runtime/plan_format.h) from metadata, cubins, CUDA text and weights.
+// Writes a plan file (runtime/plan_format.h) from metadata, code, CUDA text and weights.
 #pragma once
 
 #include "codegen/byte_output.h"
@@ -29,9 +29,9 @@ struct WeightBytes {
 struct PlanContents {
   /// Complete but for the ranges of modules and weights, which writePlan fills in.
   plan::MetadataT metadata;
-  /// One for each module, in the order of programs and of modules in a program. Equal cubins may
-  /// share one span: each distinct (data, size) is stored once.
-  std::vector<std::span<const std::byte>> cubins;
+  /// One for each module, in the order of programs and of modules in a program: a cubin, or PTX
+  /// and a final NUL. Equal ones may share one span: each distinct (data, size) is stored once.
+  std::vector<std::span<const std::byte>> codes;
   std::vector<std::string_view> sources;
   /// One for each of metadata.weights, in order.
   std::vector<WeightBytes> weights;

@@ -39,7 +39,7 @@ typedef struct smelt_compile_progress {
 
 typedef struct smelt_compile_options {
   size_t struct_size;
-  const char *const *architectures; /* ends with a NULL; NULL: sm_90a alone */
+  const char *const *architectures; /* ends with a NULL; NULL: sm_90a alone; compute_80: PTX */
   const char *cache_directory;      /* of compiled kernels; NULL: no cache */
   const char *nvrtc_path;           /* file or folder; NULL: search */
   unsigned long seed;               /* of random weights */

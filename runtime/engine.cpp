@@ -3,31 +3,39 @@
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
 #include "runtime/verify_cubin.h"
-#include "runtime/verify_metadata.h"
+#include "runtime/verify_ptx.h"
 
 #include <algorithm>
+#include <array>
 
 namespace smelt::runtime {
 
-/// How well code for an architecture suits a device: 0 not at all, else higher is better. Portable
-/// code runs on its own and every later minor version of the same generation.
-static int suitability(const Architecture &architecture, int computeCapability) {
+/// How code for an architecture comes to run on a device, worst first.
+enum class Fit { kNone, kTranslated, kPortable, kExact, kSpecific };
+
+/// Portable code runs on its own and every later minor version of the same generation, PTX on
+/// everything later.
+static Fit fitOf(const Architecture &architecture, int computeCapability) {
+  if (architecture.isPtx)
+    return architecture.number <= computeCapability ? Fit::kTranslated : Fit::kNone;
   if (architecture.number == computeCapability)
-    return architecture.specific ? 10'000 : 5'000;
+    return architecture.specific ? Fit::kSpecific : Fit::kExact;
   bool isSameGeneration = architecture.number / 10 == computeCapability / 10;
   bool runs = !architecture.specific && isSameGeneration && architecture.number < computeCapability;
-  return runs ? architecture.number : 0;
+  return runs ? Fit::kPortable : Fit::kNone;
 }
 
 const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability) {
   const plan::ProgramT *best = nullptr;
-  int bestSuitability = 0;
+  std::pair<Fit, int> bestFit = {Fit::kNone, 0}; // of two that fit alike, the later
   for (const auto &program : metadata.programs) {
     Result<Architecture> architecture = parseArchitecture(program->arch);
-    int suits = architecture.isOk() ? suitability(*architecture, computeCapability) : 0;
-    if (suits > bestSuitability) {
+    if (!architecture.isOk())
+      continue;
+    std::pair<Fit, int> fit = {fitOf(*architecture, computeCapability), architecture->number};
+    if (fit.first != Fit::kNone && fit > bestFit) {
       best = program.get();
-      bestSuitability = suits;
+      bestFit = fit;
     }
   }
   return best;
@@ -40,7 +48,8 @@ static Status noProgram(const plan::MetadataT &metadata, const Device &device) {
   return Status(StatusCode::kEnvironment,
                 joinText("the plan holds code for ", held, ", which does not run on ",
                          device.name(), " (sm_", device.computeCapability(),
-                         "); compile the model with --arch sm_", device.computeCapability()));
+                         "); compile the model with --arch sm_", device.computeCapability(),
+                         ", or with compute_80 for every GPU since 8.0"));
 }
 
 Result<SharedEngine> Engine::create(const Plan &plan, Driver driver, const EngineOptions &options) {
@@ -68,6 +77,7 @@ Status Engine::load(const Plan &plan) {
   if (chosen == nullptr)
     return noProgram(metadata(), *openDevice);
   launchTable.emplace(*chosen);
+  SMELT_ASSIGN_OR_RETURN(architecture, parseArchitecture(chosen->arch));
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*openDevice));
   RelaxedCapture relaxed(api());
   SMELT_RETURN_IF_ERROR(loadModules(plan));
@@ -81,11 +91,35 @@ Status Engine::loadModules(const Plan &plan) {
   modules.reserve(program().modules.size());
   for (const auto &module : program().modules) {
     CUmodule loaded = nullptr;
-    SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("loading the code of '", module->name, "'"),
-                               cuModuleLoadData, &loaded, plan.cubin(*module).data());
+    if (architecture.isPtx)
+      SMELT_RETURN_IF_ERROR(translate(*module, plan.code(*module), loaded));
+    else
+      SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("loading the code of '", module->name, "'"),
+                                 cuModuleLoadDataEx, &loaded, plan.code(*module).data(), 0, nullptr,
+                                 nullptr);
     modules.push_back(loaded);
   }
   return {};
+}
+
+/// Has the driver compile PTX for the device; it keeps what it made for the next time.
+Status Engine::translate(const plan::ModuleT &module, std::span<const std::byte> ptx,
+                         CUmodule &loaded) {
+  std::array<char, 4096> log = {};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
+  CUresult result =
+      api().cuModuleLoadDataEx(&loaded, ptx.data(), std::size(options), options, values);
+  if (result == CUDA_SUCCESS)
+    return {};
+  Status failed = cudaFailure(api(), result, "cuModuleLoadDataEx",
+                              joinText("translating the PTX of '", module.name, "'"));
+  if (failed.code() != StatusCode::kEnvironment)
+    return failed;
+  return Status(StatusCode::kEnvironment,
+                joinText(failed.message(), log[0] ? ": " : "", log.data(),
+                         "; update the driver, or compile the model with --arch sm_",
+                         openDevice->computeCapability()));
 }
 
 Status Engine::loadKernels() {
@@ -150,7 +184,7 @@ Status Engine::configureKernels() {
 }
 
 /// The driver copies as many parameter bytes as the kernel declares, so the plan's arguments must
-/// agree with the cubin one by one.
+/// agree with the code one by one.
 Status Engine::checkParameters(const Plan &plan) const {
   for (const PlannedLaunch &launch : launches().launches())
     if (const plan::KernelNodeT *kernel = launch.kernel())
@@ -158,12 +192,14 @@ Status Engine::checkParameters(const Plan &plan) const {
   return {};
 }
 
-/// How many parameters there are is read from the cubin: asking the driver for one too many would
+/// How many parameters there are is read from the code: asking the driver for one too many would
 /// be an error in the eyes of tools that watch its calls.
 Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel) const {
   const std::string &entry = program().kernels[kernel.kernel]->entry;
   const plan::ModuleT &module = *program().modules[program().kernels[kernel.kernel]->module_index];
-  std::optional<size_t> count = parameterCount(plan.cubin(module), entry);
+  std::span<const std::byte> code = plan.code(module);
+  std::optional<size_t> count =
+      architecture.isPtx ? ptxParameterCount(code, entry) : parameterCount(code, entry);
   if (count && *count != kernel.arguments.size())
     return Status(StatusCode::kPlan, joinText("the kernel ", entry, " takes ", *count,
                                               " arguments, not the ", kernel.arguments.size(),

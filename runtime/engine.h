@@ -5,6 +5,7 @@
 #include "runtime/device.h"
 #include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
+#include "runtime/verify_metadata.h"
 
 #include <vector>
 
@@ -39,6 +40,7 @@ private:
   Engine(const Plan &plan, SharedDevice device, const EngineOptions &options);
   Status load(const Plan &plan);
   Status loadModules(const Plan &plan);
+  Status translate(const plan::ModuleT &module, std::span<const std::byte> ptx, CUmodule &loaded);
   Status loadKernels();
   Status checkParameters(const Plan &plan) const;
   Status configureKernels();
@@ -50,6 +52,7 @@ private:
   SharedDevice openDevice;
   DeviceAllocator memoryAllocator;
   std::optional<LaunchTable> launchTable; ///< of the program that was chosen
+  Architecture architecture;              ///< of that program
   std::vector<CUmodule> modules;
   std::vector<CUfunction> functions;
   DeviceMemory weights;
@@ -59,7 +62,8 @@ private:
 using SharedEngine = std::shared_ptr<const Engine>;
 
 /// The program that runs best on a device of this compute capability: code for exactly this
-/// architecture before portable code of the same generation. Null when there is none.
+/// architecture before portable code of the same generation, and that before PTX. Null when there
+/// is none.
 const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability);
 
 } // namespace smelt::runtime

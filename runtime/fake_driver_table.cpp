@@ -3,6 +3,10 @@
 #include "runtime/fake_driver.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <elf.h>
+#include <span>
 
 namespace smelt::runtime {
 
@@ -247,10 +251,44 @@ void FakeDriver::fillTensorMaps(DriverApi &api) {
       Context::kNotNeeded);
 }
 
+namespace {
+
+bool isPtx(const char *code) { return std::strncmp(code, ELFMAG, SELFMAG) != 0; }
+
+/// The number in PTX's directive `.target sm_80`; 0 where there is none.
+int ptxTarget(const char *ptx) {
+  constexpr std::string_view kDirective = ".target sm_";
+  const char *target = std::strstr(ptx, kDirective.data());
+  return target ? std::atoi(target + kDirective.size()) : 0;
+}
+
+/// Into the buffer that the options name, if they do.
+void logError(std::string_view message, std::span<const CUjit_option> options, void **values) {
+  char *buffer = nullptr;
+  size_t room = 0;
+  for (size_t i = 0; i < options.size(); ++i)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+      buffer = static_cast<char *>(values[i]);
+    else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+      room = reinterpret_cast<size_t>(values[i]);
+  if (buffer && message.size() < room)
+    buffer[message.copy(buffer, room - 1)] = '\0';
+}
+
+} // namespace
+
 void FakeDriver::fillModules(DriverApi &api) {
-  api.cuModuleLoadData = traced("cuModuleLoadData", [this](CUmodule *module, const void *image) {
-    return image ? keep(modules, std::make_unique<Module>(), module) : CUDA_ERROR_INVALID_VALUE;
-  });
+  api.cuModuleLoadDataEx =
+      traced("cuModuleLoadDataEx", [this](CUmodule *module, const void *image, unsigned count,
+                                          CUjit_option *options, void **values) {
+        if (image == nullptr)
+          return CUDA_ERROR_INVALID_VALUE;
+        auto *code = static_cast<const char *>(image);
+        if (isPtx(code) && ptxTarget(code) > device.computeCapability)
+          return logError("its target is too new", std::span(options, count), values),
+                 CUDA_ERROR_INVALID_PTX;
+        return keep(modules, std::make_unique<Module>(), module);
+      });
   api.cuModuleUnload =
       releasing("cuModuleUnload", [this](CUmodule module) { return drop(modules, module); });
   api.cuModuleGetFunction = traced(

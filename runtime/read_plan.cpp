@@ -6,6 +6,7 @@
 #include "runtime/unpacked_size.h"
 #include "runtime/verify_cubin.h"
 #include "runtime/verify_metadata.h"
+#include "runtime/verify_ptx.h"
 
 #include <algorithm>
 #include <array>
@@ -80,7 +81,7 @@ Result<SectionTable> readTable(Bytes file, const plan::PlanHeader &header) {
 }
 
 const char *nameOf(plan::SectionType type) {
-  static constexpr std::array kNames = {"metadata", "cubins", "sources", "weights"};
+  static constexpr std::array kNames = {"metadata", "code", "sources", "weights"};
   return kNames[static_cast<uint32_t>(type) - 1];
 }
 
@@ -130,19 +131,23 @@ Result<std::shared_ptr<const plan::MetadataT>> readMetadata(Bytes section,
   return std::shared_ptr<const plan::MetadataT>(std::move(metadata));
 }
 
-Status verifyCubins(const Plan &plan) {
-  for (const auto &program : plan.metadata().programs)
-    for (const auto &module : program->modules)
+Status verifyCode(const Plan &plan) {
+  for (const auto &program : plan.metadata().programs) {
+    SMELT_ASSIGN_OR_RETURN(Architecture architecture, parseArchitecture(program->arch));
+    for (const auto &module : program->modules) {
+      Bytes code = plan.code(*module);
+      Status status = architecture.isPtx ? verifyPtx(code) : verifyCubin(code);
       SMELT_RETURN_IF_ERROR(
-          verifyCubin(plan.cubin(*module))
-              .within(joinText("module '", module->name, "' of ", program->arch)));
+          status.within(joinText("module '", module->name, "' of ", program->arch)));
+    }
+  }
   return {};
 }
 
 } // namespace
 
-Bytes Plan::cubin(const plan::ModuleT &module) const {
-  return cubins.subspan(module.cubin.offset(), module.cubin.size());
+Bytes Plan::code(const plan::ModuleT &module) const {
+  return codes.subspan(module.code.offset(), module.code.size());
 }
 
 std::string_view Plan::source(const plan::ModuleT &module) const {
@@ -162,13 +167,13 @@ Result<Plan> readPlan(Bytes file, const std::string &name) {
     Plan plan;
     plan.totalBytes = file.size();
     SMELT_ASSIGN_OR_RETURN(Bytes metadata, readSection(file, table[0]));
-    SMELT_ASSIGN_OR_RETURN(plan.cubins, readSection(file, table[1]));
+    SMELT_ASSIGN_OR_RETURN(plan.codes, readSection(file, table[1]));
     SMELT_ASSIGN_OR_RETURN(plan.sources, readSection(file, table[2]));
     SMELT_ASSIGN_OR_RETURN(plan.weights, readSection(file, table[3]));
     SMELT_ASSIGN_OR_RETURN(
         plan.unpacked,
-        readMetadata(metadata, {plan.cubins.size(), plan.sources.size(), plan.weights.size()}));
-    SMELT_RETURN_IF_ERROR(verifyCubins(plan));
+        readMetadata(metadata, {plan.codes.size(), plan.sources.size(), plan.weights.size()}));
+    SMELT_RETURN_IF_ERROR(verifyCode(plan));
     return plan;
   };
   Result<Plan> plan = read();

@@ -19,7 +19,8 @@ public:
   /// The metadata outlives the plan where it is held on to.
   std::shared_ptr<const plan::MetadataT> sharedMetadata() const { return unpacked; }
 
-  std::span<const std::byte> cubin(const plan::ModuleT &module) const;
+  /// A cubin, or PTX with its final NUL, as the module's program says.
+  std::span<const std::byte> code(const plan::ModuleT &module) const;
   std::string_view source(const plan::ModuleT &module) const;
   std::span<const std::byte> bytes(const plan::WeightT &weight) const;
   /// Bytes of the whole file.
@@ -32,7 +33,7 @@ private:
   MappedFile file;
   uint64_t totalBytes = 0;
   std::shared_ptr<const plan::MetadataT> unpacked;
-  std::span<const std::byte> cubins;
+  std::span<const std::byte> codes;
   std::span<const std::byte> sources;
   std::span<const std::byte> weights;
 };

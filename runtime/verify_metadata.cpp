@@ -177,17 +177,19 @@ Status verifyMetadata(const plan::MetadataT &metadata, const SectionSizes &secti
 Result<Architecture> parseArchitecture(const std::string &name) {
   Architecture architecture;
   std::string_view rest = name;
-  if (rest.starts_with("sm_"))
-    rest.remove_prefix(3);
+  constexpr std::string_view kCubin = "sm_", kPtx = "compute_";
+  architecture.isPtx = rest.starts_with(kPtx);
+  if (architecture.isPtx || rest.starts_with(kCubin))
+    rest.remove_prefix(architecture.isPtx ? kPtx.size() : kCubin.size());
   else
     rest = {};
-  if (rest.ends_with('a')) {
+  if (rest.ends_with('a') && !architecture.isPtx) {
     architecture.specific = true;
     rest.remove_suffix(1);
   }
   auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
   if (rest.size() < 2 || rest.size() > 4 || !std::all_of(rest.begin(), rest.end(), isDigit))
-    return invalid("'", name, "' is not an architecture such as sm_90a");
+    return invalid("'", name, "' is not an architecture such as sm_90a or compute_80");
   for (char digit : rest)
     architecture.number = architecture.number * 10 + (digit - '0');
   return architecture;

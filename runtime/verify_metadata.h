@@ -9,7 +9,7 @@ namespace smelt {
 
 /// Bytes in the sections that the metadata's ranges point into.
 struct SectionSizes {
-  uint64_t cubins = 0;
+  uint64_t code = 0;
   uint64_t sources = 0;
   uint64_t weights = 0;
 };
@@ -18,13 +18,14 @@ struct SectionSizes {
 /// indexes without looking.
 Status verifyMetadata(const plan::MetadataT &metadata, const SectionSizes &sections);
 
-/// An architecture name taken apart: "sm_90a" is {90, true}.
+/// An architecture name taken apart: "sm_90a" is {90, true, false}, "compute_80" {80, false, true}.
 struct Architecture {
   int number = 0;        ///< ten times the major compute capability, plus the minor one
   bool specific = false; ///< 'a': runs on exactly this compute capability
+  bool isPtx = false;    ///< runs on this compute capability and every later one
 };
 
-/// Fails with StatusCode::kPlan when `name` is not of the form sm_<number>[a].
+/// Fails with StatusCode::kPlan when `name` is not of the form sm_<number>[a] or compute_<number>.
 Result<Architecture> parseArchitecture(const std::string &name);
 
 } // namespace smelt

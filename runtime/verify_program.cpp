@@ -43,7 +43,7 @@ public:
     if (!architecture.isOk())
       return architecture.status();
     for (const auto &module : program.modules)
-      if (!liesWithin(module->cubin.offset(), module->cubin.size(), sections.cubins) ||
+      if (!liesWithin(module->code.offset(), module->code.size(), sections.code) ||
           !liesWithin(module->source.offset(), module->source.size(), sections.sources))
         return invalid("module '", module->name, "' lies outside its section");
     for (const auto &kernel : program.kernels)

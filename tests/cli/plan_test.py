@@ -39,6 +39,22 @@ class Compile(CliTest):
         nodes = {n for launch in inspected["programs"][0]["launches"] for n in launch["onnx_nodes"]}
         self.assertEqual(nodes, {"/scale/Mul", "/shift/Add"})
 
+    def test_a_plan_with_ptx_for_later_gpus(self):
+        self.compile("--arch", "sm_80,compute_80")
+        inspected = self.expect_json("smelt.inspect/1", "inspect", self.plan)
+        machine, ptx = inspected["programs"]
+        self.assertEqual([machine["arch"], ptx["arch"]], ["sm_80", "compute_80"])
+        self.assertEqual(len(machine["launches"]), len(ptx["launches"]))
+        self.assertIn(b".target sm_80", self.plan.read_bytes())
+
+    def test_ptx_runs_where_no_machine_code_does(self):
+        self.environment["LD_LIBRARY_PATH"] = os.environ["FAKE_DRIVER"]  # of 9.0
+        run = ("run", self.plan, "--device", "cuda", "--shape", "x=3x4")
+        self.compile("--arch", "sm_80")
+        self.expect(ENVIRONMENT, *run, says=("code for sm_80", "compile the model with --arch sm_90"))
+        self.compile("--arch", "sm_80,compute_80")
+        self.expect(OK, *run)
+
     def test_an_architecture_given_twice_counts_once(self):
         once = self.compile("--arch", "sm_80")
         self.assertEqual(self.compile("--arch", "sm_80,sm_80"), once)

@@ -1,4 +1,4 @@
-// The cubin cache: round trips, damaged entries, several processes, a full disk, pruning.
+// The kernel cache: round trips, damaged entries, several processes, a full disk, pruning.
 #include "codegen/cache.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -23,7 +23,7 @@ struct Cache : testing::Test {
   void TearDown() override { llvm::sys::fs::remove_directories(directory); }
 
   std::string path() const { return directory.str().str(); }
-  std::string entry(llvm::StringRef key) const { return path() + "/" + key.str() + ".cubin"; }
+  std::string entry(llvm::StringRef key) const { return path() + "/" + key.str() + ".kernel"; }
   unsigned files() const {
     unsigned count = 0;
     std::error_code error;
@@ -35,9 +35,9 @@ struct Cache : testing::Test {
 };
 
 TEST_F(Cache, ReturnsWhatWasStored) {
-  CubinCache cache(path());
-  std::string key = CubinCache::key({"text", "sm_90a"});
-  CompiledKernel kernel{std::string("\0cubin\xff", 7), 48};
+  KernelCache cache(path());
+  std::string key = KernelCache::key({"text", "sm_90a"});
+  CompiledKernel kernel{std::string("\0code\xff", 6), 48};
   EXPECT_FALSE(cache.lookup(key));
   cache.store(key, kernel);
   EXPECT_EQ(cache.lookup(key), kernel);
@@ -45,14 +45,14 @@ TEST_F(Cache, ReturnsWhatWasStored) {
 }
 
 TEST_F(Cache, KeysDependOnPartsAndTheirBorders) {
-  EXPECT_NE(CubinCache::key({"ab", "c"}), CubinCache::key({"a", "bc"}));
-  EXPECT_NE(CubinCache::key({"ab"}), CubinCache::key({"ab", ""}));
-  EXPECT_EQ(CubinCache::key({"ab"}).size(), 64u);
+  EXPECT_NE(KernelCache::key({"ab", "c"}), KernelCache::key({"a", "bc"}));
+  EXPECT_NE(KernelCache::key({"ab"}), KernelCache::key({"ab", ""}));
+  EXPECT_EQ(KernelCache::key({"ab"}).size(), 64u);
 }
 
 TEST_F(Cache, RejectsAndRemovesDamagedEntries) {
-  CubinCache cache(path());
-  std::string key = CubinCache::key({"text"});
+  KernelCache cache(path());
+  std::string key = KernelCache::key({"text"});
   cache.store(key, {std::string(1000, 'x'), 0});
   std::ifstream in(entry(key), std::ios::binary);
   std::string whole((std::istreambuf_iterator<char>(in)), {});
@@ -67,33 +67,33 @@ TEST_F(Cache, RejectsAndRemovesDamagedEntries) {
     std::ofstream(entry(key), std::ios::binary) << whole.substr(0, length);
     EXPECT_FALSE(cache.lookup(key)) << "cut to " << length;
   }
-  std::string other = CubinCache::key({"other"});
+  std::string other = KernelCache::key({"other"});
   std::ofstream(entry(other), std::ios::binary) << whole;
   EXPECT_FALSE(cache.lookup(other)) << "an entry under another name";
 }
 
 TEST_F(Cache, AnEmptyDirectoryTurnsItOff) {
-  CubinCache cache("");
-  std::string key = CubinCache::key({"text"});
+  KernelCache cache("");
+  std::string key = KernelCache::key({"text"});
   cache.store(key, {"bytes", 0});
   EXPECT_FALSE(cache.lookup(key));
 }
 
 TEST_F(Cache, SeveralKilledProcessesLeaveNoTornEntry) {
-  std::string key = CubinCache::key({"shared"});
+  std::string key = KernelCache::key({"shared"});
   CompiledKernel kernel{std::string(1 << 20, 'y'), 0};
   std::vector<pid_t> writers;
   for (int i = 0; i < 4; ++i) {
     pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      CubinCache cache(path());
+      KernelCache cache(path());
       while (true)
         cache.store(key, kernel);
     }
     writers.push_back(child);
   }
-  CubinCache cache(path());
+  KernelCache cache(path());
   int found = 0;
   for (int i = 0; i < 200; ++i) {
     if (auto read = cache.lookup(key)) {
@@ -117,9 +117,9 @@ TEST_F(Cache, AFullDiskLeavesNothingBehind) {
     signal(SIGXFSZ, SIG_IGN);
     rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
-    CubinCache cache(path());
-    cache.store(CubinCache::key({"large"}), {std::string(1 << 20, 'z'), 0});
-    _exit(cache.lookup(CubinCache::key({"large"})) ? 1 : 0);
+    KernelCache cache(path());
+    cache.store(KernelCache::key({"large"}), {std::string(1 << 20, 'z'), 0});
+    _exit(cache.lookup(KernelCache::key({"large"})) ? 1 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -128,9 +128,9 @@ TEST_F(Cache, AFullDiskLeavesNothingBehind) {
 }
 
 TEST_F(Cache, PruningKeepsTheLimit) {
-  CubinCache cache(path(), /*maxBytes=*/10000);
+  KernelCache cache(path(), /*maxBytes=*/10000);
   for (int i = 0; i < 20; ++i)
-    cache.store(CubinCache::key({std::to_string(i)}), {std::string(1000, 'p'), 0});
+    cache.store(KernelCache::key({std::to_string(i)}), {std::string(1000, 'p'), 0});
   cache.prune();
   EXPECT_LE(files(), 10u);
   EXPECT_GE(files(), 5u);

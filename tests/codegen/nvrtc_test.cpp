@@ -29,6 +29,17 @@ struct NvrtcTest : testing::Test {
   }
 };
 
+/// A folder for a cache, removed with the object.
+struct CacheFolder {
+  CacheFolder() {
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("smelt-nvrtc-test", directory));
+  }
+  ~CacheFolder() { llvm::sys::fs::remove_directories(directory); }
+  CacheFolder(const CacheFolder &) = delete;
+
+  llvm::SmallString<128> directory;
+};
+
 TEST(NvrtcSearch, NamesEveryPlaceThatWasTried) {
   auto opened = Nvrtc::open("/nonexistent/libnvrtc.so.13");
   ASSERT_FALSE(opened);
@@ -60,9 +71,26 @@ TEST_F(NvrtcTest, CompilesForSeveralArchitectures) {
   for (const char *architecture : {"sm_80", "sm_90a"}) {
     auto compiled = nvrtc->compile(kernel("x[threadIdx.x] += 1.0f;"), architecture);
     ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
-    EXPECT_EQ(compiled->cubin.substr(1, 3), "ELF");
+    EXPECT_EQ(compiled->code.substr(1, 3), "ELF");
     EXPECT_EQ(compiled->spillBytes, 0u);
   }
+}
+
+TEST_F(NvrtcTest, MakesPtxForAVirtualArchitectureAlsoFromTheCache) {
+  KernelText adding = kernel("x[threadIdx.x] += 1.0f;");
+  CacheFolder folder;
+  KernelCache cache(folder.directory.str().str());
+  auto compiled = compileKernels(*nvrtc, cache, adding, "compute_80", 1);
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  const std::string &ptx = compiled->front().code;
+  EXPECT_NE(ptx.find(".target sm_80"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find('\0'), ptx.size() - 1);
+  auto cached = compileKernels(*nvrtc, cache, adding, "compute_80", 1);
+  ASSERT_TRUE(static_cast<bool>(cached)) << llvm::toString(cached.takeError());
+  EXPECT_EQ(*cached, *compiled);
+  auto cubin = compileKernels(*nvrtc, cache, adding, "sm_80", 1);
+  ASSERT_TRUE(static_cast<bool>(cubin)) << llvm::toString(cubin.takeError());
+  EXPECT_EQ(cubin->front().code.substr(1, 3), "ELF");
 }
 
 TEST_F(NvrtcTest, ErrorsNameTheLineAndTheKernel) {
@@ -73,17 +101,6 @@ TEST_F(NvrtcTest, ErrorsNameTheLineAndTheKernel) {
   EXPECT_NE(message.find("a test kernel"), std::string::npos) << message;
 }
 
-/// A folder for a cache, removed with the object.
-struct CacheFolder {
-  CacheFolder() {
-    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("smelt-nvrtc-test", directory));
-  }
-  ~CacheFolder() { llvm::sys::fs::remove_directories(directory); }
-  CacheFolder(const CacheFolder &) = delete;
-
-  llvm::SmallString<128> directory;
-};
-
 TEST_F(NvrtcTest, TellsOfSpillsAlsoFromTheCache) {
   std::string text = "extern \"C\" __global__ void __launch_bounds__(1024) k(float *x) {\n"
                      "  float v[200];\n#pragma unroll\n  for (int i = 0; i < 200; ++i) v[i] = x[i "
@@ -93,7 +110,7 @@ TEST_F(NvrtcTest, TellsOfSpillsAlsoFromTheCache) {
                      "* v[(i * 3 + 1) % 200];\n}\n";
   KernelText spilling{"k", text, "a wide kernel"};
   CacheFolder folder;
-  CubinCache cache(folder.directory.str().str());
+  KernelCache cache(folder.directory.str().str());
   auto compiled = compileKernels(*nvrtc, cache, spilling, "sm_90a", 1);
   ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
   EXPECT_GT(compiled->front().spillBytes, 0u);
@@ -104,7 +121,7 @@ TEST_F(NvrtcTest, TellsOfSpillsAlsoFromTheCache) {
 
 TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
   CacheFolder folder;
-  CubinCache cache(folder.directory.str().str());
+  KernelCache cache(folder.directory.str().str());
   std::vector<KernelText> kernels{kernel("x[0] = 1.0f;"), kernel("x[0] = 2.0f;"),
                                   kernel("x[0] = 1.0f;")};
   size_t total = 0;
@@ -112,11 +129,11 @@ TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
                               [&](size_t, size_t count) { return total = count, true; });
   ASSERT_TRUE(static_cast<bool>(first)) << llvm::toString(first.takeError());
   EXPECT_EQ(total, 2u);
-  EXPECT_EQ((*first)[0].cubin, (*first)[2].cubin);
-  EXPECT_NE((*first)[0].cubin, (*first)[1].cubin);
+  EXPECT_EQ((*first)[0].code, (*first)[2].code);
+  EXPECT_NE((*first)[0].code, (*first)[1].code);
   auto second = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
   ASSERT_TRUE(static_cast<bool>(second));
-  EXPECT_EQ((*first)[1].cubin, (*second)[1].cubin);
+  EXPECT_EQ((*first)[1].code, (*second)[1].code);
   kernels[1].text = "syntax error";
   auto failed = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
   ASSERT_FALSE(failed);
@@ -140,13 +157,13 @@ private:
 
 TEST_F(NvrtcTest, ABatchNeedsNoThreadOfItsOwn) {
   CacheFolder folder;
-  CubinCache cache(folder.directory.str().str());
+  KernelCache cache(folder.directory.str().str());
   std::vector<KernelText> kernels{kernel("x[0] = 1.0f;"), kernel("x[0] = 2.0f;")};
   NoThreads none;
   ASSERT_THROW(std::thread([] {}), std::system_error);
   auto compiled = compileKernels(*nvrtc, cache, kernels, "sm_90a", 2);
   ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
-  EXPECT_NE((*compiled)[0].cubin, (*compiled)[1].cubin);
+  EXPECT_NE((*compiled)[0].code, (*compiled)[1].code);
 }
 
 } // namespace

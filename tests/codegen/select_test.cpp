@@ -107,8 +107,8 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
       std::string text = format(kAttention, {{"type", type}, {"head", head}});
       auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
       ASSERT_TRUE(module) << text;
-      for (const char *architecture :
-           {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100", "sm_103", "sm_120"}) {
+      for (const char *architecture : {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100",
+                                       "sm_103", "sm_120", "compute_80"}) {
         Target target = *Target::named(architecture);
         module->walk([&](FusionOp fusion) {
           auto variants = selectKernels(fusion, target, /*tf32=*/false);

@@ -23,12 +23,13 @@ std::vector<Target> allTargets() {
 }
 
 TEST(Target, IsFoundByItsName) {
-  ASSERT_EQ(allTargets().size(), 8u);
+  ASSERT_EQ(allTargets().size(), 9u);
   for (const Target &target : allTargets()) {
     Result<Architecture> parsed = parseArchitecture(target.arch);
     ASSERT_TRUE(parsed.isOk()) << target.arch;
     EXPECT_EQ(parsed->number, target.capability);
     EXPECT_EQ(parsed->specific, target.instructions.wgmma) << target.arch;
+    EXPECT_EQ(parsed->isPtx, Target::isPtx(target.arch)) << target.arch;
   }
   EXPECT_TRUE(mlir::succeeded(Target::named(kDefaultArchitecture)));
   EXPECT_TRUE(mlir::failed(Target::named("sm_75")));
@@ -41,7 +42,8 @@ TEST(Target, SuitsItsOwnGpuAndLaterOnesOfTheGeneration) {
   EXPECT_STREQ(Target::forCapability(90)->arch, "sm_90a");
   EXPECT_STREQ(Target::forCapability(121)->arch, "sm_120");
   EXPECT_TRUE(mlir::failed(Target::forCapability(75)));
-  EXPECT_TRUE(mlir::failed(Target::forCapability(110))); // sm_103 is of another generation
+  EXPECT_STREQ(Target::forCapability(110)->arch, "compute_80"); // sm_103 is of another generation
+  EXPECT_STREQ(Target::forCapability(130)->arch, "compute_80");
 }
 
 /// Some resident blocks' worth of what a multiprocessor has, no block more than a multiprocessor.
@@ -56,6 +58,18 @@ TEST(Target, LimitsAgreeWithEachOther) {
     EXPECT_GE(target.rate(plan::Arithmetic::half), target.rate(plan::Arithmetic::tf32))
         << target.arch;
   }
+}
+
+/// What is compiled once for GPUs that nobody knows yet must fit the smallest.
+TEST(Target, PtxStaysWithinWhatEveryGpuHas) {
+  Target ptx = *Target::named("compute_80");
+  for (const Target &target : allTargets()) {
+    EXPECT_LE(ptx.limits.sharedBytesPerBlock, target.limits.sharedBytesPerBlock) << target.arch;
+    EXPECT_LE(ptx.limits.threadsPerMultiprocessor, target.limits.threadsPerMultiprocessor)
+        << target.arch;
+  }
+  EXPECT_FALSE(ptx.instructions.programmaticLaunch || ptx.instructions.clusters ||
+               ptx.instructions.tensorMaps || ptx.instructions.wgmma || ptx.instructions.float8);
 }
 
 TEST(Target, TilingsFitBesideTheEpilogue) {

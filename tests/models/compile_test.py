@@ -14,7 +14,7 @@ import models
 
 ARCHITECTURES = ['sm_90a', 'sm_80']
 # A float32 and a 16-bit model prove that the portable kernels compile for the others too.
-EVERY_ARCHITECTURE = ['sm_80', 'sm_86', 'sm_87', 'sm_89', 'sm_90a', 'sm_100', 'sm_103', 'sm_120']
+EVERY_ARCHITECTURE = ['sm_80', 'sm_86', 'sm_87', 'sm_89', 'sm_90a', 'sm_100', 'sm_103', 'sm_120', 'compute_80']
 COMPILED_FOR_EVERY = {'digits_vit', 'minilm.ts_fp16'}
 
 

@@ -113,7 +113,7 @@ DiamondPlan::DiamondPlan() {
 
 void DiamondPlan::setCubin(size_t program, std::string bytes) {
   cubins[program] = std::move(bytes);
-  contents.cubins[program] = std::as_bytes(std::span(cubins[program]));
+  contents.codes[program] = std::as_bytes(std::span(cubins[program]));
 }
 
 } // namespace smelt::test

@@ -16,7 +16,7 @@ TEST(Engine, UploadsUsedWeightsOnceAndLoadsModulesOnce) {
   FakeModel model;
   Result<SharedEngine> engine = model.createEngine();
   ASSERT_TRUE(isOk(engine));
-  EXPECT_EQ(model.fake.countOf("cuModuleLoadData"), 1u);
+  EXPECT_EQ(model.fake.countOf("cuModuleLoadDataEx"), 1u);
   EXPECT_EQ(model.fake.countOf("cuMemcpyHtoDAsync"), 1u);
   EXPECT_EQ(model.fake.countOf("cuStreamSynchronize"), 1u);
   float gain = 0;
@@ -49,6 +49,55 @@ TEST(Engine, ChoosesTheBestProgram) {
   EXPECT_EQ(chooseProgram(metadata, 100), nullptr);
 }
 
+TEST(Engine, ChoosesPtxWhereNoMachineCodeSuits) {
+  test::TestPlan plan;
+  plan.usePtx(1, test::ptxOfAddAndScale("sm_80"));
+  const plan::MetadataT &metadata = plan.contents.metadata;
+  EXPECT_EQ(chooseProgram(metadata, 90)->arch, "sm_90a");
+  EXPECT_EQ(chooseProgram(metadata, 80)->arch, "compute_80");
+  EXPECT_EQ(chooseProgram(metadata, 86)->arch, "compute_80");
+  EXPECT_EQ(chooseProgram(metadata, 120)->arch, "compute_80");
+  EXPECT_EQ(chooseProgram(metadata, 75), nullptr);
+  plan.program(0).arch = "sm_100";
+  EXPECT_EQ(chooseProgram(metadata, 103)->arch, "sm_100");
+  EXPECT_EQ(chooseProgram(metadata, 110)->arch, "compute_80");
+  plan.program(0).arch = "compute_90";
+  EXPECT_EQ(chooseProgram(metadata, 120)->arch, "compute_90");
+  EXPECT_EQ(chooseProgram(metadata, 89)->arch, "compute_80");
+}
+
+/// The status of an engine on a device of this capability of a plan for sm_90a and with this PTX.
+Status statusOfPtx(int computeCapability, std::string ptx) {
+  FakeModel model({.computeCapability = computeCapability});
+  test::TestPlan plan;
+  plan.usePtx(1, std::move(ptx));
+  model.file = test::planBytes(plan.contents);
+  return model.createEngine().status();
+}
+
+TEST(Engine, HasTheDriverTranslatePtxForLaterDevices) {
+  EXPECT_TRUE(isOk(statusOfPtx(120, test::ptxOfAddAndScale("sm_80"))));
+  EXPECT_TRUE(isOk(statusOfPtx(80, test::ptxOfAddAndScale("sm_80"))));
+  EXPECT_TRUE(isRefused(statusOfPtx(75, test::ptxOfAddAndScale("sm_80")), StatusCode::kEnvironment,
+                        "the plan holds code for sm_90a, compute_80, which does not run on Fake "
+                        "GPU (sm_75); compile the model with --arch sm_75"));
+}
+
+TEST(Engine, SaysWhyTheDriverDoesNotTranslatePtx) {
+  EXPECT_TRUE(isRefused(statusOfPtx(120, test::ptxOfAddAndScale("sm_121")),
+                        StatusCode::kEnvironment,
+                        "while translating the PTX of 'add_scale': CUDA_ERROR (fake failure): its "
+                        "target is too new; update the driver, or compile the model with --arch "
+                        "sm_120"));
+}
+
+TEST(Engine, CountsTheParametersOfPtx) {
+  for (size_t count : {0, 3, 5})
+    EXPECT_TRUE(isRefused(statusOfPtx(120, test::ptxOfAddAndScale("sm_80", count)),
+                          StatusCode::kPlan,
+                          joinText("the kernel add takes ", count, " arguments, not the 4")));
+}
+
 TEST(Engine, SaysWhichCodeThePlanLacks) {
   FakeModel model({.computeCapability = 100});
   EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kEnvironment,
@@ -77,7 +126,7 @@ TEST(Engine, RefusesKernelsThatTakeMoreThanThePlanGives) {
     FakeModel model;
     test::TestPlan plan;
     std::string cubin = test::cubinWithParameters("add", count);
-    plan.contents.cubins[0] = std::as_bytes(std::span(cubin));
+    plan.contents.codes[0] = std::as_bytes(std::span(cubin));
     model.file = test::planBytes(plan.contents);
     Status status = model.createEngine().status();
     if (count == 4)

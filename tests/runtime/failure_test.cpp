@@ -61,10 +61,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Failure, NamesTheCallAndWhatItWasFor) {
   FakeModel model;
-  model.fake.failCall("cuModuleLoadData", 0, CUDA_ERROR_NO_BINARY_FOR_GPU);
+  model.fake.failCall("cuModuleLoadDataEx", 0, CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_TRUE(test::isRefused(
       model.createEngine().status(), StatusCode::kEnvironment,
-      "cuModuleLoadData failed while loading the code of 'add_scale': CUDA_ERROR (fake failure)"));
+      "cuModuleLoadDataEx failed while loading the code of 'add_scale': CUDA_ERROR (fake "
+      "failure)"));
 }
 
 TEST(Failure, SaysWhenTheDeviceIsLost) {

@@ -16,11 +16,12 @@ const DriverApi &api() {
   static const Driver table = [] {
     test::addKernels(fake);
     auto driver = std::make_shared<DriverApi>(*fake.driver());
-    driver->cuModuleLoadData = [load = driver->cuModuleLoadData](CUmodule *module,
-                                                                 const void *cubin) {
-      test::addIdleKernels(fake, cubin);
-      return load(module, cubin);
-    };
+    driver->cuModuleLoadDataEx =
+        [load = driver->cuModuleLoadDataEx](CUmodule *module, const void *code, unsigned count,
+                                            CUjit_option *options, void **values) {
+          test::addIdleKernels(fake, code);
+          return load(module, code, count, options, values);
+        };
     return Driver(driver);
   }();
   return *table;

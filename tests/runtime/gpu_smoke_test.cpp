@@ -97,6 +97,15 @@ TEST_F(GpuSmokeTest, RunsManyShapesFromHostMemory) {
     }
 }
 
+TEST_F(GpuSmokeTest, RunsPtxThatTheDriverTranslates) {
+  DiamondPlan plan;
+  plan.program(0).arch = "sm_200"; // of no device
+  plan.usePtx(1, plan.sources[1] + '\0');
+  create(plan);
+  AddScaleData data({3, 77});
+  runFromHost(data);
+}
+
 /// A stream and device copies of a model's tensors.
 class DeviceData {
 public:

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <elf.h>
+#include <regex>
 #include <set>
 #include <string_view>
 
@@ -42,11 +43,28 @@ std::vector<size_t> parameterBytes(const char *info, size_t size) {
   return bytes;
 }
 
-} // namespace
+/// Of a declaration such as `.param .u64 .ptr .align 1 x` or `.param .align 64 .b8 map[128]`.
+size_t parameterBytes(const std::string &declaration) {
+  static const std::regex kType(R"(\.[usbf](8|16|32|64)\b)"), kCount(R"(\[(\d+)\])");
+  std::smatch type, count;
+  size_t bits = std::regex_search(declaration, type, kType) ? std::stoul(type[1]) : 0;
+  return bits / 8 * (std::regex_search(declaration, count, kCount) ? std::stoul(count[1]) : 1);
+}
 
-void addIdleKernels(runtime::FakeDriver &fake, const void *cubin) {
+void addPtxKernels(runtime::FakeDriver &fake, const std::string &ptx) {
+  static const std::regex kEntry(R"(\.entry\s+(\w+)\s*\(([^)]*)\))"), kParameter(R"(\.param[^,]*)");
+  using Matches = std::sregex_iterator;
+  for (Matches entry(ptx.begin(), ptx.end(), kEntry), end; entry != end; ++entry) {
+    std::string parameters = (*entry)[2];
+    runtime::FakeKernel kernel;
+    for (Matches one(parameters.begin(), parameters.end(), kParameter); one != end; ++one)
+      kernel.parameterBytes.push_back(parameterBytes(one->str()));
+    fake.addKernel((*entry)[1], std::move(kernel));
+  }
+}
+
+void addCubinKernels(runtime::FakeDriver &fake, const char *file) {
   constexpr std::string_view kInfo = ".nv.info.";
-  const char *file = static_cast<const char *>(cubin);
   auto header = readAt<Elf64_Ehdr>(file);
   auto section = [&](unsigned index) {
     return readAt<Elf64_Shdr>(file + header.e_shoff + index * sizeof(Elf64_Shdr));
@@ -61,6 +79,16 @@ void addIdleKernels(runtime::FakeDriver &fake, const void *cubin) {
       fake.addKernel(std::string(name.substr(kInfo.size())),
                      {parameterBytes(file + info.sh_offset, info.sh_size), nullptr});
   }
+}
+
+} // namespace
+
+void addIdleKernels(runtime::FakeDriver &fake, const void *code) {
+  auto *bytes = static_cast<const char *>(code);
+  if (std::strncmp(bytes, ELFMAG, SELFMAG) == 0)
+    addCubinKernels(fake, bytes);
+  else
+    addPtxKernels(fake, bytes);
 }
 
 } // namespace smelt::test

@@ -5,8 +5,8 @@
 
 namespace smelt::test {
 
-/// Declares the kernels of a cubin that the driver does not know yet, with the parameters that the
-/// cubin says they have.
-void addIdleKernels(runtime::FakeDriver &fake, const void *cubin);
+/// Declares the kernels of a cubin or of PTX that the driver does not know yet, with the parameters
+/// that it says they have.
+void addIdleKernels(runtime::FakeDriver &fake, const void *code);
 
 } // namespace smelt::test

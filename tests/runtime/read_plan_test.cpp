@@ -52,7 +52,7 @@ TEST(ReadPlan, ReadsWhatWasWritten) {
   EXPECT_EQ(metadata.programs[1]->arch, "sm_80");
   const plan::ModuleT &module = *metadata.programs[1]->modules[0];
   EXPECT_EQ(plan->source(module), written.source);
-  auto cubin = plan->cubin(module);
+  auto cubin = plan->code(module);
   EXPECT_EQ(std::string(reinterpret_cast<const char *>(cubin.data()), cubin.size()), written.cubin);
   auto table = plan->bytes(*metadata.weights[1]);
   ASSERT_EQ(table.size(), written.table.size() * sizeof(float));
@@ -145,9 +145,9 @@ TEST(ReadPlan, NamesBothVersions) {
     return refusal(withHeader(goodPlan(), change));
   };
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor += 1; }),
-                       "format 4.0, this Smelt reads format 3.0: it was written by a newer Smelt"));
+                       "format 4.1, this Smelt reads format 3.1: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMinor += 1; }),
-                       "format 3.1, this Smelt reads format 3.0: it was written by a newer Smelt"));
+                       "format 3.2, this Smelt reads format 3.1: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor = 1; }),
                        "written by an older Smelt; compile the model again"));
 }
@@ -258,9 +258,27 @@ TEST(ReadPlan, RefusesCodeThatIsNoCubin) {
   for (const std::string &cubin : {std::string(), std::string("PTX"), std::string(200, 'x'),
                                    test::minimalCubin("").substr(1)}) {
     test::TestPlan plan;
-    for (auto &bytes : plan.contents.cubins)
+    for (auto &bytes : plan.contents.codes)
       bytes = std::as_bytes(std::span(cubin));
     EXPECT_TRUE(contains(refusal(test::planBytes(plan.contents)), "module 'add_scale' of sm_90a"));
+  }
+}
+
+TEST(ReadPlan, RefusesCodeThatIsNoPtx) {
+  std::string good = test::ptxOfAddAndScale("sm_80"), cut = good.substr(0, good.size() - 1);
+  auto statusOf = [](const std::string &ptx) {
+    test::TestPlan plan;
+    plan.usePtx(1, ptx);
+    return readPlan(test::planBytes(plan.contents), "m.plan").status();
+  };
+  EXPECT_TRUE(statusOf(good).isOk()) << statusOf(good).message();
+  std::string withNul = good;
+  withNul[20] = '\0';
+  for (const std::string &ptx : {std::string(), cut, withNul, good + "more", std::string(200, 'x'),
+                                 std::string("text") + '\0', test::minimalCubin("")}) {
+    Status status = statusOf(ptx);
+    EXPECT_EQ(status.code(), StatusCode::kPlan);
+    EXPECT_TRUE(contains(status.message(), "module 'add_scale' of compute_80: its code is no"));
   }
 }
 

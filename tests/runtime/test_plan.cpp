@@ -156,11 +156,17 @@ TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
   metadata.weights.push_back(makeWeight("table"));
   for (const char *arch : {"sm_90a", "sm_80"}) {
     metadata.programs.push_back(makeProgram(arch, launchDims));
-    contents.cubins.push_back(std::as_bytes(std::span(cubin.data(), cubin.size())));
+    contents.codes.push_back(std::as_bytes(std::span(cubin.data(), cubin.size())));
     contents.sources.push_back(source);
   }
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(gain))));
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(table))));
+}
+
+void TestPlan::usePtx(size_t index, std::string text) {
+  ptx = std::move(text);
+  program(index).arch = "compute_80";
+  contents.codes[index] = std::as_bytes(std::span(ptx.data(), ptx.size()));
 }
 
 std::string minimalCubin(const std::string &text) {
@@ -198,6 +204,23 @@ std::string cubinWithParameters(const std::string &entry, size_t count) {
   describe(sections[2], 11, SHT_LOPROC, sizeof(header) + names.size(), attributes.size());
   return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) + names + attributes +
          std::string(reinterpret_cast<const char *>(sections), sizeof(sections));
+}
+
+/// An empty kernel in PTX.
+static std::string ptxKernel(const std::string &entry, size_t parameters) {
+  std::string text = ".visible .entry " + entry + "(\n";
+  for (size_t i = 0; i < parameters; ++i) {
+    bool isLast = i + 1 == parameters;
+    text += std::string("\t.param ") + (isLast ? ".u32 " : ".u64 ") + entry + "_param_" +
+            std::to_string(i) + (isLast ? "\n" : ",\n");
+  }
+  return text + ")\n{\n\tret;\n}\n";
+}
+
+std::string ptxOfAddAndScale(const std::string &target, size_t addParameters) {
+  std::string text = ".version 7.0\n.target " + target + "\n.address_size 64\n";
+  text += ptxKernel("add", addParameters) + ptxKernel("scale", 4);
+  return text + '\0';
 }
 
 std::vector<std::byte> readBytes(const std::string &path) {

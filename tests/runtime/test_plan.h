@@ -36,6 +36,10 @@ std::string minimalCubin(const std::string &text);
 /// An ELF file whose attributes say that the kernel `entry` takes so many parameters of 8 bytes.
 std::string cubinWithParameters(const std::string &entry, size_t count);
 
+/// PTX for `target` ("sm_80") and a final NUL: the kernel add with so many parameters, of which the
+/// last has 4 bytes and the others 8, and scale with four like them.
+std::string ptxOfAddAndScale(const std::string &target, size_t addParameters = 4);
+
 /// out = (x + y) * gain, over float tensors [batch, seq], in two kernels:
 ///   add(x, y, sum, int n)         sum lies in the arena
 ///   scale(sum, gain, out, int n)  gain is the first of the plan's weights
@@ -44,10 +48,13 @@ struct TestPlan {
   TestPlan();
 
   plan::ProgramT &program(size_t index) { return *contents.metadata.programs[index]; }
+  /// Turns the program into one of PTX for 8.0 and later.
+  void usePtx(size_t program, std::string text);
 
   codegen::PlanContents contents;
   std::string cubin = minimalCubin("add and scale");
   std::string source = "// add and scale\n";
+  std::string ptx;
   std::array<float, 1> gain = {3.0f};
   std::vector<float> table;
 };

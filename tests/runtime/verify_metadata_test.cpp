@@ -128,7 +128,7 @@ const Damage kDamages[] = {
     {"'gfx90' is not an architecture", [](Metadata &m) { program(m).arch = "gfx90"; }},
     {"'sm_9x' is not an architecture", [](Metadata &m) { program(m).arch = "sm_9x"; }},
     {"module 'add_scale' lies outside",
-     [](Metadata &m) { program(m).modules[0]->cubin = plan::Range(0, 2 << 20); }},
+     [](Metadata &m) { program(m).modules[0]->code = plan::Range(0, 2 << 20); }},
     {"kernel 'add' refers to module 7",
      [](Metadata &m) { program(m).kernels[0]->module_index = 7; }},
     {"buffer 1 refers to something", [](Metadata &m) { program(m).buffers[1]->index = 2; }},
@@ -255,6 +255,17 @@ TEST(ParseArchitecture, ReadsNumberAndSuffix) {
   ASSERT_TRUE(plain.isOk());
   EXPECT_EQ(plain->number, 120);
   EXPECT_FALSE(plain->specific);
+  EXPECT_FALSE(plain->isPtx);
+}
+
+TEST(ParseArchitecture, KnowsPtxWhichIsNeverSpecific) {
+  auto ptx = parseArchitecture("compute_80");
+  ASSERT_TRUE(ptx.isOk());
+  EXPECT_EQ(ptx->number, 80);
+  EXPECT_TRUE(ptx->isPtx);
+  EXPECT_FALSE(ptx->specific);
+  for (const char *name : {"compute_90a", "compute_", "ptx_80", "sm80"})
+    EXPECT_EQ(parseArchitecture(name).status().code(), StatusCode::kPlan) << name;
 }
 
 } // namespace

@@ -118,7 +118,7 @@ TEST(WritePlan, RefusesContentsThatDoNotFitTogether) {
   using Contents = codegen::PlanContents;
   test::TemporaryFolder folder;
   void (*const changes[])(Contents &) = {
-      [](Contents &contents) { contents.cubins.pop_back(); },
+      [](Contents &contents) { contents.codes.pop_back(); },
       [](Contents &contents) { contents.sources.emplace_back("more"); },
       [](Contents &contents) { contents.weights.pop_back(); },
       [](Contents &contents) { contents.weights[0].size = 5; },

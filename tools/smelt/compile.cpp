@@ -178,7 +178,8 @@ void addCompile(CLI::App &app, Status &status) {
   command
       ->add_option("--arch", flags->build.architectures,
                    "Architectures, comma-separated, of " + codegen::Target::names() +
-                       " (default: " + flags->build.architectures[0] + ")")
+                       ", which is PTX for GPUs that no other suits (default: " +
+                       flags->build.architectures[0] + ")")
       ->delimiter(',')
       ->option_text("ARCH[,ARCH...]");
   addShapeFlags(*command, flags->model);
@@ -199,7 +200,7 @@ void addCompile(CLI::App &app, Status &status) {
   addRandomWeights(*command, flags->model.randomWeights);
   addJson(*command, flags->json);
   command->footer("examples:\n"
-                  "  smelt compile model.onnx -o model.plan --arch sm_90a,sm_80\n"
+                  "  smelt compile model.onnx -o model.plan --arch sm_90a,compute_80\n"
                   "  smelt compile decoder.onnx --in-place 'past_key_values.*=present.*'\n"
                   "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
                   "  smelt compile model.onnx --emit cuda | less");

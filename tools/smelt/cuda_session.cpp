@@ -128,7 +128,7 @@ Status CudaSession::prepareOnDevice(const std::vector<Array> &inputs) {
   return context->prepare();
 }
 
-Result<CudaSession::Peaks> CudaSession::peaks() const {
+Result<std::optional<CudaSession::Peaks>> CudaSession::peaks() const {
   constexpr double kKilohertz = 1e3, kTransfersPerClock = 2, kBitsPerByte = 8;
   const runtime::Device &device = *engine->device();
   SMELT_ASSIGN_OR_RETURN(int clock, device.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
@@ -138,10 +138,10 @@ Result<CudaSession::Peaks> CudaSession::peaks() const {
                          device.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
   mlir::FailureOr<codegen::Target> target =
       codegen::Target::forCapability(device.computeCapability());
-  if (mlir::failed(target))
-    return Status(StatusCode::kEnvironment, "the rates of " + device.name() + " are not known");
-  return Peaks{memoryClock * kKilohertz * kTransfersPerClock * busBits / kBitsPerByte,
-               clock * kKilohertz * count, *target};
+  if (mlir::failed(target) || codegen::Target::isPtx(target->arch))
+    return std::optional<Peaks>();
+  return std::optional(Peaks{memoryClock * kKilohertz * kTransfersPerClock * busBits / kBitsPerByte,
+                             clock * kKilohertz * count, *target});
 }
 
 Result<std::vector<double>> CudaSession::timeGraph(double seconds) {

@@ -52,7 +52,8 @@ public:
       return multiprocessorClocks * target.rate(arithmetic);
     }
   };
-  Result<Peaks> peaks() const;
+  /// Nothing for a device whose architecture is not known.
+  Result<std::optional<Peaks>> peaks() const;
 
 private:
   CudaSession(runtime::SharedEngine engine, std::unique_ptr<runtime::Context> context,
