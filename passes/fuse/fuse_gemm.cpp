@@ -9,7 +9,8 @@
 // views where there are any.
 //
 // Two products of one left operand whose results meet (gated MLPs) are one kernel: their weights
-// become one, with columns that take turns, so that the epilogue finds both sums side by side.
+// become one, with columns that take turns, so that the epilogue finds both sums side by side. A
+// weight that only single elements could be loaded of is turned round (ir/weight_layout.h).
 //
 //   silu(x Wg) * (x Wu)   =>   one GEMM with [Wg|Wu], twice as wide as what it stores
 //
@@ -21,10 +22,10 @@
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
 #include "passes/dead_ops.h"
 #include "passes/fuse/gemm_group.h"
+#include "passes/fuse/lay_out_weights.h"
 #include "passes/fuse/merge_cost.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
-#include "passes/view_shape.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -131,33 +132,27 @@ private:
     group.add(clone);
   }
 
-  /// Stores the weights of a pair as one, [K, N / 8, 2, 8], of which each product reads its columns.
-  static void interleaveWeights(GemmKernel &kernel) {
+  /// Has the weights stored as the templates ask for them.
+  void layOut(GemmKernel &kernel) {
+    WeightLayout layout = gemmWeightLayout(kernel.products);
+    if (layout == WeightLayout::asGiven)
+      return;
     MatmulOp first = kernel.products.front();
-    for (MatmulOp matmul : kernel.products)
+    SmallVector<Value> weights;
+    SmallVector<Location> locations;
+    for (MatmulOp matmul : kernel.products) {
       moveBefore(matmul.getRhs(), first);
-    OpBuilder builder(first);
-    Location location = builder.getFusedLoc(llvm::map_to_vector(
-        kernel.products, [](MatmulOp matmul) -> Location { return matmul.getLoc(); }));
-    TensorType type = tensorType(first.getRhs());
-    auto size = [&](int64_t value) { return Dim::constant(builder.getContext(), value); };
-    Dim depth = type.getDim(0), columns = type.getDim(1), width = size(kInterleavedColumns),
-        groups = columns.floorDiv(width);
-    SmallVector<Value> parts = llvm::map_to_vector(kernel.products, [&](MatmulOp matmul) {
-      return reshapeTo(builder, location, matmul.getRhs(), {depth, groups, size(1), width});
-    });
-    Value joined = ConcatOp::create(builder, location, parts, 2);
-    for (auto [number, matmul] : llvm::enumerate(kernel.products)) {
-      SmallVector<Attribute> starts(4, size(0).getAttribute());
-      starts[2] = size(static_cast<int64_t>(number)).getAttribute();
-      Value part =
-          SliceOp::create(builder, location, type.withShape({depth, groups, size(1), width}),
-                          joined, builder.getArrayAttr(starts), SmallVector<int64_t>(4, 1));
-      Value own = ReshapeOp::create(builder, location, type, part);
-      kernel.group.add(part.getDefiningOp());
-      kernel.group.add(own.getDefiningOp());
-      matmul.getRhsMutable().assign(own);
+      weights.push_back(matmul.getRhs());
+      locations.push_back(matmul.getLoc());
     }
+    OpBuilder builder(first);
+    LaidOutWeights laidOut =
+        layOutWeights(builder, builder.getFusedLoc(locations), weights, layout);
+    taken.insert(laidOut.stored.getDefiningOp()); // it is no view to draw in
+    for (Operation *view : laidOut.views)
+      kernel.group.add(view);
+    for (auto [matmul, weight] : llvm::zip_equal(kernel.products, laidOut.weights))
+      matmul.getRhsMutable().assign(weight);
   }
 
   /// Draws in the views of what the members read. A pair goes on reading one left operand.
@@ -196,8 +191,7 @@ private:
       if (op->hasTrait<Elementwise>())
         for (OpOperand &operand : op->getOpOperands())
           absorbWidening(group, operand);
-    if (kernel.products.size() > 1)
-      interleaveWeights(kernel);
+    layOut(kernel);
     absorbViews(kernel);
     for (Operation *op : group.ops())
       taken.erase(op);
@@ -206,7 +200,7 @@ private:
 
   GemmPlan plan;
   Remarks &remarks;
-  llvm::DenseSet<Operation *> taken; // by kernels that are still to be formed
+  llvm::DenseSet<Operation *> taken; // by kernels that are still to be formed, or by the plan
 };
 
 struct FuseGemm : impl::FuseGemmBase<FuseGemm> {

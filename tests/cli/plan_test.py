@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import helper
 
 
 class Compile(CliTest):
@@ -54,6 +55,21 @@ class Compile(CliTest):
         self.expect(ENVIRONMENT, *run, says=("code for sm_80", "compile the model with --arch sm_90"))
         self.compile("--arch", "sm_80,compute_80")
         self.expect(OK, *run)
+
+    def test_a_weight_is_turned_round_and_stored_once(self):
+        """Rows of 50 floats are no multiple of 16 bytes, columns of 64 are."""
+        nodes = [helper.make_node("MatMul", [x, "w"], [x + "w"]) for x in "ab"]
+        weight = support.constant("w", np.random.default_rng(1).standard_normal((64, 50), np.float32))
+        inputs = [support.tensor_info(x, ["rows", 64]) for x in "ab"]
+        outputs = [support.tensor_info(x + "w", ["rows", 50]) for x in "ab"]
+        self.model = self.save(support.model(nodes, inputs, outputs, [weight]))
+        self.compile()
+        inspected = self.expect_json("smelt.inspect/1", "inspect", self.plan)
+        self.assertEqual(inspected["weight_bytes"], 64 * 50 * 4)
+        text = self.expect(OK, "compile", self.model, "--emit", "cuda").stdout
+        self.assertIn("kBVector = 4", text)
+        self.assertIn("kBTransposed = true", text)
+        self.assertIn("return in0 + k + n * 64;", text)
 
     def test_an_architecture_given_twice_counts_once(self):
         once = self.compile("--arch", "sm_80")

@@ -15,6 +15,7 @@ EXAMPLES = {
     "another IR op": r"\bCumsumOp\b|\bcumsum\b",
     "a fusion or another pass": r"FuseRowwise\b|fuse_rowwise\b",
     "a kernel template": r"emitRowwise|rowwise/rowwise|rowwise\.mlir",
+    "a layout of weights": r"WeightLayout::kMajor|\bkMajor,",
     "an architecture": r"sm_87",
 }
 SOURCES = (".cpp", ".h", ".td", ".cuh", ".txt", ".inc")

@@ -1,0 +1,27 @@
+// How kernel templates want the constant operands of their fusions to lie in memory. Asked for by
+// what a template can take, and provided by the pass that forms the fusion, which has the weight
+// laid out anew (passes/fuse/lay_out_weights.h); the plan stores what the fusion reads.
+//
+// A template with a wish of its own, such as a convolution that wants its filters [K, R, S, C], adds
+// a layout here, the question who asks for it, and the case in layOutWeights that makes it.
+#pragma once
+
+#include "ir/dialect.h"
+
+namespace smelt {
+
+enum class WeightLayout {
+  asGiven,     ///< as the model has it
+  kMajor,      ///< a matrix [K, N] as [N, K]
+  interleaved, ///< two matrices [K, N] as one, [K, N / 8, 2, 8] (kInterleavedColumns)
+};
+
+/// What the GEMM templates ask for the right operands of products that become one kernel.
+///
+/// Two that can share rows take turns. One is copied to shared memory by 16 bytes at a time, along K
+/// or along N, where each row or column begins at a multiple of them; columns of 30522 halves do not,
+/// and an odd number of halves even goes through registers one by one. Such a weight is turned
+/// round, if K allows what N does not.
+WeightLayout gemmWeightLayout(llvm::ArrayRef<MatmulOp> products);
+
+} // namespace smelt
