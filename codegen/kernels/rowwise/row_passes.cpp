@@ -3,8 +3,6 @@
 #include "codegen/printer.h"
 #include "ir/location.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -91,12 +89,12 @@ Index RowPasses::indexOf(Value value) const {
   return reshapeIndex(index, shape, tensorType(value).getShape(), space.getBounds());
 }
 
-LogicalResult RowPasses::emitStatistics(Operation *op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](LayerNormOp norm) { return emitLayerNorm(norm); })
-      .Case([&](RmsNormOp norm) { return emitRmsNorm(norm); })
-      .Case([&](SoftmaxOp softmax) { return emitSoftmax(softmax); })
-      .Case([&](ReduceOp reduction) { return emitReduce(reduction); });
+LogicalResult RowPasses::emitStatistics(RowReduction op) {
+  if (auto norm = dyn_cast<Normalization>(*op))
+    return emitNormalization(norm);
+  if (auto softmax = dyn_cast<SoftmaxOp>(*op))
+    return emitSoftmax(softmax);
+  return emitReduce(cast<ReduceOp>(*op));
 }
 
 std::string RowPasses::count(Operation *op) {
@@ -111,36 +109,27 @@ std::string RowPasses::define(Operation *op, StringRef prefix, const std::string
   return variable;
 }
 
-void RowPasses::defineReciprocalDeviation(Operation *op, const std::string &squares,
-                                          APFloat epsilon) {
-  Type type = Float32Type::get(op->getContext());
-  define(op, "scale",
-         "rsqrt(" + squares + " / " + count(op) + " + " +
-             literal(FloatAttr::get(type, epsilon), type) + ")");
-}
-
 /// Two passes for the variance: the row is on chip, and nothing cancels where the mean is far from
 /// 0.
-LogicalResult RowPasses::emitLayerNorm(LayerNormOp op) {
-  FailureOr<std::string> sum = reduce(op.getInput(), "Sum", [](const std::string &x) { return x; });
-  if (failed(sum))
-    return failure();
-  std::string mean = define(op, "mean", *sum + " / " + count(op));
-  FailureOr<std::string> squares = reduce(op.getInput(), "Sum", [&](const std::string &x) {
-    return "(" + x + " - " + mean + ") * (" + x + " - " + mean + ")";
+LogicalResult RowPasses::emitNormalization(Normalization op) {
+  std::string mean;
+  if (op.isCentered()) {
+    FailureOr<std::string> sum =
+        reduce(op.getNormalized(), "Sum", [](const std::string &x) { return x; });
+    if (failed(sum))
+      return failure();
+    mean = define(op, "mean", *sum + " / " + count(op));
+  }
+  FailureOr<std::string> squares = reduce(op.getNormalized(), "Sum", [&](const std::string &x) {
+    std::string distance = mean.empty() ? x : "(" + x + " - " + mean + ")";
+    return distance + " * " + distance;
   });
   if (failed(squares))
     return failure();
-  defineReciprocalDeviation(op, *squares, op.getEpsilon());
-  return success();
-}
-
-LogicalResult RowPasses::emitRmsNorm(RmsNormOp op) {
-  FailureOr<std::string> squares =
-      reduce(op.getInput(), "Sum", [](const std::string &x) { return x + " * " + x; });
-  if (failed(squares))
-    return failure();
-  defineReciprocalDeviation(op, *squares, op.getEpsilon());
+  Type type = Float32Type::get(op->getContext());
+  define(op, "scale",
+         "rsqrt(" + *squares + " / " + count(op) + " + " +
+             literal(FloatAttr::get(type, op.getEpsilon()), type) + ")");
   return success();
 }
 
@@ -190,20 +179,22 @@ void RowPasses::endPass(StringRef before, StringRef after) {
   emitter->beginChunk(/*keep=*/config.chunks > 0);
 }
 
-FailureOr<Operand> RowPasses::scaled(std::string value, Value scale, Value bias, ArrayRef<Dim> at) {
-  if (scale) {
-    FailureOr<Operand> factor = emitter->emit(scale, broadcastIndex(at, tensorType(scale)));
-    if (failed(factor))
+/// `x`, an element of the norm's input at a position, as an element of its result.
+FailureOr<std::string> RowPasses::normalized(Normalization op, const std::string &x,
+                                             ArrayRef<Dim> at) {
+  ArrayRef<std::string> known = statistics.at(op);
+  std::string value = op.isCentered() ? "(" + x + " - " + known[0] + ")" : x;
+  value += " * " + known.back();
+  for (auto [sign, parameter] : {std::pair(" * ", op.getScale()), std::pair(" + ", op.getBias())}) {
+    if (!parameter)
+      continue;
+    FailureOr<Operand> operand =
+        emitter->emit(parameter, broadcastIndex(at, tensorType(parameter)));
+    if (failed(operand))
       return failure();
-    value += " * " + factor->text;
+    value += sign + operand->text;
   }
-  if (bias) {
-    FailureOr<Operand> summand = emitter->emit(bias, broadcastIndex(at, tensorType(bias)));
-    if (failed(summand))
-      return failure();
-    value += " + " + summand->text;
-  }
-  return Operand{value, Scope::lane};
+  return value;
 }
 
 FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
@@ -213,22 +204,16 @@ FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
   FailureOr<Operand> x = emitter->emit(op->getOperand(0), at);
   if (failed(x))
     return failure();
-  FailureOr<Operand> value =
-      llvm::TypeSwitch<Operation *, FailureOr<Operand>>(op)
-          .Case([&](LayerNormOp norm) {
-            return scaled("(" + x->text + " - " + known[0] + ") * " + known[1], norm.getScale(),
-                          norm.getBias(), at);
-          })
-          .Case([&](RmsNormOp norm) {
-            return scaled(x->text + " * " + known[0], norm.getScale(), nullptr, at);
-          })
-          .Case([&](SoftmaxOp) {
-            return Operand{exponential(op, x->text + " - " + known[0]) + " * " + known[1],
-                           Scope::lane};
-          });
-  if (failed(value))
-    return failure();
-  return emitter->variable(computeTypeOf(op->getResult(0)), value->text, Scope::lane,
+  std::string value;
+  if (auto norm = dyn_cast<Normalization>(op)) {
+    FailureOr<std::string> result = normalized(norm, x->text, at);
+    if (failed(result))
+      return failure();
+    value = *result;
+  } else {
+    value = exponential(op, x->text + " - " + known[0]) + " * " + known[1];
+  }
+  return emitter->variable(computeTypeOf(op->getResult(0)), value, Scope::lane,
                            llvm::join(nodeNames(op->getLoc()), ", "));
 }
 

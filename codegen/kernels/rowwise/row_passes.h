@@ -46,15 +46,12 @@ private:
   using Term = llvm::function_ref<std::string(const std::string &value)>;
 
   /// The passes that a reduction needs.
-  mlir::LogicalResult emitStatistics(mlir::Operation *op);
-  mlir::LogicalResult emitLayerNorm(LayerNormOp op);
-  mlir::LogicalResult emitRmsNorm(RmsNormOp op);
+  mlir::LogicalResult emitStatistics(RowReduction op);
+  mlir::LogicalResult emitNormalization(Normalization op);
   mlir::LogicalResult emitSoftmax(SoftmaxOp op);
   mlir::LogicalResult emitReduce(ReduceOp op);
   /// A statistic of `op`, a value of the whole row, computed behind the last pass; its name.
   std::string define(mlir::Operation *op, llvm::StringRef prefix, const std::string &expression);
-  void defineReciprocalDeviation(mlir::Operation *op, const std::string &squares,
-                                 llvm::APFloat epsilon);
   /// The number of columns, in the type of the op's statistics.
   std::string count(mlir::Operation *op);
   mlir::LogicalResult emitResults();
@@ -65,8 +62,8 @@ private:
   void endPass(llvm::StringRef before, llvm::StringRef after);
   /// A norm, softmax or reduce at a position, from the statistics of its row.
   mlir::FailureOr<Operand> resolve(mlir::Operation *op, llvm::ArrayRef<Dim> at);
-  mlir::FailureOr<Operand> scaled(std::string value, mlir::Value scale, mlir::Value bias,
-                                  llvm::ArrayRef<Dim> at);
+  mlir::FailureOr<std::string> normalized(Normalization op, const std::string &x,
+                                          llvm::ArrayRef<Dim> at);
   /// The result number `output` has one element a row.
   mlir::LogicalResult storeRowValue(unsigned output, mlir::Value value);
   /// The position of `value`, a tensor with as many elements as the iteration space, of this
@@ -90,8 +87,8 @@ private:
   std::optional<ExpressionEmitter> emitter;
   std::vector<Pass> passes;
   std::string rowStores;
-  /// What reductions left of each row: of a norm, mean and reciprocal deviation; of a softmax,
-  /// maximum and reciprocal sum; of a reduce, its result.
+  /// What reductions left of each row: of a norm, the mean where it is centered, and the reciprocal
+  /// deviation; of a softmax, maximum and reciprocal sum; of a reduce, its result.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::string, 2>> statistics;
 };
 
