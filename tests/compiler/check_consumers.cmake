@@ -5,35 +5,13 @@
 #       -D FAKE_DRIVER=<folder of the fake libcuda.so.1> -D NVRTC=<folder of NVRTC, or "">
 #       -D GENERATOR=... -D C_COMPILER=... -D CXX_COMPILER=... -D NM=... -P check_consumers.cmake
 
-function(run)
-  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "failed (${code}): ${ARGV}\n${output}")
-  endif()
-endfunction()
+include(${SOURCE}/tests/consumers.cmake)
 
-# check_run(<code> <regex> <command>...): the command ends with the code and prints the regex.
-function(check_run expected pattern)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
-    message(FATAL_ERROR "${ARGN} ended with ${code}, not ${expected}, or lacks '${pattern}':\n${output}")
-  endif()
-endfunction()
-
-file(REMOVE_RECURSE ${WORK})
-file(MAKE_DIRECTORY ${WORK})
-foreach(component runtime compiler)
-  run(${CMAKE_COMMAND} --install ${BUILD} --component ${component} --prefix ${WORK}/installed)
-endforeach()
-file(RENAME ${WORK}/installed ${WORK}/prefix) # installed trees can be moved
-
+install_components(runtime compiler)
 set(model ${SOURCE}/tools/demo/digits_vit.onnx)
 set(fake ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FAKE_DRIVER}:${NVRTC})
 foreach(language c cpp)
-  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${language} -B ${WORK}/${language} -G ${GENERATOR}
-    -DCMAKE_PREFIX_PATH=${WORK}/prefix
-    -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
-  run(${CMAKE_COMMAND} --build ${WORK}/${language} --target compile_model)
+  build_examples(${language} compile_model)
   check_run(0 "import: 1 of 1\nsimplify: 1 of 1\nraise: 1 of 1\nfuse: 1 of 1\nlower: 1 of 1\nkernels: 1 of .*ran on Fake GPU"
     ${fake} ${WORK}/${language}/compile_model ${model})
   check_run(2 "cannot be opened" ${fake} ${WORK}/${language}/compile_model ${WORK}/missing.onnx)

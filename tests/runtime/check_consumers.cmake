@@ -5,20 +5,7 @@
 #       -D MAKE_PLAN=<make_test_plan> -D FAKE_DRIVER=<folder of the fake libcuda.so.1>
 #       -D GENERATOR=... -D C_COMPILER=... -D CXX_COMPILER=... -P check_consumers.cmake
 
-function(run)
-  execute_process(COMMAND ${ARGV} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "failed (${code}): ${ARGV}\n${output}")
-  endif()
-endfunction()
-
-# check_run(<code> <regex> <command>...): the command ends with the code and prints the regex.
-function(check_run expected pattern)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL expected OR NOT output MATCHES "${pattern}")
-    message(FATAL_ERROR "${ARGN} ended with ${code}, not ${expected}, or lacks '${pattern}':\n${output}")
-  endif()
-endfunction()
+include(${SOURCE}/tests/consumers.cmake)
 
 # With the fake driver a program must compute the plan; a damaged plan must be refused. Without a
 # driver it must say so, which cannot be seen on a machine that has one.
@@ -33,20 +20,11 @@ function(check_example program)
 endfunction()
 
 find_library(real_driver NAMES libcuda.so.1)
-file(REMOVE_RECURSE ${WORK})
-file(MAKE_DIRECTORY ${WORK})
 run(${MAKE_PLAN} ${WORK}/diamond.plan)
 file(WRITE ${WORK}/damaged.plan "no plan")
-run(${CMAKE_COMMAND} --install ${BUILD} --component runtime --prefix ${WORK}/installed)
-
-# Installed trees can be moved.
-file(RENAME ${WORK}/installed ${WORK}/prefix)
-
+install_components(runtime)
 foreach(language c cpp)
-  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${language} -B ${WORK}/${language} -G ${GENERATOR}
-    -DCMAKE_PREFIX_PATH=${WORK}/prefix
-    -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
-  run(${CMAKE_COMMAND} --build ${WORK}/${language})
+  build_examples(${language} all)
   check_example(${WORK}/${language}/host_pointers)
 endforeach()
 
