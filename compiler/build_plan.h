@@ -2,12 +2,13 @@
 #pragma once
 
 #include "codegen/byte_output.h"
+#include "codegen/target.h"
 #include "compiler/model.h"
 
 namespace smelt::compiler {
 
 struct PlanOptions {
-  std::vector<std::string> architectures = {"sm_90a"};
+  std::vector<std::string> architectures = {codegen::kDefaultArchitecture};
   /// float32 products on tensor cores, at ten bits of mantissa.
   bool tf32 = false;
   std::string cacheDirectory; ///< of compiled kernels; "": no cache

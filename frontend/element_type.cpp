@@ -61,8 +61,4 @@ std::string typeName(Type elementType) {
   return "unknown";
 }
 
-unsigned elementBytes(Type elementType) {
-  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
-}
-
 } // namespace smelt::frontend

@@ -18,7 +18,4 @@ std::string dataTypeName(int32_t dataType);
 /// The ONNX name of an element type of the IR: "float16" for f16.
 std::string typeName(mlir::Type elementType);
 
-/// Bytes of one element in files and in weights: a bool takes one.
-unsigned elementBytes(mlir::Type elementType);
-
 } // namespace smelt::frontend

@@ -2,6 +2,7 @@
 
 #include "frontend/element_type.h"
 #include "ir/interpret/half.h"
+#include "ir/interpret/host_tensor.h"
 #include "ir/interpret/random.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/xxhash.h"

@@ -1,9 +1,9 @@
 #include "tools/smelt/array.h"
 
+#include "ir/interpret/half.h"
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
 
-#include <bit>
 #include <cstring>
 #include <new>
 
@@ -39,18 +39,6 @@ Result<Array> Array::zeros(ElementType type, std::vector<int64_t> shape) {
     return tooLarge();
   }
   return tensor;
-}
-
-static float bfloat16ToFloat(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-/// Round to nearest even; NaN stays NaN.
-static uint16_t floatToBfloat16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (value != value)
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
 template <typename T> static double load(const std::byte *at) {
