@@ -5,7 +5,10 @@
 // graph of dependent launches over rotating weights that exceed the L2 cache.
 #include "tests/kernels/gpu_check.h"
 
+#include "ir/interpret/half.h"
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -15,35 +18,27 @@
 namespace smelt::kernel_tests {
 
 uint32_t encode(Element element, float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
   switch (element) {
-  case Element::kHalf: {
-    _Float16 half = static_cast<_Float16>(value);
-    uint16_t result;
-    std::memcpy(&result, &half, 2);
-    return result;
-  }
-  case Element::kBfloat16: // test values are finite: round to nearest even, except infinities
-    return std::isinf(value) ? bits >> 16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  case Element::kHalf:
+    return floatToHalf(value);
+  case Element::kBfloat16:
+    return floatToBfloat16(value);
   case Element::kFloat:
-    return bits;
+    return std::bit_cast<uint32_t>(value);
   }
   return 0;
 }
 
 float decode(Element element, uint32_t bits) {
-  if (element == Element::kHalf) {
-    uint16_t low = static_cast<uint16_t>(bits);
-    _Float16 half;
-    std::memcpy(&half, &low, 2);
-    return static_cast<float>(half);
+  switch (element) {
+  case Element::kHalf:
+    return halfToFloat(static_cast<uint16_t>(bits));
+  case Element::kBfloat16:
+    return bfloat16ToFloat(static_cast<uint16_t>(bits));
+  case Element::kFloat:
+    return std::bit_cast<float>(bits);
   }
-  if (element == Element::kBfloat16)
-    bits <<= 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
+  return 0;
 }
 
 Errors compare(const std::vector<double> &out, const std::vector<double> &reference) {
@@ -208,6 +203,7 @@ int main(int argc, char **argv) {
     if (options.checks) {
       checker.checkGemms();
       checker.checkAttentions();
+      checker.checkReductions();
     }
     if (options.timings) {
       checker.timeGemms();

@@ -42,6 +42,7 @@ public:
 
   void checkGemms();
   void checkAttentions();
+  void checkReductions();
   void timeGemms();
   void timeAttentions();
 
@@ -57,6 +58,7 @@ private:
   void timeGemm(const GemmVariant &variant, const GemmShape &shape);
   void checkAttention(const AttentionVariant &variant, const AttentionShape &shape);
   void timeAttention(const AttentionVariant &variant, const AttentionShape &shape);
+  void checkReduction(const ReductionVariant &variant, const ReductionShape &shape);
 
   Gpu &gpu_;
   CheckOptions options_;

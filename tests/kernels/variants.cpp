@@ -261,6 +261,8 @@ std::vector<KernelText> allKernels(bool withTimings) {
     add(c.variant.referenceKernel());
     add(c.variant.kernel());
   }
+  for (const ReductionCase &c : reductionChecks())
+    add(c.variant.kernel());
   if (withTimings) {
     for (const GemmCase &c : gemmTimings())
       add(c.variant.kernel());

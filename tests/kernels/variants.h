@@ -108,9 +108,31 @@ struct AttentionCase {
   std::vector<AttentionShape> shapes;
 };
 
+/// A split reduction: the sum, or the largest element, of each row, by vectors of `width`. Its text
+/// holds two kernels, "parts" and "combination".
+struct ReductionVariant {
+  static constexpr int kThreads = 256, kCombiningThreads = 128;
+  Element element = Element::kHalf;
+  bool takesLargest = false;
+  int width = 8;
+
+  KernelText kernel() const;
+};
+
+/// `width` divides the columns.
+struct ReductionShape {
+  int rows, columns, parts;
+};
+
+struct ReductionCase {
+  ReductionVariant variant;
+  std::vector<ReductionShape> shapes;
+};
+
 /// What is checked for correctness: every tiling, element type, layout, alignment and odd size.
 std::vector<GemmCase> gemmChecks();
 std::vector<AttentionCase> attentionChecks();
+std::vector<ReductionCase> reductionChecks();
 
 /// What is timed: the shapes of transformers, each with the tilings that may suit it.
 std::vector<GemmCase> gemmTimings();
