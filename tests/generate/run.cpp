@@ -4,14 +4,17 @@
 
 #include "codegen/kernel_text.h"
 
+#include "llvm/Support/xxhash.h"
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <poll.h>
-#include <set>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,10 +33,25 @@ double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What the processes share: the next task, and whether to stop.
+/// What the processes share: the next task, whether to stop, and which kernels are compiled already.
 struct Board {
   std::atomic<size_t> next = 0;
   std::atomic<bool> stops = false;
+  std::array<std::atomic<uint64_t>, size_t{1} << 20> texts =
+      {}; ///< hashes, by open addressing; 0: free
+
+  /// Whether no process has met this text; also where the table is full.
+  bool isNew(llvm::StringRef text) {
+    uint64_t hash = std::max<uint64_t>(llvm::xxh3_64bits(text), 1);
+    for (size_t probe = 0; probe < 64; ++probe) {
+      uint64_t present = 0;
+      if (texts[(hash + probe) % texts.size()].compare_exchange_strong(present, hash))
+        return true;
+      if (present == hash)
+        return false;
+    }
+    return true;
+  }
 };
 
 /// Draws and judges tasks, and compiles their kernels many at a time.
@@ -46,7 +64,7 @@ public:
   void work(Board &board, const std::function<void(size_t)> &starts) {
     for (size_t index; !board.stops && (index = board.next++) < tasks.size();) {
       starts(index);
-      send(judgeTask(index));
+      send(judgeTask(board, index));
       if (pending.size() >= kPendingKernels)
         flush();
     }
@@ -54,7 +72,7 @@ public:
   }
 
 private:
-  Report judgeTask(size_t index) {
+  Report judgeTask(Board &board, size_t index) {
     auto start = Clock::now();
     Report report{index, Report::kImpossible};
     for (uint64_t attempt = 0; attempt < kRedraws; ++attempt) {
@@ -66,7 +84,7 @@ private:
       describe(*graph, report);
       report.kernels = outcome.kernels, report.comparisons = outcome.comparisons;
       report.failure = outcome.failure, report.rejection = outcome.rejection;
-      keepPending(index, outcome);
+      keepPending(board, index, outcome);
       report.state = outcome.failure             ? Report::kFails
                      : outcome.rejection.empty() ? Report::kAgrees
                                                  : Report::kRejected;
@@ -78,9 +96,9 @@ private:
     return report;
   }
 
-  void keepPending(size_t index, Outcome &outcome) {
+  void keepPending(Board &board, size_t index, Outcome &outcome) {
     for (PendingKernel &kernel : outcome.pending)
-      if (seen.insert(kernel.architecture + codegen::withoutComments(kernel.text.text)).second) {
+      if (board.isNew(kernel.architecture + codegen::withoutComments(kernel.text.text))) {
         pending.push_back(std::move(kernel));
         owners.push_back(index);
       }
@@ -112,7 +130,6 @@ private:
   const RunOptions &options;
   std::function<void(const Report &)> send;
   std::unique_ptr<codegen::Nvrtc> nvrtc;
-  std::set<std::string> seen;
   std::vector<PendingKernel> pending;
   std::vector<size_t> owners;
 };
@@ -290,10 +307,10 @@ void runTasks(const std::vector<Task> &tasks, const RunOptions &options,
               const std::function<void(const Report &)> &done) {
   if (options.jobs > 0)
     return Pool(tasks, options, done).run();
-  Board board;
+  auto board = std::make_unique<Board>();
   auto start = Clock::now();
-  Worker(tasks, options, done).work(board, [&](size_t) {
-    board.stops = options.timeLimit > 0 && secondsSince(start) > options.timeLimit;
+  Worker(tasks, options, done).work(*board, [&](size_t) {
+    board->stops = options.timeLimit > 0 && secondsSince(start) > options.timeLimit;
   });
 }
 

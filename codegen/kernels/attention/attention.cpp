@@ -56,6 +56,7 @@ using Element = $element$;
 static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
 static constexpr float kScale = $scale$, kSoftcap = $softcap$;
 static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
+static constexpr bool kBiasOfKeys = $biasOfKeys$; // not of queries
 )";
 
 constexpr char kBiasText[] = R"(
@@ -121,6 +122,7 @@ private:
   Row resultRow();
   LogicalResult findRows();
   int vectorWidth() const;
+  bool isBiasedByQuery() const;
   std::vector<Configuration> configurations();
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string constants(DimPrinter &printer);
@@ -184,6 +186,11 @@ int AttentionEmitter::vectorWidth() const {
   return static_cast<int>(width);
 }
 
+bool AttentionEmitter::isBiasedByQuery() const {
+  AttentionOp op = attention;
+  return op.getBias() && !tensorType(op.getBias()).getDim(2).isConstant(1);
+}
+
 std::vector<Configuration> AttentionEmitter::configurations() {
   int head = *query.getDim(3).asConstant(), width = *value.getDim(3).asConstant();
   bool isLarge = head > 64 || width > 64, isHuge = head > 128 || width > 128;
@@ -214,14 +221,12 @@ std::vector<Configuration> AttentionEmitter::configurations() {
     add(1, tensorCores, kAttentionWide);
     return all;
   }
-  Value bias = attention.getBias();
-  bool isBiasedByScore = bias && !tensorType(bias).getDim(2).isConstant(1);
   add(0, tensorCores, kAttentionShort, AttentionTiling{16, 64, 4, 2});
   add(1, tensorCores, kAttentionMedium, AttentionTiling{32, 64, 4, 2});
   add(2, tensorCores,
-      isLarge           ? AttentionTiling{128, 64, 8, 2}
-      : isBiasedByScore ? kAttentionLongBiased
-                        : kAttentionLong);
+      isLarge             ? AttentionTiling{128, 64, 8, 2}
+      : isBiasedByQuery() ? kAttentionLongBiased
+                          : kAttentionLong);
   return all;
 }
 
@@ -248,7 +253,8 @@ std::string AttentionEmitter::constants(DimPrinter &printer) {
                              {"softcap", literal(attention.getSoftcapAttr(), real)},
                              {"causal", flag(attention.getCausal())},
                              {"hasBias", flag(static_cast<bool>(attention.getBias()))},
-                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())}});
+                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())},
+                             {"biasOfKeys", flag(attention.getBias() && !isBiasedByQuery())}});
 }
 
 FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configuration) {

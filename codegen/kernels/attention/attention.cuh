@@ -45,8 +45,9 @@ template <class Config, class Problem> struct AttentionTask {
   /// Fragments of Q stay in registers as long as they leave room for the sums.
   static constexpr bool kKeepQueries = kRowTiles * (kHeadSteps * 4 + kValueTiles * 4) <= 128;
 
-  /// The bias is fetched ahead as long as registers allow.
-  static constexpr bool kFetchBias = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
+  /// The bias of a step is fetched during the one before as long as registers allow.
+  static constexpr bool kFetchBias =
+      Problem::kHasBias && (Problem::kBiasOfKeys ? kKeyTiles : kRowTiles * kKeyTiles) <= 8;
 
   static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
   static_assert(kBlockQ % 16 == 0 && kTiling.warps % kWarpsQ == 0 && kBlockQ % (16 * kWarpsQ) == 0,
@@ -173,7 +174,7 @@ template <class Config, class Problem> struct AttentionTask {
                         min(keyOf(key0, j, r), problem.keys() - 1));
   }
 
-  /// Fetches the step's biases while its keys are still on their way.
+  /// Fetches the biases of the step that starts at `key0`, long before they are added.
   __device__ __forceinline__ void fetchBias(int key0) {
     staticFor<0, kRowTiles>([&](auto i) {
       staticFor<0, kKeyTiles>([&](auto j) {
@@ -346,40 +347,46 @@ template <class Config, class Problem> struct AttentionTask {
     });
   }
 
+  /// One step of keys and values. The first is compiled by itself: a short sequence has no other.
+  template <bool First> __device__ __forceinline__ void attendStep(int step, int warpKeyEnd) {
+    int key0 = step * kBlockKV;
+    bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
+    // The first keys are multiplied before their values arrive.
+    ptx::copyAsyncWait<First ? 2 * (kStages - 1) - 1 : 2 * (kStages - 2)>();
+    __syncthreads(); // and nobody reads the step before this any more
+    if constexpr (kKeepQueries && First)
+      loadQueries();
+    if (sees)
+      multiplyKeys(block.stageK(step));
+    copyStep(step + kStages - 1);
+    if (sees) {
+      finishScores(key0);
+      if (kFetchBias && step + 1 < block.steps)
+        fetchBias(key0 + kBlockKV);
+      updateSoftmax();
+    }
+    if constexpr (First) {
+      ptx::copyAsyncWait<2 * (kStages - 1)>();
+      __syncthreads();
+    }
+    if (sees)
+      multiplyValues(block.stageV(step));
+  }
+
   __device__ __forceinline__ void run(int batch, int head, int rows) {
     block.moveTo(batch, head, rows);
     int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
 
+    if (kFetchBias && block.steps > 0)
+      fetchBias(0);
     block.copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
       copyStep(step);
     clear();
-    for (int step = 0; step < block.steps; ++step) {
-      int key0 = step * kBlockKV;
-      bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
-      if constexpr (kFetchBias)
-        fetchBias(key0);
-      if (step == 0) // the first keys are multiplied before their values arrive
-        ptx::copyAsyncWait<2 * (kStages - 1) - 1>();
-      else
-        ptx::copyAsyncWait<2 * (kStages - 2)>();
-      __syncthreads(); // and nobody reads the step before this any more
-      if (kKeepQueries && step == 0)
-        loadQueries();
-      if (sees)
-        multiplyKeys(block.stageK(step));
-      copyStep(step + kStages - 1);
-      if (sees) {
-        finishScores(key0);
-        updateSoftmax();
-      }
-      if (step == 0) {
-        ptx::copyAsyncWait<2 * (kStages - 1)>();
-        __syncthreads();
-      }
-      if (sees)
-        multiplyValues(block.stageV(step));
-    }
+    if (block.steps > 0)
+      attendStep<true>(0, warpKeyEnd);
+    for (int step = 1; step < block.steps; ++step)
+      attendStep<false>(step, warpKeyEnd);
     ptx::copyAsyncWait<0>();
     __syncthreads(); // the exchange buffer lies over the stages
     leaveRows();

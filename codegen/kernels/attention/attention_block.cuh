@@ -69,7 +69,7 @@ struct AttentionBlock {
   /// output is an empty sum, whatever becomes of rows whose keys are all masked.
   __device__ __forceinline__ float normalization(float total) const {
     bool isZero = Problem::kZeroMaskedRows ? total == 0.0f : problem.keys() == 0;
-    return isZero ? 0.0f : 1.0f / total;
+    return isZero ? 0.0f : ptx::reciprocalApprox(total);
   }
 };
 
