@@ -45,9 +45,10 @@ template <class Config, class Problem> struct AttentionTask {
   /// Fragments of Q stay in registers as long as they leave room for the sums.
   static constexpr bool kKeepQueries = kRowTiles * (kHeadSteps * 4 + kValueTiles * 4) <= 128;
 
-  /// The bias of a step is fetched during the one before as long as registers allow.
-  static constexpr bool kFetchBias =
-      Problem::kHasBias && (Problem::kBiasOfKeys ? kKeyTiles : kRowTiles * kKeyTiles) <= 8;
+  /// The bias of a step is fetched during the one before, or while its keys are multiplied, as long
+  /// as registers allow. One of keys is the same in all rows of a thread.
+  static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
+  static constexpr bool kFetchBias = kBiasAhead || (Problem::kBiasOfKeys && kKeyTiles <= 8);
 
   static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
   static_assert(kBlockQ % 16 == 0 && kTiling.warps % kWarpsQ == 0 && kBlockQ % (16 * kWarpsQ) == 0,
@@ -356,12 +357,14 @@ template <class Config, class Problem> struct AttentionTask {
     __syncthreads(); // and nobody reads the step before this any more
     if constexpr (kKeepQueries && First)
       loadQueries();
+    if constexpr (kFetchBias && !kBiasAhead)
+      fetchBias(key0);
     if (sees)
       multiplyKeys(block.stageK(step));
     copyStep(step + kStages - 1);
     if (sees) {
       finishScores(key0);
-      if (kFetchBias && step + 1 < block.steps)
+      if (kBiasAhead && step + 1 < block.steps)
         fetchBias(key0 + kBlockKV);
       updateSoftmax();
     }
@@ -377,7 +380,7 @@ template <class Config, class Problem> struct AttentionTask {
     block.moveTo(batch, head, rows);
     int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
 
-    if (kFetchBias && block.steps > 0)
+    if (kBiasAhead && block.steps > 0)
       fetchBias(0);
     block.copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
