@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace smelt::runtime {
 
@@ -25,17 +26,31 @@ static Fit fitOf(const Architecture &architecture, int computeCapability) {
   return runs ? Fit::kPortable : Fit::kNone;
 }
 
-const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability) {
+/// The most shared memory that one of the program's blocks takes.
+static uint32_t sharedBytesOf(const plan::ProgramT &program) {
+  uint32_t most = 0;
+  for (const auto *steps : {&program.once, &program.steps})
+    for (const auto &step : *steps)
+      for (const auto &variant : step->variants)
+        for (const auto &launch : variant->launches)
+          if (const plan::KernelNodeT *kernel = launch->node.AsKernelNode())
+            most = std::max(most, kernel->shared_bytes);
+  return most;
+}
+
+const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability,
+                                    uint32_t maxSharedBytes) {
   const plan::ProgramT *best = nullptr;
-  std::pair<Fit, int> bestFit = {Fit::kNone, 0}; // of two that fit alike, the later
+  std::tuple<bool, Fit, int> bestFit; // of two that fit alike, the later architecture
   for (const auto &program : metadata.programs) {
     Result<Architecture> architecture = parseArchitecture(program->arch);
     if (!architecture.isOk())
       continue;
-    std::pair<Fit, int> fit = {fitOf(*architecture, computeCapability), architecture->number};
-    if (fit.first != Fit::kNone && fit > bestFit) {
+    Fit fit = fitOf(*architecture, computeCapability);
+    std::tuple ranked(sharedBytesOf(*program) <= maxSharedBytes, fit, architecture->number);
+    if (fit != Fit::kNone && (best == nullptr || ranked > bestFit)) {
       best = program.get();
-      bestFit = fit;
+      bestFit = ranked;
     }
   }
   return best;
@@ -73,7 +88,8 @@ Engine::~Engine() {
 }
 
 Status Engine::load(const Plan &plan) {
-  const plan::ProgramT *chosen = chooseProgram(metadata(), openDevice->computeCapability());
+  const plan::ProgramT *chosen = chooseProgram(metadata(), openDevice->computeCapability(),
+                                               static_cast<uint32_t>(openDevice->maxSharedBytes()));
   if (chosen == nullptr)
     return noProgram(metadata(), *openDevice);
   launchTable.emplace(*chosen);

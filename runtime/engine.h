@@ -61,9 +61,11 @@ private:
 
 using SharedEngine = std::shared_ptr<const Engine>;
 
-/// The program that runs best on a device of this compute capability: code for exactly this
-/// architecture before portable code of the same generation, and that before PTX. Null when there
-/// is none.
-const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability);
+/// The program that runs best on a device of this compute capability whose blocks may have so much
+/// shared memory: code for exactly this architecture before portable code of the same generation,
+/// and that before PTX; what the memory does not suffice for only where nothing else runs. Null when
+/// there is none.
+const plan::ProgramT *chooseProgram(const plan::MetadataT &metadata, int computeCapability,
+                                    uint32_t maxSharedBytes);
 
 } // namespace smelt::runtime

@@ -39,31 +39,47 @@ TEST(Engine, LeavesCapturesOfOthersAlone) {
   EXPECT_NE(model.fake.endCapture(stream), nullptr);
 }
 
+/// On a device with enough shared memory.
+const plan::ProgramT *choose(const plan::MetadataT &metadata, int computeCapability) {
+  return chooseProgram(metadata, computeCapability, 227 << 10);
+}
+
 TEST(Engine, ChoosesTheBestProgram) {
   test::TestPlan plan;
   const plan::MetadataT &metadata = plan.contents.metadata;
-  EXPECT_EQ(chooseProgram(metadata, 90)->arch, "sm_90a");
-  EXPECT_EQ(chooseProgram(metadata, 80)->arch, "sm_80");
-  EXPECT_EQ(chooseProgram(metadata, 89)->arch, "sm_80");
-  EXPECT_EQ(chooseProgram(metadata, 75), nullptr);
-  EXPECT_EQ(chooseProgram(metadata, 100), nullptr);
+  EXPECT_EQ(choose(metadata, 90)->arch, "sm_90a");
+  EXPECT_EQ(choose(metadata, 80)->arch, "sm_80");
+  EXPECT_EQ(choose(metadata, 89)->arch, "sm_80");
+  EXPECT_EQ(choose(metadata, 75), nullptr);
+  EXPECT_EQ(choose(metadata, 100), nullptr);
 }
 
 TEST(Engine, ChoosesPtxWhereNoMachineCodeSuits) {
   test::TestPlan plan;
   plan.usePtx(1, test::ptxOfAddAndScale("sm_80"));
   const plan::MetadataT &metadata = plan.contents.metadata;
-  EXPECT_EQ(chooseProgram(metadata, 90)->arch, "sm_90a");
-  EXPECT_EQ(chooseProgram(metadata, 80)->arch, "compute_80");
-  EXPECT_EQ(chooseProgram(metadata, 86)->arch, "compute_80");
-  EXPECT_EQ(chooseProgram(metadata, 120)->arch, "compute_80");
-  EXPECT_EQ(chooseProgram(metadata, 75), nullptr);
+  EXPECT_EQ(choose(metadata, 90)->arch, "sm_90a");
+  EXPECT_EQ(choose(metadata, 80)->arch, "compute_80");
+  EXPECT_EQ(choose(metadata, 86)->arch, "compute_80");
+  EXPECT_EQ(choose(metadata, 120)->arch, "compute_80");
+  EXPECT_EQ(choose(metadata, 75), nullptr);
   plan.program(0).arch = "sm_100";
-  EXPECT_EQ(chooseProgram(metadata, 103)->arch, "sm_100");
-  EXPECT_EQ(chooseProgram(metadata, 110)->arch, "compute_80");
+  EXPECT_EQ(choose(metadata, 103)->arch, "sm_100");
+  EXPECT_EQ(choose(metadata, 110)->arch, "compute_80");
   plan.program(0).arch = "compute_90";
-  EXPECT_EQ(chooseProgram(metadata, 120)->arch, "compute_90");
-  EXPECT_EQ(chooseProgram(metadata, 89)->arch, "compute_80");
+  EXPECT_EQ(choose(metadata, 120)->arch, "compute_90");
+  EXPECT_EQ(choose(metadata, 89)->arch, "compute_80");
+}
+
+TEST(Engine, ChoosesAProgramThatTheSharedMemorySufficesFor) {
+  test::TestPlan plan;
+  plan.usePtx(0, test::ptxOfAddAndScale("sm_80"));
+  test::kernelOf(plan.program(1), 1).shared_bytes = 163 << 10; // fits 8.0, but not 8.6
+  const plan::MetadataT &metadata = plan.contents.metadata;
+  EXPECT_EQ(chooseProgram(metadata, 80, 163 << 10)->arch, "sm_80");
+  EXPECT_EQ(chooseProgram(metadata, 86, 99 << 10)->arch, "compute_80");
+  test::kernelOf(plan.program(0), 0).shared_bytes = 100 << 10;
+  EXPECT_EQ(chooseProgram(metadata, 86, 99 << 10)->arch, "sm_80"); // which says what it lacks
 }
 
 /// The status of an engine on a device of this capability of a plan for sm_90a and with this PTX.

@@ -258,7 +258,7 @@ Status measurePlan(const Flags &flags) {
   FakeDriver fake;
   Driver driver;
   if (flags.fake) {
-    fake.addKernels(*chooseProgram(plan.metadata(), 90));
+    fake.addKernels(*chooseProgram(plan.metadata(), 90, 227 << 10));
     driver = fake.driver();
   } else {
     SMELT_ASSIGN_OR_RETURN(driver, openDriver());
