@@ -17,8 +17,8 @@ RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
        {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), microsoftRules(), normRules(), reductionRules(),
-        selectionRules(), shapeRules(), sliceRules()})
+        indexingRules(), logicRules(), microsoftRules(), normRules(), quantizedRules(),
+        reductionRules(), selectionRules(), shapeRules(), sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

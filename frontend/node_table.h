@@ -37,6 +37,7 @@ llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
 llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
 llvm::ArrayRef<NodeRule> normRules();
+llvm::ArrayRef<NodeRule> quantizedRules();
 llvm::ArrayRef<NodeRule> reductionRules();
 llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();

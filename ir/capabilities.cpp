@@ -63,7 +63,7 @@ bool isRowStatistic(Operation *op) {
 
 bool hasGemmTemplate(MatmulOp matmul) {
   Type element = tensorType(matmul.getLhs()).getElementType();
-  return isa<FloatType>(element) && !element.isF64();
+  return (isa<FloatType>(element) && !element.isF64()) || element.isInteger(8);
 }
 
 bool canShareRows(MatmulOp first, MatmulOp second) {
@@ -72,7 +72,7 @@ bool canShareRows(MatmulOp first, MatmulOp second) {
   if (weight.getRank() == 2)
     columns = weight.getDim(1).asConstant();
   return columns && *columns > 0 && *columns % kInterleavedColumns == 0 && first != second &&
-         first.getLhs() == second.getLhs() &&
+         isa<FloatType>(weight.getElementType()) && first.getLhs() == second.getLhs() &&
          first.getRhs().getType() == second.getRhs().getType() &&
          first.getOutput().getType() == second.getOutput().getType();
 }

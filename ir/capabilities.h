@@ -38,11 +38,12 @@ bool isRowStatistic(mlir::Operation *op);
 /// thread's reach.
 constexpr int64_t kInterleavedColumns = 8;
 
-/// The GEMM templates take products of this element type.
+/// The GEMM templates take products of these element types: floats up to 32 bits, 8-bit integers.
 bool hasGemmTemplate(MatmulOp matmul);
 
-/// The products can be one kernel: they have the same left operand, and matrices of one type whose
-/// columns can take turns on the right.
+/// The products can be one kernel: they have the same left operand, and matrices of one float type
+/// whose columns can take turns on the right. (The kernel of 8-bit integers wants the rows of its
+/// right operand along K, where columns cannot.)
 bool canShareRows(MatmulOp first, MatmulOp second);
 
 //===----------------------------------------------------------------------===//

@@ -238,9 +238,10 @@ def Smelt_ContentsOp : Smelt_PureOp<"contents"> {
 //===----------------------------------------------------------------------===//
 
 def Smelt_MatmulOp : Smelt_InferredOp<"matmul"> {
-  let summary = "Matrix product of the last two axes; leading axes broadcast; accumulates in fp32";
+  let summary = "Matrix product of the last two axes; leading axes broadcast; floats accumulate in fp32";
   let description = [{
     The result has the element type of the operands; that of f16 or bf16 operands may also be f32, the sums as they are.
+    Operands of 8-bit integers, i8 or ui8 and not both the same perhaps, have an i32 result: exact sums modulo 2^32.
   }];
   let arguments = (ins Smelt_Tensor:$lhs, Smelt_Tensor:$rhs);
   let results = (outs Smelt_Tensor:$output);

@@ -10,6 +10,8 @@ namespace {
 
 /// Of the copies that fill shared memory.
 constexpr int64_t kVectorBytes = 16;
+/// The least that they copy without passing through registers.
+constexpr int64_t kWordBytes = 4;
 
 /// Where element (%k, %n) of a matrix lies in the tensor that its views lead to, in elements.
 Dim offsetOf(Value matrix) {
@@ -52,6 +54,11 @@ WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products) {
   int64_t depth = *type.getDim(0).asConstant(), columns = *type.getDim(1).asConstant();
   int64_t unit = kVectorBytes * 8 / type.getElementType().getIntOrFloatBitWidth();
   Dim offset = offsetOf(weight);
+  if (type.getElementType().isInteger(8)) {
+    std::optional<Dim> alongK = linearFactor(offset, "%k");
+    bool isKMajor = columns == 1 || (alongK && alongK->isConstant(1));
+    return isKMajor || depth % kWordBytes != 0 ? WeightLayout::asGiven : WeightLayout::kMajor;
+  }
   if (columns == 1 || depth % unit != 0 || hasVectors(offset, "%k", depth, "%n", unit) ||
       hasVectors(offset, "%n", columns, "%k", unit))
     return WeightLayout::asGiven;

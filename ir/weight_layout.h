@@ -21,7 +21,8 @@ enum class WeightLayout {
 /// Two that can share rows take turns. One is copied to shared memory by 16 bytes at a time, along K
 /// or along N, where each row or column begins at a multiple of them; columns of 30522 halves do not,
 /// and an odd number of halves even goes through registers one by one. Such a weight is turned
-/// round, if K allows what N does not.
+/// round, if K allows what N does not. Bytes are turned round wherever K allows words: no instruction
+/// transposes them on the way from shared memory to the tensor cores.
 WeightLayout gemmWeightLayout(llvm::ArrayRef<MatmulOp> products);
 
 } // namespace smelt

@@ -65,13 +65,38 @@ __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32
                : "memory");
 }
 
-__device__ __forceinline__ void storeShared(uint32_t address, float a) {
-  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(a) : "memory");
-}
+/// What floats and 32-bit integers have alike; those of clusters are explained below.
+#define SMELT_SHARED_ACCESS(T, constraint)                                                         \
+  __device__ __forceinline__ void storeShared(uint32_t address, T a) {                             \
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), constraint(a) : "memory");              \
+  }                                                                                                \
+  __device__ __forceinline__ void storeShared(uint32_t address, T a, T b) {                        \
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), constraint(a), constraint(b)   \
+                 : "memory");                                                                      \
+  }                                                                                                \
+  __device__ __forceinline__ void storeCluster(uint32_t address, T a) {                            \
+    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), constraint(a) : "memory");     \
+  }                                                                                                \
+  __device__ __forceinline__ void storeCluster(uint32_t address, T a, T b) {                       \
+    asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(address), constraint(a),        \
+                 constraint(b)                                                                     \
+                 : "memory");                                                                      \
+  }                                                                                                \
+  __device__ __forceinline__ void loadShared(uint32_t address, T &a) {                             \
+    asm volatile("ld.shared.b32 %0, [%1];" : "=" constraint(a) : "r"(address) : "memory");         \
+  }                                                                                                \
+  __device__ __forceinline__ void loadShared(uint32_t address, T(&v)[4]) {                         \
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"                                        \
+                 : "=" constraint(v[0]), "=" constraint(v[1]), "=" constraint(v[2]),               \
+                   "=" constraint(v[3])                                                            \
+                 : "r"(address)                                                                    \
+                 : "memory");                                                                      \
+  }
 
-__device__ __forceinline__ void storeShared(uint32_t address, float a, float b) {
-  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b) : "memory");
-}
+SMELT_SHARED_ACCESS(float, "f")
+SMELT_SHARED_ACCESS(int32_t, "r")
+SMELT_SHARED_ACCESS(uint32_t, "r")
+#undef SMELT_SHARED_ACCESS
 
 __device__ __forceinline__ float loadShared(uint32_t address) {
   float value;
@@ -81,12 +106,6 @@ __device__ __forceinline__ float loadShared(uint32_t address) {
 
 __device__ __forceinline__ void loadShared(uint32_t address, float &a, float &b) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(address) : "memory");
-}
-__device__ __forceinline__ void loadShared(uint32_t address, float (&v)[4]) {
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-               : "r"(address)
-               : "memory");
 }
 
 // --- Matrix fragments ---
@@ -133,6 +152,23 @@ __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint3
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+
+/// Operands are bytes, four of consecutive k a register; k is 32. Sums wrap around.
+#define SMELT_MMA_BYTES(A, a, B, b)                                                                \
+  __device__ __forceinline__ void mma(int32_t (&d)[4], const uint32_t (&fragment)[4], uint32_t b0, \
+                                      uint32_t b1, A, B) {                                         \
+    asm("mma.sync.aligned.m16n8k32.row.col.s32." a "." b ".s32 "                                   \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                                           \
+        : "r"(fragment[0]), "r"(fragment[1]), "r"(fragment[2]), "r"(fragment[3]), "r"(b0),         \
+          "r"(b1));                                                                                \
+  }
+
+SMELT_MMA_BYTES(int8_t, "s8", int8_t, "s8")
+SMELT_MMA_BYTES(int8_t, "s8", uint8_t, "u8")
+SMELT_MMA_BYTES(uint8_t, "u8", int8_t, "s8")
+SMELT_MMA_BYTES(uint8_t, "u8", uint8_t, "u8")
+#undef SMELT_MMA_BYTES
 
 /// Bits of a float rounded to tf32 (10 mantissa bits, ties away from zero).
 __device__ __forceinline__ uint32_t toTf32(uint32_t bits) {
@@ -186,20 +222,11 @@ __device__ __forceinline__ void clusterWait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// Address, in the cluster's window, of the same shared location in block `rank`.
+/// Address, in the cluster's window, of the same shared location in block `rank`: for storeCluster.
 __device__ __forceinline__ uint32_t mapToRank(uint32_t sharedAddress, uint32_t rank) {
   uint32_t mapped;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(sharedAddress), "r"(rank));
   return mapped;
-}
-
-__device__ __forceinline__ void storeCluster(uint32_t address, float a) {
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(a) : "memory");
-}
-
-__device__ __forceinline__ void storeCluster(uint32_t address, float a, float b) {
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b)
-               : "memory");
 }
 
 } // namespace smelt::ptx

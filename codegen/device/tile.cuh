@@ -64,17 +64,36 @@ template <class T, int Rows, int Columns, int PanelColumns> struct PanelTile {
   }
 };
 
-/// Packs eight 16-bit elements that only single-element loads may reach; those outside become zero.
-template <class Source>
+/// The bits of an element of one byte or two.
+template <class T> __device__ __forceinline__ uint32_t bitsOf(T x) {
+  if constexpr (sizeof(T) == 1)
+    return static_cast<uint8_t>(x);
+  else
+    return x.bits;
+}
+
+/// Packs as many short elements as fill 32 bits, from (row, column) on along the row, that only
+/// single-element loads may reach; those outside become zero.
+template <class T, class Source>
+__device__ __forceinline__ uint32_t gatherWord(const Source &source, int row, int column,
+                                               bool rowValid, int columns) {
+  uint32_t word = 0;
+#pragma unroll
+  for (int i = 0; i < int(4 / sizeof(T)); ++i) {
+    uint32_t bits =
+        rowValid && column + i < columns ? bitsOf<T>(*source(row, column + i)) : uint32_t(0);
+    word |= bits << (8 * sizeof(T) * i);
+  }
+  return word;
+}
+
+/// The same for 16 bytes.
+template <class T, class Source>
 __device__ __forceinline__ void gatherChunk(const Source &source, int row, int column,
                                             bool rowValid, int columns, uint32_t (&words)[4]) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    uint32_t low = rowValid && column + 2 * i < columns ? source(row, column + 2 * i)->bits : 0;
-    uint32_t high =
-        rowValid && column + 2 * i + 1 < columns ? source(row, column + 2 * i + 1)->bits : 0;
-    words[i] = low | high << 16;
-  }
+  for (int i = 0; i < 4; ++i)
+    words[i] = gatherWord<T>(source, row, column + i * int(4 / sizeof(T)), rowValid, columns);
 }
 
 /// Which chunks of a tile each of `Threads` threads copies. Where the threads fill whole rows, a
@@ -114,27 +133,42 @@ template <class Tile, int Threads> struct TileWalk {
 /// The direction of a tile in which a main loop moves through the matrix.
 enum class Along { kRows, kColumns };
 
-/// Copies the tile whose first element is (row0, column0) of a rows x columns matrix to shared
-/// memory at `target`; elements outside the matrix become zero. `source(row, column)` is the
-/// address of `VectorWidth` consecutive elements of a row; VectorWidth divides `columns`.
-///   - Contiguous: all elements of a row are neighbours in memory. Otherwise (VectorWidth is then 1)
-///     they lie any distance apart, a transposed operand's for example, or all at one place.
-///   - Linear: addresses are a linear function of row and column, so that one of them gives the
-///     others; they may be computed outside the matrix.
-///   - Otherwise every address is asked for, outside the matrix only along K (clamping there would
-///     cost every step of a main loop), and not used there.
-/// Asynchronous (the caller commits the group), except that single 16-bit elements pass through
-/// registers.
+/// copyTile through registers, element by element. Chunks of 16-bit elements are on their way all
+/// together; those of bytes, which take twice the registers, one after the other.
+template <class Tile, int Threads, class Source>
+__device__ __forceinline__ void gatherTile(uint32_t target, const Source &source, int row0,
+                                           int column0, int rows, int columns) {
+  using T = typename Tile::Element;
+  using Walk = TileWalk<Tile, Threads>;
+  constexpr int kTogether = sizeof(T) == 1 ? 1 : Walk::kCount;
+#pragma unroll 1
+  for (int first = 0; first < Walk::kCount; first += kTogether) {
+    uint32_t gathered[kTogether][4];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      int row = row0 + Walk::row(first + i);
+      bool rowValid = row < rows && Walk::exists(first + i);
+      gatherChunk<T>(source, row, column0 + Walk::chunk(first + i) * Tile::kChunkElements, rowValid,
+                     columns, gathered[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i)
+      if (Walk::exists(first + i))
+        ptx::storeShared(target + Walk::offset(first + i), gathered[i][0], gathered[i][1],
+                         gathered[i][2], gathered[i][3]);
+  }
+}
+
+/// copyTile by cp.async, in pieces of 4 to 16 bytes.
 template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, bool Contiguous,
           class Source>
-__device__ __forceinline__ void copyTile(uint32_t target, const Source &source, int row0,
-                                         int column0, int rows, int columns) {
+__device__ __forceinline__ void copyPieces(uint32_t target, const Source &source, int row0,
+                                           int column0, int rows, int columns) {
   using T = typename Tile::Element;
   using Walk = TileWalk<Tile, Threads>;
   constexpr int kPieceBytes = VectorWidth * sizeof(T) > 16 ? 16 : VectorWidth * sizeof(T);
   constexpr int kPieceElements = kPieceBytes / sizeof(T);
-  constexpr bool kGather = kPieceBytes < 4;
-  constexpr bool kStepRows = Linear && Walk::kColumnwise && !kGather;
+  constexpr bool kStepRows = Linear && Walk::kColumnwise;
   static_assert(Contiguous || VectorWidth == 1, "the elements of a vector are neighbours");
   const T *first = nullptr;
   int64_t rowStep = 0, pieceStep = kPieceElements;
@@ -144,7 +178,6 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
     if constexpr (!Contiguous)
       pieceStep = source(0, kPieceElements) - source(0, 0);
   }
-  uint32_t gathered[kGather ? Walk::kCount : 1][4];
 #pragma unroll
   for (int i = 0; i < Walk::kCount; ++i) {
     if (!Walk::exists(i))
@@ -154,33 +187,95 @@ __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, 
     bool rowValid = row < rows;
     if constexpr (K == Along::kColumns && !kStepRows)
       row = min(row, rows - 1);
-    if constexpr (kGather) {
-      gatherChunk(source, row, column, rowValid, columns, gathered[i]);
-    } else {
-      uint32_t address = target + Walk::offset(i);
+    uint32_t address = target + Walk::offset(i);
 #pragma unroll
-      for (int piece = 0; piece < 16 / kPieceBytes; ++piece) {
-        int start = column + piece * kPieceElements;
-        bool valid = rowValid && start < columns;
-        const T *from = nullptr;
-        if constexpr (kStepRows)
-          from = first + i * rowStep + piece * pieceStep;
-        else if constexpr (K == Along::kRows)
-          from = source(row, min(start, columns - kPieceElements));
-        else
-          from = source(row, start);
-        ptx::copyAsync<kPieceBytes>(address + piece * kPieceBytes, from, valid);
-      }
+    for (int piece = 0; piece < 16 / kPieceBytes; ++piece) {
+      int start = column + piece * kPieceElements;
+      bool valid = rowValid && start < columns;
+      const T *from = nullptr;
+      if constexpr (kStepRows)
+        from = first + i * rowStep + piece * pieceStep;
+      else if constexpr (K == Along::kRows)
+        from = source(row, min(start, columns - kPieceElements));
+      else
+        from = source(row, start);
+      ptx::copyAsync<kPieceBytes>(address + piece * kPieceBytes, from, valid);
     }
   }
-  if constexpr (kGather) {
+}
+
+/// Copies the tile whose first element is (row0, column0) of a rows x columns matrix to shared
+/// memory at `target`; elements outside the matrix become zero. `source(row, column)` is the
+/// address of `VectorWidth` consecutive elements of a row; VectorWidth divides `columns`.
+///   - Contiguous: all elements of a row are neighbours in memory. Otherwise (VectorWidth is then 1)
+///     they lie any distance apart, a transposed operand's for example, or all at one place.
+///   - Linear: addresses are a linear function of row and column, so that one of them gives the
+///     others; they may be computed outside the matrix.
+///   - Otherwise every address is asked for, outside the matrix only along K (clamping there would
+///     cost every step of a main loop), and not used there.
+/// Asynchronous (the caller commits the group), except that pieces of less than four bytes pass
+/// through registers, element by element.
+template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, bool Contiguous,
+          class Source>
+__device__ __forceinline__ void copyTile(uint32_t target, const Source &source, int row0,
+                                         int column0, int rows, int columns) {
+  if constexpr (VectorWidth * sizeof(typename Tile::Element) < 4)
+    gatherTile<Tile, Threads>(target, source, row0, column0, rows, columns);
+  else
+    copyPieces<Tile, K, VectorWidth, Threads, Linear, Contiguous>(target, source, row0, column0,
+                                                                  rows, columns);
+}
+
+/// Words w[i] of bytes b0 to b3 become words of bytes i of w[0] to w[3].
+__device__ __forceinline__ void transposeBytes(uint32_t (&w)[4]) {
+  uint32_t low01 = __byte_perm(w[0], w[1], 0x5140), high01 = __byte_perm(w[0], w[1], 0x7362);
+  uint32_t low23 = __byte_perm(w[2], w[3], 0x5140), high23 = __byte_perm(w[2], w[3], 0x7362);
+  w[0] = __byte_perm(low01, low23, 0x5410);
+  w[1] = __byte_perm(low01, low23, 0x7632);
+  w[2] = __byte_perm(high01, high23, 0x5410);
+  w[3] = __byte_perm(high01, high23, 0x7632);
+}
+
+/// The same as copyTile for a tile that holds the transpose of its part of a matrix of bytes, along
+/// whose rows the main loop moves: row r of the tile is column `column0` + r of the matrix. Through
+/// registers, four bytes by four at a time; whole words are read where VectorWidth allows.
+template <class Tile, int VectorWidth, int Threads, class Source>
+__device__ __forceinline__ void copyTileTransposed(uint32_t target, const Source &source, int row0,
+                                                   int column0, int rows, int columns) {
+  using T = typename Tile::Element;
+  static_assert(sizeof(T) == 1, "four elements are a word");
+  constexpr int kColumnQuads = Tile::kRows / 4; // of the matrix
+  constexpr int kTotal = kColumnQuads * (Tile::kColumns / 4);
+  constexpr int kCount = ceilDiv(kTotal, Threads);
+  constexpr bool kReadsWords = VectorWidth % 4 == 0;
+  constexpr int kUnrolled = kReadsWords ? 4 : 1; // single elements take registers enough
+  static_assert(Tile::kRows % 4 == 0, "a tile is whole squares of four by four");
+  // A warp reads 32 neighbours of each of 16 rows, and writes 16 bytes of each of 32 tile rows.
+  auto rowOf = [](int square) { return (square / (4 * kColumnQuads) * 4 + square % 4) * 4; };
+  auto columnOf = [](int square) { return square / 4 % kColumnQuads * 4; };
+#pragma unroll kUnrolled
+  for (int i = 0; i < kCount; ++i) {
+    int square = threadIdx.x + i * Threads;
+    if (kTotal % Threads != 0 && square >= kTotal)
+      break;
+    int column = column0 + columnOf(square), k = rowOf(square);
+    uint32_t words[4];
 #pragma unroll
-    for (int i = 0; i < Walk::kCount; ++i) {
-      if (!Walk::exists(i))
-        break;
-      ptx::storeShared(target + Walk::offset(i), gathered[i][0], gathered[i][1], gathered[i][2],
-                       gathered[i][3]);
+    for (int j = 0; j < 4; ++j) {
+      int row = row0 + k + j;
+      if constexpr (kReadsWords)
+        words[j] = row < rows && column < columns
+                       ? *reinterpret_cast<const uint32_t *>(source(row, column))
+                       : 0;
+      else
+        words[j] = gatherWord<T>(source, row, column, row < rows, columns);
     }
+    transposeBytes(words);
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+      ptx::storeShared(target + Tile::offset(columnOf(square) + n, k / Tile::kChunkElements) +
+                           k % Tile::kChunkElements,
+                       words[n]);
   }
 }
 
@@ -220,14 +315,14 @@ __device__ __forceinline__ void loadFragmentBFloat(uint32_t tile, int row, int c
   }
 }
 
-/// Count consecutive floats of shared memory, 16 bytes at a time where Count is a multiple of four
-/// (the address is then a multiple of 16).
-template <int Count>
-__device__ __forceinline__ void loadSharedRow(uint32_t address, float (&values)[Count]) {
+/// Count consecutive floats, or 32-bit integers, of shared memory, 16 bytes at a time where Count is
+/// a multiple of four (the address is then a multiple of 16).
+template <int Count, class T>
+__device__ __forceinline__ void loadSharedRow(uint32_t address, T (&values)[Count]) {
   if constexpr (Count % 4 == 0) {
 #pragma unroll
     for (int i = 0; i < Count; i += 4) {
-      float quarter[4];
+      T quarter[4];
       ptx::loadShared(address + 4 * i, quarter);
 #pragma unroll
       for (int k = 0; k < 4; ++k)
@@ -236,7 +331,7 @@ __device__ __forceinline__ void loadSharedRow(uint32_t address, float (&values)[
   } else {
 #pragma unroll
     for (int i = 0; i < Count; ++i)
-      values[i] = ptx::loadShared(address + 4 * i);
+      ptx::loadShared(address + 4 * i, values[i]);
   }
 }
 

@@ -1,4 +1,6 @@
 // Matrix products and convolutions.
+#include "frontend/ops/contraction.h"
+
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -22,30 +24,13 @@ Value multiply(NodeReader &node, Value lhs, Value rhs) {
   return build.create<MatmulOp>({lhs, rhs});
 }
 
-/// A vector on the left is a row, on the right a column; its axis is dropped from the result.
 LogicalResult importMatMul(NodeReader &node) {
-  GraphBuilder &build = node.build;
   if (failed(node.requireSameType()))
     return failure();
-  Value lhs = node.input(0), rhs = node.input(1);
-  SmallVector<Dim> a = tensorType(lhs).getShape(), b = tensorType(rhs).getShape();
-  if (a.empty() || b.empty())
-    return node.error() << "needs inputs of at least one axis, got " << node.describe(0) << " and "
-                        << node.describe(1);
-  bool row = a.size() == 1, column = b.size() == 1;
-  if (row)
-    lhs = build.reshape(lhs, {build.size(1), a[0]});
-  if (column)
-    rhs = build.reshape(rhs, {b[0], build.size(1)});
-  Value product = multiply(node, lhs, rhs);
-  if (!product)
+  FailureOr<Factors> factors = Factors::read(node, 0, 1);
+  if (failed(factors))
     return failure();
-  SmallVector<Dim> shape = tensorType(product).getShape();
-  if (row)
-    shape.erase(shape.end() - 2);
-  if (column)
-    shape.pop_back();
-  return node.output(build.reshape(product, shape));
+  return node.output(factors->dropAddedAxes(node, factors->multiply(node)));
 }
 
 Value scale(GraphBuilder &build, Value input, float factor) {
@@ -171,6 +156,35 @@ LogicalResult importConv(NodeReader &node) {
 }
 
 } // namespace
+
+FailureOr<Factors> Factors::read(NodeReader &node, size_t left, size_t right) {
+  GraphBuilder &build = node.build;
+  Factors factors;
+  factors.lhs = node.input(left), factors.rhs = node.input(right);
+  SmallVector<Dim> a = tensorType(factors.lhs).getShape(), b = tensorType(factors.rhs).getShape();
+  if (a.empty() || b.empty())
+    return node.error() << "needs inputs of at least one axis, got " << node.describe(left)
+                        << " and " << node.describe(right);
+  factors.isRow = a.size() == 1, factors.isColumn = b.size() == 1;
+  if (factors.isRow)
+    factors.lhs = build.reshape(factors.lhs, {build.size(1), a[0]});
+  if (factors.isColumn)
+    factors.rhs = build.reshape(factors.rhs, {b[0], build.size(1)});
+  return factors;
+}
+
+Value Factors::multiply(NodeReader &node) const { return frontend::multiply(node, lhs, rhs); }
+
+Value Factors::dropAddedAxes(NodeReader &node, Value product) const {
+  if (!product)
+    return {};
+  SmallVector<Dim> shape = tensorType(product).getShape();
+  if (isRow)
+    shape.erase(shape.end() - 2);
+  if (isColumn)
+    shape.pop_back();
+  return node.build.reshape(product, shape);
+}
 
 ArrayRef<NodeRule> contractionRules() {
   static constexpr NodeRule kRules[] = {

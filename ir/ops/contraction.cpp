@@ -28,13 +28,14 @@ bool isSumOf(TensorType inferred, Type actual) {
 
 } // namespace
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
                                          ValueRange operands, DictionaryAttr, OpaqueProperties,
                                          RegionRange, SmallVectorImpl<Type> &results) {
   TensorType lhs = tensorType(operands[0]), rhs = tensorType(operands[1]);
   if (lhs.getRank() < 2 || rhs.getRank() < 2)
     return inferError(location, "operands need at least two axes, got ", lhs, " and ", rhs);
-  if (lhs.getElementType() != rhs.getElementType())
+  bool isByteProduct = lhs.getElementType().isInteger(8) && rhs.getElementType().isInteger(8);
+  if (lhs.getElementType() != rhs.getElementType() && !isByteProduct)
     return inferError(location, "operands have different element types, ", lhs.getElementType(),
                       " and ", rhs.getElementType());
   SmallVector<Dim> a = lhs.getShape(), b = rhs.getShape();
@@ -44,7 +45,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
     return inferError(location, "cannot multiply ", toString(a), " by ", toString(b));
   shape->push_back(a[a.size() - 2]);
   shape->push_back(b.back());
-  results.push_back(lhs.withShape(*shape));
+  Type element = isByteProduct ? IntegerType::get(context, 32) : lhs.getElementType();
+  results.push_back(lhs.withShape(*shape).withElementType(element));
   return success();
 }
 

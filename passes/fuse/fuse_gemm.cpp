@@ -17,6 +17,9 @@
 // Merged side by side instead, the product goes through memory: 2 N columns are stored and loaded
 // and N stored, five times N, where the pair stores N.
 //
+// What scales the sums of a product of 8-bit integers, and takes zero points out of them, is computed
+// in the epilogue.
+//
 // Norms between two products reach both epilogues (fuse_norm.cpp): the row moments of the value at
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
@@ -132,6 +135,35 @@ private:
     group.add(clone);
   }
 
+  /// Draws in what an epilogue computes of zero points and scales, values of rows and of columns: a
+  /// kernel of its own would take longer to start than to run, or store as much as the product.
+  /// What others read too is cloned.
+  void absorbFactors(FusionGroup &group, OpOperand &operand) const {
+    group.absorbViews(operand, [&](Operation *op) { return !taken.contains(op); });
+    OpOperand *source = &operand;
+    for (Operation *view = source->get().getDefiningOp();
+         view && group.contains(view) && view->hasTrait<View>();
+         view = source->get().getDefiningOp())
+      source = &view->getOpOperand(0);
+    Operation *op = source->get().getDefiningOp();
+    if (isTaken(op) || group.contains(op) || !op->hasTrait<Elementwise>() ||
+        !llvm::all_of(op->getOperands(), isRowOrColumn))
+      return;
+    if (!llvm::hasSingleElement(op->getUses())) {
+      op = OpBuilder(source->getOwner()).clone(*op);
+      source->set(op->getResult(0));
+    }
+    group.add(op);
+    for (OpOperand &input : op->getOpOperands())
+      absorbFactors(group, input);
+  }
+
+  static bool isRowOrColumn(Value value) {
+    SmallVector<Dim> shape = tensorType(value).getShape();
+    auto isOne = [](Dim size) { return size.isConstant(1); };
+    return shape.empty() || isOne(shape.back()) || llvm::all_of(ArrayRef(shape).drop_back(), isOne);
+  }
+
   /// Has the weights stored as the templates ask for them.
   void layOut(GemmKernel &kernel) {
     WeightLayout layout = gemmWeightLayout(kernel.products);
@@ -187,10 +219,15 @@ private:
         if (isa<RowMomentsOp>(user) && isFree(user))
           group.add(user);
     members.assign(group.ops().begin(), group.ops().end());
+    bool multipliesBytes =
+        tensorType(kernel.products.front().getLhs()).getElementType().isInteger(8);
     for (Operation *op : members)
       if (op->hasTrait<Elementwise>())
-        for (OpOperand &operand : op->getOpOperands())
+        for (OpOperand &operand : op->getOpOperands()) {
           absorbWidening(group, operand);
+          if (multipliesBytes)
+            absorbFactors(group, operand);
+        }
     layOut(kernel);
     absorbViews(kernel);
     for (Operation *op : group.ops())

@@ -118,8 +118,8 @@ void merge(ArrayRef<Branch> branches) {
     moveBefore(branch.matmul.getRhs(), first);
     if (branch.bias)
       moveBefore(branch.bias, first);
-    biases.push_back(branch.bias ? branch.bias
-                                 : zeros(builder, location, rhs.getDim(1), rhs.getElementType()));
+    Type sum = tensorType(branch.matmul.getOutput()).getElementType();
+    biases.push_back(branch.bias ? branch.bias : zeros(builder, location, rhs.getDim(1), sum));
   }
   Value weight = ConcatOp::create(builder, location, weights, 1);
   Value result = MatmulOp::create(builder, location, first.getLhs(), weight);

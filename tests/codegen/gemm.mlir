@@ -153,7 +153,7 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 // CHECK: // gemm+add wgmma, tma blockN 192, stages 5
 // CHECK-NEXT: // grid [min(132, 64*b), 1, 1], block [384]
 // CHECK: #include "kernels/gemm/gemm_tma.cuh"
-// CHECK-NOT: const Element *a(
+// CHECK-NOT: const ElementA *a(
 // CHECK: int size_b, const __grid_constant__ smelt::TensorMap mapA, const __grid_constant__ smelt::TensorMap mapB)
 // CHECK: smelt::gemmTma<smelt::Config>(smelt::Problem{in0, in1, in2, out0, size_b}, mapA, mapB, shared);
 func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>, %bias: !smelt.tensor<[3072], f16>) -> !smelt.tensor<[b, 512, 3072], f16> {
@@ -208,4 +208,49 @@ func.func @gated(%x: !smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 48]
     smelt.yield %6 : !smelt.tensor<[b, s, 48], f16>
   }
   return %0 : !smelt.tensor<[b, s, 48], f16>
+}
+
+// Bytes, with a sign on the right alone: 32-bit sums, scaled by the epilogue.
+// CHECK: // gemm+mul+add
+// CHECK: using ElementA = uint8_t;
+// CHECK-NEXT: using ElementB = int8_t;
+// CHECK-NEXT: using Sum = int;
+// CHECK: static constexpr int kAVector = 16, kBVector = 16, kEpilogueWidth = 8;
+// CHECK: static constexpr bool kBTransposed = true, kBConstant = true;
+// CHECK: const ElementA *a(
+// CHECK: const ElementB *b(
+// CHECK: return in1 + k + n * 768;
+// CHECK: const Sum (&acc)[kProducts * W]
+// CHECK: float [[SUM:v[0-9]+]] = convert<float>(acc[i]);
+// CHECK: float [[SCALED:v[0-9]+]] = [[SUM]] * v{{[0-9]+}};
+// CHECK: = [[SCALED]] + v{{[0-9]+}}[i];
+// CHECK: store<W>(out0 + m * 3072 + n,
+func.func @bytes(%x: !smelt.tensor<[b, s, 768], ui8>, %scale: !smelt.tensor<[], f32>) -> !smelt.tensor<[b, s, 3072], f32> {
+  %w = smelt.weight "w" <"w.bin", 0, 2359296, ""> : <[3072, 768], i8>
+  %c = smelt.weight "c" <"w.bin", 0, 12288, ""> : <[3072], f32>
+  %0 = smelt.fusion gemm(%x, %w, %scale, %c) : (!smelt.tensor<[b, s, 768], ui8>, !smelt.tensor<[3072, 768], i8>, !smelt.tensor<[], f32>, !smelt.tensor<[3072], f32>) -> !smelt.tensor<[b, s, 3072], f32> {
+  ^bb0(%a: !smelt.tensor<[b, s, 768], ui8>, %m: !smelt.tensor<[3072, 768], i8>, %d: !smelt.tensor<[], f32>, %e: !smelt.tensor<[3072], f32>):
+    %t = smelt.transpose %m [1, 0] : <[3072, 768], i8> -> <[768, 3072], i8>
+    %1 = smelt.matmul %a, %t : <[b, s, 768], ui8>, <[768, 3072], i8> -> <[b, s, 3072], i32>
+    %2 = smelt.cast %1 : <[b, s, 3072], i32> -> <[b, s, 3072], f32>
+    %3 = smelt.mul %2, %d : <[b, s, 3072], f32>, <[], f32> -> <[b, s, 3072], f32>
+    %4 = smelt.add %3, %e : <[b, s, 3072], f32>, <[3072], f32> -> <[b, s, 3072], f32>
+    smelt.yield %4 : !smelt.tensor<[b, s, 3072], f32>
+  }
+  return %0 : !smelt.tensor<[b, s, 3072], f32>
+}
+
+// Attention of bytes: neither factor is constant, the right one [k][n] or [n][k] by batch.
+// CHECK: // gemm
+// CHECK: using ElementA = int8_t;
+// CHECK-NEXT: using ElementB = uint8_t;
+// CHECK: static constexpr bool kBTransposed = false, kBConstant = false;
+// CHECK: store<W>(out0 + batch * size_s * 64 + m * 64 + n,
+func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[b, 128, 64], ui8>) -> !smelt.tensor<[b, s, 64], i32> {
+  %0 = smelt.fusion gemm(%p, %v) : (!smelt.tensor<[b, s, 128], i8>, !smelt.tensor<[b, 128, 64], ui8>) -> !smelt.tensor<[b, s, 64], i32> {
+  ^bb0(%a: !smelt.tensor<[b, s, 128], i8>, %c: !smelt.tensor<[b, 128, 64], ui8>):
+    %1 = smelt.matmul %a, %c : <[b, s, 128], i8>, <[b, 128, 64], ui8> -> <[b, s, 64], i32>
+    smelt.yield %1 : !smelt.tensor<[b, s, 64], i32>
+  }
+  return %0 : !smelt.tensor<[b, s, 64], i32>
 }

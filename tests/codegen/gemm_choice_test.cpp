@@ -46,9 +46,9 @@ TEST(GemmRanges, FollowEachOtherAndEndWithAnyRowCount) {
 }
 
 TEST(GemmRanges, StayCloseToTheFastestWithFewTilings) {
-  for (const char *arch : {"sm_80", "sm_90a", "sm_120"})
-    for (GemmPrecision precision :
-         {GemmPrecision::halfWidth, GemmPrecision::tf32, GemmPrecision::float32})
+  for (const char *arch : {"sm_80", "sm_90a", "sm_103", "sm_120"})
+    for (GemmPrecision precision : {GemmPrecision::halfWidth, GemmPrecision::int8,
+                                    GemmPrecision::tf32, GemmPrecision::float32})
       for (auto [n, k] : {std::pair{768, 768}, {2304, 768}, {768, 3072}, {384, 384}, {1000, 77}}) {
         Target target = *Target::named(arch);
         GemmShape shape{0, n, k, 1, 0, true};

@@ -118,6 +118,18 @@ void addEpilogue(Drawing &draw) {
   }
 }
 
+/// A product of bytes, and what exporters write after it.
+void drawByteProduct(Drawing &draw, const Shape &shape) {
+  bool isSigned = draw.chance(0.5);
+  Value value = operand(draw, isSigned ? Wire::INT8 : Wire::UINT8, shape,
+                        isSigned ? Bounds{-128, 127} : Bounds{0, 255});
+  auto product = findRule("MatMulInteger")->draw(draw, value);
+  if (product && draw.chance(0.7))
+    draw.node("Cast", {*product}, Attributes().add("to", int64_t{Wire::FLOAT}), Wire::FLOAT,
+              product->shape, product->bounds);
+  addEpilogue(draw);
+}
+
 void drawProducts(Drawing &draw) {
   ElementType type = draw.chance(0.08)
                          ? draw.pick(std::vector<ElementType>{Wire::INT32, Wire::INT64})
@@ -130,6 +142,8 @@ void drawProducts(Drawing &draw) {
     shape.push_back(draw.drawSize(513));
     shape.push_back(draw.drawSize(513));
   } while (largestCount(shape) > 1 << 18);
+  if (draw.opset() >= 10 && draw.chance(0.1))
+    return drawByteProduct(draw, shape);
   Value value = operand(draw, type, shape, isFloat(type) ? Bounds{-1, 1} : Bounds{-5, 5});
   for (int64_t i = draw.between(1, 2); i > 0; --i) {
     bool isGemm = shape.size() == 2 && draw.chance(0.4);

@@ -49,43 +49,101 @@ Size drawFree(Drawing &draw, const Shape &shape) {
 
 bool fits(ElementType type, Bounds bounds) { return bounds.magnitude() < safeMagnitude(type) * 2; }
 
-/// The operand is the left or the right factor; either may be a vector.
-Drawn drawMatMul(Drawing &draw, const Value &operand) {
-  size_t rank = operand.shape.size();
-  if (!isProductType(operand.type) || rank < 1)
+/// The axes before the matrix, or before the vector.
+Shape batchOf(const Shape &shape) {
+  auto matrix = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(shape.size()), 2);
+  return {shape.begin(), shape.end() - matrix};
+}
+
+/// What multiplies an operand, on its right or on its left.
+struct OtherFactor {
+  bool isRight;
+  Size depth;
+  Shape shape;
+};
+
+/// For a factor of this shape; either may be a vector.
+std::optional<OtherFactor> drawOtherFactor(Drawing &draw, const Shape &factor) {
+  if (factor.empty())
     return std::nullopt;
-  bool isLeft = rank < 2 || draw.chance(0.6);
-  Size depth = isLeft ? operand.shape.back() : operand.shape[rank - 2];
-  if (depth.isDerived() || largestCount(operand.shape) > 1 << 18)
+  bool isRight = factor.size() < 2 || draw.chance(0.6);
+  Size depth = isRight ? factor.back() : factor[factor.size() - 2];
+  if (depth.isDerived() || largestCount(factor) > 1 << 18)
     return std::nullopt;
-  Shape batch(operand.shape.begin(),
-              operand.shape.end() - std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(rank), 2));
-  Shape shape = drawBatch(draw, batch);
-  Size free = drawFree(draw, operand.shape);
-  bool isVector = draw.chance(0.05);
-  if (isVector)
+  Shape shape = drawBatch(draw, batchOf(factor));
+  Size free = drawFree(draw, factor);
+  if (draw.chance(0.05))
     shape = {depth};
-  else if (isLeft)
+  else if (isRight)
     shape.insert(shape.end(), {depth, free});
   else
     shape.insert(shape.end(), {free, depth});
   if (largestCount(shape) > 1 << 18)
     return std::nullopt;
-  Value factor = tamedFactor(draw, operand);
-  if (!fits(operand.type,
-            productBounds(factor, {"", operand.type, {}, factorBounds(operand.type)}, depth)))
+  return OtherFactor{isRight, depth, shape};
+}
+
+Shape productShape(const Shape &left, const Shape &right) {
+  Shape result = *broadcast(batchOf(left), batchOf(right));
+  if (left.size() > 1)
+    result.push_back(left[left.size() - 2]);
+  if (right.size() > 1)
+    result.push_back(right.back());
+  return result;
+}
+
+Drawn drawMatMul(Drawing &draw, const Value &operand) {
+  if (!isProductType(operand.type))
     return std::nullopt;
-  Value other = generate::operand(draw, operand.type, shape, factorBounds(operand.type));
-  const Value &left = isLeft ? factor : other, &right = isLeft ? other : factor;
-  Shape otherBatch(shape.begin(), shape.end() - std::min<std::ptrdiff_t>(
-                                                    static_cast<std::ptrdiff_t>(shape.size()), 2));
-  Shape result = *broadcast(batch, otherBatch);
-  if (left.shape.size() > 1)
-    result.push_back(left.shape[left.shape.size() - 2]);
-  if (right.shape.size() > 1)
-    result.push_back(right.shape.back());
-  return draw.node("MatMul", {left, right}, {}, operand.type, result,
-                   productBounds(left, right, depth));
+  auto drawn = drawOtherFactor(draw, operand.shape);
+  if (!drawn)
+    return std::nullopt;
+  Value factor = tamedFactor(draw, operand);
+  if (!fits(operand.type, productBounds(factor, {"", operand.type, {}, factorBounds(operand.type)},
+                                        drawn->depth)))
+    return std::nullopt;
+  Value other = generate::operand(draw, operand.type, drawn->shape, factorBounds(operand.type));
+  const Value &left = drawn->isRight ? factor : other, &right = drawn->isRight ? other : factor;
+  return draw.node("MatMul", {left, right}, {}, operand.type, productShape(left.shape, right.shape),
+                   productBounds(left, right, drawn->depth));
+}
+
+bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
+
+/// None, one for all, or one for each element along the axis that is `fromEnd` axes before the last.
+Value drawZeroPoint(Drawing &draw, const Value &factor, size_t fromEnd) {
+  bool isSigned = factor.type == Wire::INT8;
+  Bounds bounds = isSigned ? Bounds{-128, 127} : Bounds{0, 255};
+  if (draw.chance(0.3))
+    return Drawing::omitted();
+  if (!isSigned && draw.chance(0.2))
+    return draw.scalar(factor.type, 128);
+  size_t rank = factor.shape.size();
+  bool isPlain = rank < 2 || hasDerived(factor.shape) || draw.chance(0.5);
+  if (isPlain)
+    return draw.leaf(factor.type, draw.chance(0.5) ? Shape() : Shape{Size::of(1)}, bounds);
+  if (rank == 2 && draw.chance(0.7))
+    return draw.leaf(factor.type, {factor.shape[rank - 1 - fromEnd]}, bounds);
+  Shape shape = factor.shape;
+  shape[rank - 2 + fromEnd] = Size::of(1);
+  return draw.leaf(factor.type, shape, bounds);
+}
+
+/// Bytes of any sign on either side, of all their values, with zero points of every form.
+Drawn drawMatMulInteger(Drawing &draw, const Value &operand) {
+  if (!isByte(operand.type))
+    return std::nullopt;
+  auto drawn = drawOtherFactor(draw, operand.shape);
+  if (!drawn)
+    return std::nullopt;
+  bool isSigned = draw.chance(0.5);
+  Value other = generate::operand(draw, isSigned ? Wire::INT8 : Wire::UINT8, drawn->shape,
+                                  isSigned ? Bounds{-128, 127} : Bounds{0, 255});
+  const Value &left = drawn->isRight ? operand : other, &right = drawn->isRight ? other : operand;
+  double largest = 255.0 * 255.0 * static_cast<double>(drawn->depth.largest());
+  return draw.node("MatMulInteger",
+                   {left, right, drawZeroPoint(draw, left, 1), drawZeroPoint(draw, right, 0)}, {},
+                   Wire::INT32, productShape(left.shape, right.shape), {-largest, largest});
 }
 
 /// Both transpositions, alpha, beta, and an addend of every shape that broadcasts.
@@ -179,7 +237,10 @@ Drawn drawConv(Drawing &draw, const Value &operand) {
 } // namespace
 
 std::vector<Rule> contractionRules() {
-  return {{"MatMul", 9, drawMatMul}, {"Gemm", 11, drawGemm}, {"Conv", 11, drawConv}};
+  return {{"MatMul", 9, drawMatMul},
+          {"MatMulInteger", 10, drawMatMulInteger},
+          {"Gemm", 11, drawGemm},
+          {"Conv", 11, drawConv}};
 }
 
 } // namespace smelt::generate

@@ -27,7 +27,7 @@ TEST(Rules, EveryOneDrawsAGraphThatIsJudged) {
   for (const Rule &rule : rules()) {
     size_t agreed = 0;
     std::string failure;
-    for (const ElementType type : {Wire::FLOAT, Wire::INT64, Wire::BOOL})
+    for (const ElementType type : {Wire::FLOAT, Wire::INT64, Wire::INT8, Wire::BOOL})
       for (uint64_t seed = 0; seed < kSeeds && failure.empty(); ++seed)
         if (auto graph = drawChain({std::string(rule.op)}, type, seed)) {
           Outcome outcome = judge(*graph, options);
@@ -54,8 +54,8 @@ TEST(Rules, ALowerLimitGivesSmallerSizes) {
 }
 
 TEST(Kinds, EachDrawsWhatItIsNamedFor) {
-  const std::map<std::string, std::set<std::string>> wanted = {{"products", {"MatMul", "Gemm"}},
-                                                               {"convolutions", {"Conv"}}};
+  const std::map<std::string, std::set<std::string>> wanted = {
+      {"products", {"MatMul", "Gemm", "MatMulInteger"}}, {"convolutions", {"Conv"}}};
   for (const auto &[kind, ops] : wanted)
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
       bool found = false;

@@ -204,6 +204,24 @@ func.func @matmul_wider(%x: !smelt.tensor<[n, 3], f16>, %y: !smelt.tensor<[3, m]
 
 // -----
 
+func.func @matmul_of_bytes(%x: !smelt.tensor<[n, 3], i8>, %y: !smelt.tensor<[3, m], ui8>) {
+  // expected-error@+2 {{inferred type(s) '!smelt.tensor<[n, m], i32>' are incompatible with return type(s) of operation '!smelt.tensor<[n, m], i8>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], i8>, !smelt.tensor<[3, m], ui8> -> !smelt.tensor<[n, m], i8>
+  return
+}
+
+// -----
+
+func.func @matmul_of_unlike(%x: !smelt.tensor<[n, 3], i8>, %y: !smelt.tensor<[3, m], i32>) {
+  // expected-error@+2 {{operands have different element types, 'i8' and 'i32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], i8>, !smelt.tensor<[3, m], i32> -> !smelt.tensor<[n, m], i32>
+  return
+}
+
+// -----
+
 func.func @attention_bias(%q: !smelt.tensor<[b, 2, 3, 8], f32>, %kv: !smelt.tensor<[b, 2, 5, 8], f32>, %bias: !smelt.tensor<[1, 1, 3, 8], f32>) {
   // expected-error@+2 {{'!smelt.tensor<[1, 1, 3, 8], f32>' does not broadcast to the scores}}
   // expected-error@+1 {{failed to infer returned types}}

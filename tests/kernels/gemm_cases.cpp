@@ -75,6 +75,39 @@ void addLayouts(std::vector<GemmCase> &cases, GemmVariant v) {
   cases.push_back({v, kEdges});
 }
 
+/// Products of bytes: every tiling, sign, layout of B and alignment.
+void addBytes(std::vector<GemmCase> &cases) {
+  const std::vector<GemmShape> shapes = {
+      {1, 768, 768, 1}, {77, 400, 1536, 1}, {197, 208, 144, 1}, {513, 64, 64, 1}};
+  constexpr Element kSigns[] = {Element::kInt8, Element::kUint8};
+  GemmVariant v;
+  v.aVector = v.bVector = 16;
+  v.element = Element::kUint8, v.elementB = Element::kInt8;
+  for (const GemmTiling &tiling : kGemmInt8)
+    for (bool transposed : {true, false}) {
+      v.tiling = tiling;
+      v.bTransposed = v.bConstant = transposed;
+      cases.push_back({v, shapes});
+    }
+  v.tiling = kGemmInt8[4];
+  v.bConstant = false;
+  for (Element a : kSigns)
+    for (Element b : kSigns) {
+      v.element = a, v.elementB = b;
+      cases.push_back({v, {{77, 80, 64, 12}, {197, 208, 4096, 2}}});
+    }
+  for (bool transposed : {true, false})
+    for (int width : {2, 4, 8}) { // K, and columns, that allow only narrow vectors
+      v.bTransposed = transposed;
+      v.aVector = v.bVector = v.width = width;
+      cases.push_back({v, {{33, 101 * width, 77 * width, 3}}});
+    }
+  GemmVariant scattered = v;
+  scattered.linear = false;
+  cases.push_back({scattered, {{77, 200, 136, 2}}});
+  addLayouts(cases, v);
+}
+
 /// Moments of rows, stored by the epilogue and read by it.
 void addMoments(std::vector<GemmCase> &cases, GemmVariant v) {
   const std::vector<GemmShape> kWholeGroups = {
@@ -220,6 +253,7 @@ std::vector<GemmCase> gemmChecks() {
   GemmVariant wgmmaLayouts = variant(GemmWgmmaTiling{64, 64, 4, 1});
   wgmmaLayouts.element = Element::kBfloat16;
   addLayouts(cases, wgmmaLayouts);
+  addBytes(cases);
 
   for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[1], kGemmPortable[3], kGemmFewRows})
     addMoments(cases, variant(tiling));
@@ -276,6 +310,20 @@ std::vector<GemmCase> gemmTimings() {
   for (int m : {64, 128, 197})
     for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
       add(tiling, {m, 768, 768, 1});
+  for (GemmShape shape : {GemmShape{1, 768, 768, 1},
+                          {128, 768, 768, 1},
+                          {128, 3072, 768, 1},
+                          {4096, 3072, 768, 1},
+                          {4096, 4096, 4096, 1}})
+    for (const GemmTiling &tiling : kGemmInt8) {
+      GemmVariant v = variant(tiling);
+      v.element = Element::kUint8, v.elementB = Element::kInt8;
+      v.aVector = v.bVector = 16;
+      v.n = shape.n, v.k = shape.k;
+      v.bTransposed = true;
+      v.residual = false;
+      cases.push_back({v, {shape}});
+    }
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     cases.push_back({simtVariant(tiling),
                      {{128, 384, 384, 1},

@@ -69,6 +69,8 @@ unsigned tiles(int size, int block) { return unsigned((size + block - 1) / block
 
 /// Largest error norm allowed: rounding of the result for 16 bits, of the sums for float.
 double tolerance(const GemmVariant &variant) {
+  if (isInteger(variant.element))
+    return 0;
   if (variant.usesTf32()) // tensor cores cut low bits of sums when they align them
     return 1e-5;
   switch (variant.element) {
@@ -76,10 +78,9 @@ double tolerance(const GemmVariant &variant) {
     return 5e-4;
   case Element::kBfloat16:
     return 4e-3;
-  case Element::kFloat:
+  default:
     return 2e-6;
   }
-  return 0;
 }
 
 /// The problem and, behind it, the maps of its operands.
@@ -123,15 +124,15 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
 
 void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   KernelText kernel = variant.kernel();
-  Element element = variant.element;
+  Element element = variant.element, stored = variant.storedElement();
   size_t weights = variant.bConstant ? 1 : size_t(s.batches);
   size_t outputs = size_t(s.batches) * s.m * s.n / variant.products;
   Matrix left{variant.a, s.m, s.k, false}, right{variant.b, s.k, s.n, variant.bTransposed};
   Buffer a = randomBuffer(element, left.elements(s.batches), 1);
-  Buffer b = randomBuffer(element, right.elements(weights), 0.1f);
-  Buffer bias = randomBuffer(element, size_t(s.n), 1);
-  Buffer residual = randomBuffer(element, outputs, 1);
-  Buffer c = gpu_.buffer(outputs * elementBytes(element));
+  Buffer b = randomBuffer(variant.rightElement(), right.elements(weights), 0.1f);
+  Buffer bias = randomBuffer(stored, size_t(s.n), 1);
+  Buffer residual = randomBuffer(stored, outputs, 1);
+  Buffer c = gpu_.buffer(outputs * elementBytes(stored));
   size_t groups = variant.storesMoments ? outputs / kMomentsGroup : 1;
   Buffer moments = gpu_.buffer(groups * 2 * sizeof(float));
   size_t rowGroups = size_t(s.batches) * s.m * std::max(variant.rowGroups, 1);
@@ -155,7 +156,8 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   if (variant.bConstant)
     arguments.b.batch = 0;
   Launch check;
-  check.function = load(gemmReferenceText(element), variant.referenceName());
+  check.function =
+      load(gemmReferenceText(element, variant.rightElement()), variant.referenceName());
   check.grid[0] = unsigned((outputs + 255) / 256);
   check.threads = 256;
   check.parameters = bytesOf(arguments);
@@ -169,7 +171,7 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
 
   std::vector<double> expected(outputs);
   reference.download(expected.data());
-  Errors errors = compare(download(c, element), expected);
+  Errors errors = compare(download(c, stored), expected);
   Result result{kernel.name, describe(s)};
   result.error = errors.norm;
   result.worst = errors.worst;
@@ -202,15 +204,15 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
   constexpr double kRotatedBytes = 160e6; // weights of one graph: far more than L2 holds
   constexpr size_t kMaxLaunches = 128, kMinLaunches = 8;
   KernelText kernel = variant.kernel();
-  Element element = variant.element;
+  Element element = variant.element, stored = variant.storedElement();
   size_t weightCount = size_t(s.k) * s.n, outputs = size_t(s.m) * s.n;
   size_t sets = std::clamp(size_t(kRotatedBytes / double(weightCount * elementBytes(element))),
                            size_t(2), kMaxLaunches);
   Buffer a = randomBuffer(element, size_t(s.m) * s.k, 1);
-  Buffer bias = randomBuffer(element, size_t(s.n), 1);
-  Buffer residual = randomBuffer(element, outputs, 1);
-  Buffer c = gpu_.buffer(outputs * elementBytes(element));
-  Buffer weights = randomBuffer(element, weightCount * sets, 0.1f);
+  Buffer bias = randomBuffer(stored, size_t(s.n), 1);
+  Buffer residual = randomBuffer(stored, outputs, 1);
+  Buffer c = gpu_.buffer(outputs * elementBytes(stored));
+  Buffer weights = randomBuffer(variant.rightElement(), weightCount * sets, 0.1f);
   CUfunction function = load(kernel, "kernel");
   std::vector<Launch> launches;
   for (size_t i = 0; i < std::max(sets, kMinLaunches); ++i) {

@@ -23,13 +23,12 @@ uint32_t encode(Element element, float value) {
     return floatToHalf(value);
   case Element::kBfloat16:
     return floatToBfloat16(value);
-  case Element::kFloat:
+  default:
     return std::bit_cast<uint32_t>(value);
   }
-  return 0;
 }
 
-float decode(Element element, uint32_t bits) {
+double decode(Element element, uint32_t bits) {
   switch (element) {
   case Element::kHalf:
     return halfToFloat(static_cast<uint16_t>(bits));
@@ -37,6 +36,12 @@ float decode(Element element, uint32_t bits) {
     return bfloat16ToFloat(static_cast<uint16_t>(bits));
   case Element::kFloat:
     return std::bit_cast<float>(bits);
+  case Element::kInt8:
+    return static_cast<int8_t>(bits);
+  case Element::kUint8:
+    return static_cast<uint8_t>(bits);
+  case Element::kInt32:
+    return static_cast<int32_t>(bits);
   }
   return 0;
 }
@@ -94,8 +99,9 @@ Buffer Checker::randomBuffer(Element element, size_t count, float scale) {
   size_t width = elementBytes(element), drawn = std::min(count, kPeriod) * width;
   std::vector<char> bytes(count * width);
   for (size_t i = 0; i < drawn; i += width) {
-    float value = (float(random_() >> 8) * 0x1p-23f - 1.0f) * scale;
-    uint32_t bits = encode(element, value);
+    auto drawnBits = static_cast<uint32_t>(random_());
+    float value = (float(drawnBits >> 8) * 0x1p-23f - 1.0f) * scale;
+    uint32_t bits = isInteger(element) ? drawnBits : encode(element, value);
     std::memcpy(bytes.data() + i, &bits, width);
   }
   for (size_t i = drawn; i < bytes.size(); i += drawn)
@@ -114,7 +120,7 @@ std::vector<double> Checker::download(const Buffer &buffer, Element element) con
   for (size_t i = 0; i < values.size(); ++i) {
     uint32_t bits = 0;
     std::memcpy(&bits, bytes.data() + i * width, width);
-    values[i] = bits == poison ? INFINITY : decode(element, bits);
+    values[i] = bits == poison && !isInteger(element) ? INFINITY : decode(element, bits);
   }
   return values;
 }

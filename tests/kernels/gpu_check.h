@@ -67,16 +67,16 @@ private:
   std::vector<Result> results_;
   std::mt19937 random_{20240517};
 
-  /// A buffer of `count` random elements, uniform in [-scale, scale].
+  /// A buffer of `count` random elements, uniform in [-scale, scale]; integers of any value.
   Buffer randomBuffer(Element element, size_t count, float scale);
   /// The values of a poisoned buffer that a kernel has written. What is still poison becomes
   /// infinity, which no reference is, so that it fails even where NaN is expected: the NaN that the
-  /// hardware makes has other bits.
+  /// hardware makes has other bits. Integers stay as they are: all bits are values.
   std::vector<double> download(const Buffer &buffer, Element element) const;
 };
 
-/// Bits of a float rounded to `element`, and back.
+/// Bits of a float rounded to `element`, a float type; and what the bits of any element stand for.
 uint32_t encode(Element element, float value);
-float decode(Element element, uint32_t bits);
+double decode(Element element, uint32_t bits);
 
 } // namespace smelt::kernel_tests

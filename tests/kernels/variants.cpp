@@ -13,6 +13,12 @@ const char *elementName(Element element) {
     return "bfloat16";
   case Element::kFloat:
     return "float";
+  case Element::kInt8:
+    return "int8_t";
+  case Element::kUint8:
+    return "uint8_t";
+  case Element::kInt32:
+    return "int32_t";
   }
   return "";
 }
@@ -46,7 +52,22 @@ long long elementsOf(Layout layout, long long rows, long long columns, long long
   return s.start + (count - 1) * s.batch + (rows - 1) * s.row + (columns - 1) * s.column + 1;
 }
 
-int elementBytes(Element element) { return element == Element::kFloat ? 4 : 2; }
+int elementBytes(Element element) {
+  switch (element) {
+  case Element::kHalf:
+  case Element::kBfloat16:
+    return 2;
+  case Element::kFloat:
+  case Element::kInt32:
+    return 4;
+  case Element::kInt8:
+  case Element::kUint8:
+    return 1;
+  }
+  return 0;
+}
+
+bool isInteger(Element element) { return element >= Element::kInt8; }
 
 namespace {
 
@@ -95,11 +116,12 @@ std::string kernelText(const std::string &header, const char *problemHeader,
 
 std::string gemmProblemType(const GemmVariant &v) {
   std::ostringstream out;
-  out << "GemmTestProblem<" << elementName(v.element) << ", " << v.aVector << ", " << v.bVector
-      << ", " << v.bTransposed << ", " << v.bConstant << ", " << v.width << ", " << v.n << ", "
-      << v.k << ", " << v.activation << ", " << v.residual << ", " << v.linear << ", Layout::k"
-      << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", " << v.storesMoments << ", "
-      << v.rowGroups << ", " << v.products << ">";
+  out << "GemmTestProblem<" << elementName(v.element) << ", " << elementName(v.rightElement())
+      << ", " << v.aVector << ", " << v.bVector << ", " << v.bTransposed << ", " << v.bConstant
+      << ", " << v.width << ", " << v.n << ", " << v.k << ", "
+      << (v.activation && !isInteger(v.element)) << ", " << v.residual << ", " << v.linear
+      << ", Layout::k" << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", "
+      << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ">";
   return out.str();
 }
 
@@ -132,10 +154,13 @@ KernelText GemmVariant::kernel() const {
       [this](const auto &t) {
         GemmTemplate used = templateOf(t);
         std::ostringstream name;
-        name << used.file << '_' << elementName(element) << '_' << join(numbers(t), "x") << "_a"
-             << aVector << "_b" << bVector << "_w" << width << (bTransposed ? "_nk" : "_kn")
-             << (bConstant ? "_const" : "") << "_n" << n << "_k" << k << (activation ? "_gelu" : "")
-             << (residual ? "_add" : "") << (linear ? "" : "_scattered");
+        name << used.file << '_' << elementName(element) << '_';
+        if (elementB)
+          name << elementName(*elementB) << '_';
+        name << join(numbers(t), "x") << "_a" << aVector << "_b" << bVector << "_w" << width
+             << (bTransposed ? "_nk" : "_kn") << (bConstant ? "_const" : "") << "_n" << n << "_k"
+             << k << (activation ? "_gelu" : "") << (residual ? "_add" : "")
+             << (linear ? "" : "_scattered");
         if (a != Layout::kUnit || b != Layout::kUnit)
           name << "_a" << layoutName(a) << "_b" << layoutName(b);
         name << (storesMoments ? "_moments" : "") << (products > 1 ? "_pair" : "");
@@ -175,13 +200,13 @@ std::string GemmVariant::referenceName() const {
          (products > 1 ? "_pair" : "");
 }
 
-KernelText gemmReferenceText(Element element) {
+KernelText gemmReferenceText(Element a, Element b) {
   std::ostringstream text;
   text << "#include \"gemm_problem.cuh\"\nnamespace smelt {\n";
   for (bool transposed : {false, true})
     for (int kind = 0; kind < 3; ++kind) {
       GemmVariant v;
-      v.element = element;
+      v.element = a, v.elementB = b;
       v.aVector = v.bVector = v.width = 1;
       v.bTransposed = transposed;
       v.bConstant = kind > 0;
@@ -192,7 +217,12 @@ KernelText gemmReferenceText(Element element) {
            << "  gemmReference(problem, out, tf32, a, b, rowGroups);\n}\n";
     }
   text << "}\n";
-  return {std::string("gemm_reference_") + elementName(element), text.str(), 256, 0, 1, false};
+  return {std::string("gemm_reference_") + elementName(a) + '_' + elementName(b),
+          text.str(),
+          256,
+          0,
+          1,
+          false};
 }
 
 std::string AttentionVariant::problemType(int vectorWidth) const {
@@ -253,10 +283,10 @@ std::vector<KernelText> allKernels(bool withTimings) {
     if (seen.insert(kernel.name).second)
       kernels.push_back(std::move(kernel));
   };
-  for (Element element : {Element::kHalf, Element::kBfloat16, Element::kFloat})
-    add(gemmReferenceText(element));
-  for (const GemmCase &c : gemmChecks())
+  for (const GemmCase &c : gemmChecks()) {
+    add(gemmReferenceText(c.variant.element, c.variant.rightElement()));
     add(c.variant.kernel());
+  }
   for (const AttentionCase &c : attentionChecks()) {
     add(c.variant.referenceKernel());
     add(c.variant.kernel());

@@ -2,6 +2,7 @@
 // that they are run with.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,11 +12,12 @@
 
 namespace smelt::kernel_tests {
 
-/// Element type of a kernel's operands.
-enum class Element { kHalf, kBfloat16, kFloat };
+/// Element type of a kernel's operands; the last one only of what follows a product of bytes.
+enum class Element { kHalf, kBfloat16, kFloat, kInt8, kUint8, kInt32 };
 
 const char *elementName(Element element); // as in device text
 int elementBytes(Element element);
+bool isInteger(Element element);
 
 /// A kernel's text and what its launch needs to know.
 struct KernelText {
@@ -41,12 +43,13 @@ long long elementsOf(Layout layout, long long rows, long long columns, long long
 /// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
+  std::optional<Element> elementB; // of B, where it is another
   std::variant<GemmTiling, GemmWgmmaTiling, GemmTmaTiling, GemmSimtTiling> tiling;
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;
-  bool activation = true, residual = true;
-  bool linear = true; // the addresses are said to be linear
+  bool activation = true, residual = true; // integers have no activation
+  bool linear = true;                      // the addresses are said to be linear
   Layout a = Layout::kUnit, b = Layout::kUnit;
   bool storesMoments = false; // of C's rows; n is a multiple of 32
   int rowGroups = 0;          // of moments that the epilogue reads for each row
@@ -59,6 +62,9 @@ struct GemmVariant {
   int blockM() const;
   int blockN() const;
   bool usesTf32() const;
+  Element rightElement() const { return elementB.value_or(element); }
+  /// Of the bias, the residual and C.
+  Element storedElement() const { return isInteger(element) ? Element::kInt32 : element; }
   /// The kernel takes maps of A and B behind its problem.
   bool usesTensorMaps() const { return std::holds_alternative<GemmTmaTiling>(tiling); }
 };
@@ -138,8 +144,8 @@ std::vector<ReductionCase> reductionChecks();
 std::vector<GemmCase> gemmTimings();
 std::vector<AttentionCase> attentionTimings();
 
-/// Text of the double-precision reference kernels for one element type.
-KernelText gemmReferenceText(Element element);
+/// Text of the double-precision reference kernels for operands of these element types.
+KernelText gemmReferenceText(Element a, Element b);
 
 /// Every kernel of the lists above, without duplicates.
 std::vector<KernelText> allKernels(bool withTimings);

@@ -141,3 +141,61 @@ func.func @no_pairs(%x: !smelt.tensor<[b, 64], f16>, %y: !smelt.tensor<[b, 64], 
   %9 = smelt.mul %7, %8 : <[b, 48], f16>, <[b, 48], f16> -> <[b, 48], f16>
   return %2, %5, %9, %7 : !smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 20], f16>, !smelt.tensor<[b, 48], f16>, !smelt.tensor<[b, 48], f16>
 }
+
+// The weight of a product of bytes is stored along K, when compiling; what scales its sums is the epilogue.
+// CHECK-LABEL: @bytes
+// CHECK: %[[STORED:.*]] = smelt.transpose %{{.*}} [1, 0] : <[64, 32], i8> -> <[32, 64], i8>
+// CHECK-NEXT: smelt.fusion gemm(%[[STORED]], %arg0, %arg1)
+// CHECK: smelt.transpose %{{.*}} [1, 0] : <[32, 64], i8> -> <[64, 32], i8>
+// CHECK-NEXT: smelt.matmul {{.*}} : <[b, s, 64], ui8>, <[64, 32], i8> -> <[b, s, 32], i32>
+// CHECK-NEXT: smelt.cast
+// CHECK-NEXT: smelt.mul
+// CHECK-NEXT: smelt.yield
+func.func @bytes(%x: !smelt.tensor<[b, s, 64], ui8>, %scale: !smelt.tensor<[], f32>) -> !smelt.tensor<[b, s, 32], f32> {
+  %w = smelt.weight "w" <"w.bin", 0, 2048, ""> : <[64, 32], i8>
+  %0 = smelt.matmul %x, %w : <[b, s, 64], ui8>, <[64, 32], i8> -> <[b, s, 32], i32>
+  %1 = smelt.cast %0 : <[b, s, 32], i32> -> <[b, s, 32], f32>
+  %2 = smelt.mul %1, %scale : <[b, s, 32], f32>, <[], f32> -> <[b, s, 32], f32>
+  return %2 : !smelt.tensor<[b, s, 32], f32>
+}
+
+// Zero points and scales that are known at run time are no kernels of their own, nor are their products.
+// CHECK-LABEL: @dequantized
+// CHECK-NOT: smelt.cast
+// CHECK-NOT: smelt.mul
+// CHECK: smelt.fusion gemm
+// CHECK-NOT: smelt.fusion
+func.func @dequantized(%x: !smelt.tensor<[b, 64], ui8>, %zero: !smelt.tensor<[1, 1], ui8>, %rows: !smelt.tensor<[b, 1], i32>, %zw: !smelt.tensor<[1, 32], i8>, %sx: !smelt.tensor<[], f32>, %sw: !smelt.tensor<[32], f32>)
+    -> !smelt.tensor<[b, 32], f32> {
+  %w = smelt.weight "w" <"w.bin", 0, 2048, ""> : <[64, 32], i8>
+  %sums = smelt.weight "sums" <"w.bin", 0, 128, ""> : <[1, 32], i32>
+  %z1 = smelt.cast %zero : <[1, 1], ui8> -> <[1, 1], i32>
+  %z = smelt.reshape %z1 : <[1, 1], i32> -> <[], i32>
+  %c = smelt.mul %z, %sums : <[], i32>, <[1, 32], i32> -> <[1, 32], i32>
+  %y = smelt.cast %zw : <[1, 32], i8> -> <[1, 32], i32>
+  %d = smelt.mul %rows, %y : <[b, 1], i32>, <[1, 32], i32> -> <[b, 32], i32>
+  %s = smelt.mul %sx, %sw : <[], f32>, <[32], f32> -> <[32], f32>
+  %0 = smelt.matmul %x, %w : <[b, 64], ui8>, <[64, 32], i8> -> <[b, 32], i32>
+  %1 = smelt.sub %0, %c : <[b, 32], i32>, <[1, 32], i32> -> <[b, 32], i32>
+  %4 = smelt.sub %1, %d : <[b, 32], i32>, <[b, 32], i32> -> <[b, 32], i32>
+  %2 = smelt.cast %4 : <[b, 32], i32> -> <[b, 32], f32>
+  %3 = smelt.mul %2, %s : <[b, 32], f32>, <[32], f32> -> <[b, 32], f32>
+  return %3 : !smelt.tensor<[b, 32], f32>
+}
+
+// A weight that lies so is read as it is; two products of bytes are no pair.
+// CHECK-LABEL: @bytes_along_k
+// CHECK-NOT: smelt.transpose
+// CHECK: smelt.fusion gemm(%{{.*}}, %arg0) : (!smelt.tensor<[32, 64], i8>, !smelt.tensor<[b, 64], i8>)
+// CHECK: smelt.transpose
+// CHECK: smelt.fusion gemm
+func.func @bytes_along_k(%x: !smelt.tensor<[b, 64], i8>) -> !smelt.tensor<[b, 32], i32> {
+  %w = smelt.weight "w" <"w.bin", 0, 2048, ""> : <[32, 64], i8>
+  %v = smelt.weight "v" <"w.bin", 0, 2048, ""> : <[32, 64], i8>
+  %t = smelt.transpose %w [1, 0] : <[32, 64], i8> -> <[64, 32], i8>
+  %u = smelt.transpose %v [1, 0] : <[32, 64], i8> -> <[64, 32], i8>
+  %0 = smelt.matmul %x, %t : <[b, 64], i8>, <[64, 32], i8> -> <[b, 32], i32>
+  %1 = smelt.matmul %x, %u : <[b, 64], i8>, <[64, 32], i8> -> <[b, 32], i32>
+  %2 = smelt.mul %0, %1 : <[b, 32], i32>, <[b, 32], i32> -> <[b, 32], i32>
+  return %2 : !smelt.tensor<[b, 32], i32>
+}

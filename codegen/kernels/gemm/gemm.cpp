@@ -26,7 +26,9 @@ constexpr int kMaxScatteredThreads = 256;
 constexpr int64_t kSwizzledRowBytes = 128;
 
 constexpr char kConstants[] = R"(
-using Element = $element$;
+using ElementA = $elementA$;
+using ElementB = $elementB$;
+using Sum = $sum$;
 static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
 static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
 static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
@@ -67,7 +69,7 @@ struct Problem {
     $moments$
   }
   template <int W>
-  __device__ __forceinline__ void epilogue(int batch, int m, int n, const float (&acc)[kProducts * W],
+  __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
                                            const Inputs<W> &inputs, const RowMoments (&rows)[$rowArray$]) const {
     $epilogue$
   }
@@ -83,10 +85,10 @@ extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Con
 
 /// How operands are reached where the kernel has no maps of them.
 constexpr char kAddresses[] = R"(
-__device__ __forceinline__ const Element *a(int batch, int m, int k) const {
+__device__ __forceinline__ const ElementA *a(int batch, int m, int k) const {
   $a$
 }
-__device__ __forceinline__ const Element *b(int batch, int k, int n) const {
+__device__ __forceinline__ const ElementB *b(int batch, int k, int n) const {
   $b$
 }
 )";
@@ -118,12 +120,22 @@ private:
 };
 
 plan::Arithmetic arithmeticOf(GemmPrecision precision) {
-  return precision == GemmPrecision::halfWidth ? plan::Arithmetic::half
-         : precision == GemmPrecision::tf32    ? plan::Arithmetic::tf32
-                                               : plan::Arithmetic::float32;
+  switch (precision) {
+  case GemmPrecision::halfWidth:
+    return plan::Arithmetic::half;
+  case GemmPrecision::int8:
+    return plan::Arithmetic::int8;
+  case GemmPrecision::tf32:
+    return plan::Arithmetic::tf32;
+  case GemmPrecision::float32:
+    return plan::Arithmetic::float32;
+  }
+  llvm_unreachable("every precision has a case");
 }
 
 GemmPrecision GemmEmitter::precision() const {
+  if (product.lhs.getElementType().isInteger(8))
+    return GemmPrecision::int8;
   if (!product.lhs.getElementType().isF32())
     return GemmPrecision::halfWidth;
   return tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
@@ -141,7 +153,9 @@ std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &
 std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
   auto flag = [](bool value) { return value ? "true" : "false"; };
   bool isConstant = isWeightExpression(FusionOp(product.fusion).getInputs()[b.input]);
-  return format(kConstants, {{"element", storageType(product.lhs.getElementType())},
+  return format(kConstants, {{"elementA", storageType(product.lhs.getElementType())},
+                             {"elementB", storageType(product.rhs.getElementType())},
+                             {"sum", computeType(product.output.getElementType())},
                              {"aVector", std::to_string(a.alongK)},
                              {"bVector", std::to_string(std::max(b.alongK, b.alongN))},
                              {"width", std::to_string(epilogue.width)},

@@ -1,4 +1,5 @@
-// C = epilogue(A * B) on the tensor cores: mma.sync, 16-bit or tf32 operands, float sums.
+// C = epilogue(A * B) on the tensor cores: mma.sync; 16-bit or tf32 operands and float sums, or
+// 8-bit integers, signed or not on either side, and exact 32-bit sums.
 //
 // Problem: matrix products of transformers, from one short sequence (M = 128, where a launch lasts
 // microseconds and most multiprocessors would idle) to thousands of rows, with whatever follows
@@ -6,10 +7,13 @@
 //
 // Method
 //   - Tiles of A and B flow through swizzled shared-memory stages: cp.async fills them (16 bytes a
-//     thread where alignment allows, else 8, 4 or 2) and zero-fills the edges, ldmatrix reads them.
-//     Fragments of the next 32 bytes of K arrive while the tensor cores work on the present ones.
-//   - B is [k][n] (ldmatrix transposes) or [n][k]. A and B are reached through the Problem, which
-//     may fold any view into its addresses.
+//     thread where alignment allows, else 8, 4 or one element) and zero-fills the edges, ldmatrix
+//     reads them. Fragments of the next 32 bytes of K arrive while the tensor cores work on the
+//     present ones.
+//   - B is [k][n] (ldmatrix transposes) or [n][k]. Bytes, which ldmatrix cannot transpose, lie as
+//     [n][k] in shared memory either way: those of a B [k][n] pass through registers, which costs
+//     the main loop their latency (weights are stored as [n][k] for it).
+//   - A and B are reached through the Problem, which may fold any view into its addresses.
 //   - Small M * N with long K: the blocks of a cluster share one tile of C. Each takes a part of K
 //     and sends its sums for a band of rows to the block that owns the band, through distributed
 //     shared memory; the owner adds them in the order of the ranks, so results are reproducible.
@@ -22,11 +26,11 @@
 //     kernel drains.
 //
 // Assumes: kAVector divides k(), kBVector divides k() (transposed) or n(), kEpilogueWidth divides
-// n(); Config::kThreads threads; Config::sharedBytes(sizeof(Element)) of shared memory, 16-byte
+// n(); Config::kThreads threads; Config::sharedBytes(sizeof(ElementA)) of shared memory, 16-byte
 // aligned; grid (tiles of C, clusterK, min(batches, 65535)), cluster (1, clusterK, 1). Along K,
 // addresses up to blockK past the end may be computed but are not used.
-// Cost: 2 M N K FLOPs; at least (M K + K N) * sizeof(Element) bytes from memory, and per tile of C
-// (blockM + blockN) * K * sizeof(Element) bytes from L2.
+// Cost: 2 M N K FLOPs; at least (M K + K N) * sizeof(ElementA) bytes from memory, and per tile of C
+// (blockM + blockN) * K * sizeof(ElementA) bytes from L2.
 #pragma once
 
 #include "device/tile.cuh"
@@ -36,28 +40,35 @@
 namespace smelt {
 
 template <class Config, class Problem> struct GemmTask {
-  using Element = typename Problem::Element;
+  using ElementA = typename Problem::ElementA;
+  using ElementB = typename Problem::ElementB;
+  using Sum = typename Problem::Sum;
   static constexpr GemmTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN, kBlockK = kTiling.blockK;
   static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
   static constexpr int kThreads = kTiling.threads();
-  static constexpr int kSharedBytes = Config::sharedBytes(sizeof(Element));
+  static constexpr int kSharedBytes = Config::sharedBytes(sizeof(ElementA));
   static constexpr int kWarpM = kBlockM / kTiling.warpsM, kWarpN = kBlockN / kTiling.warpsN;
   static constexpr int kRowTiles = kWarpM / 16, kColumnTiles = kWarpN / 8;
-  static constexpr bool kFloat = kIsSame<Element, float>;
-  static constexpr int kStepK = 32 / sizeof(Element); // K of one mma: 32 bytes
+  static constexpr bool kFloat = kIsSame<ElementA, float>;
+  static constexpr bool kBytes = sizeof(ElementA) == 1;
+  static constexpr bool kRowsOfK = Problem::kBTransposed || kBytes; // the tiles of B are [n][k]
+  static constexpr int kStepK = 32 / sizeof(ElementA);              // K of one mma: 32 bytes
   static constexpr int kWarpsK = kTiling.warpsK;
   static constexpr int kSteps = kBlockK / kStepK / kWarpsK; // of a warp, in one tile
   static constexpr int kChunksPerStep = 2;                  // of 16 bytes
 
-  static_assert(kIsHalfWidth<Element> || kFloat, "operands are half, bfloat16 or (tf32) float");
+  static_assert(kBytes ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t>
+                       : (kIsHalfWidth<ElementA> || kFloat) && kIsSame<ElementA, ElementB> &&
+                             kIsSame<Sum, float>,
+                "operands are half, bfloat16 or (tf32) float and sums float, or bytes and int32_t");
   static_assert(kBlockM % (16 * kTiling.warpsM) == 0, "a warp computes whole 16-row fragments");
   static_assert(kBlockN % (16 * kTiling.warpsN) == 0, "a warp computes whole 16-column fragments");
   static_assert(kBlockK % (2 * kStepK * kWarpsK) == 0, "a warp's K is an even number of mma deep");
 
-  using TileA = SharedTile<Element, kBlockM, kBlockK>;
-  using TileB = Select<Problem::kBTransposed, SharedTile<Element, kBlockN, kBlockK>,
-                       SharedTile<Element, kBlockK, kBlockN, kFloat>>;
+  using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
+  using TileB = Select<kRowsOfK, SharedTile<ElementB, kBlockN, kBlockK>,
+                       SharedTile<ElementB, kBlockK, kBlockN, kFloat>>;
   using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages>;
   using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, kWarpsK,
                               kRowTiles * kColumnTiles * 4>;
@@ -65,7 +76,7 @@ template <class Config, class Problem> struct GemmTask {
   const int warp, lane;
   const int warpPart;            // which steps of K are the warp's
   const int warpRow, warpColumn; // of the warp's part of the tile
-  float sums[kRowTiles][kColumnTiles][4];
+  Sum sums[kRowTiles][kColumnTiles][4];
   uint32_t fragmentsA[kRowTiles][4], fragmentsB[2][kColumnTiles / 2][4];
 
   __device__ __forceinline__ GemmTask()
@@ -85,7 +96,7 @@ template <class Config, class Problem> struct GemmTask {
     for (int j = 0; j < kColumnTiles / 2; ++j) {
       int column = warpColumn + 16 * j;
       uint32_t (&f)[4] = fragmentsB[step % 2][j];
-      if constexpr (Problem::kBTransposed)
+      if constexpr (kRowsOfK)
         loadFragmentBTransposed<TileB>(tile, column, (warpPart * kSteps + step) * kChunksPerStep,
                                        f);
       else if constexpr (kFloat)
@@ -99,6 +110,14 @@ template <class Config, class Problem> struct GemmTask {
 #pragma unroll
     for (int r = 0; r < 4; ++r)
       f[r] = ptx::toTf32(f[r]);
+  }
+
+  __device__ __forceinline__ static void multiplyFragments(Sum (&d)[4], const uint32_t (&a)[4],
+                                                           uint32_t b0, uint32_t b1) {
+    if constexpr (kBytes)
+      ptx::mma(d, a, b0, b1, ElementA(), ElementB());
+    else
+      ptx::mma(d, a, b0, b1, ElementA());
   }
 
   /// Multiplies the fragments of `step` and fetches those of `nextStep` behind them: B into its
@@ -118,8 +137,7 @@ template <class Config, class Problem> struct GemmTask {
         roundToTf32(fragmentsA[i]);
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
-        ptx::mma(sums[i][j], fragmentsA[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1],
-                 Element());
+        multiplyFragments(sums[i][j], fragmentsA[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
       loadA(tileA, nextStep, i);
     }
   }
@@ -131,7 +149,7 @@ template <class Config, class Problem> struct GemmTask {
       for (int j = 0; j < kColumnTiles; ++j)
 #pragma unroll
         for (int r = 0; r < 4; ++r)
-          sums[i][j][r] = 0.0f;
+          sums[i][j][r] = Sum(0);
   }
 
   __device__ __forceinline__ void multiply(const Pipeline &pipeline) {

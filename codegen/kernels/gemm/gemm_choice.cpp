@@ -161,6 +161,7 @@ private:
     });
   }
   void addHalfWidth();
+  void addBytes();
   double microseconds(const GemmChoice &choice, int64_t rows, int elementBytes,
                       double flopsPerClock) const;
 
@@ -213,10 +214,20 @@ void CandidateList::addHalfWidth() {
       addWgmma(tiling);
 }
 
+void CandidateList::addBytes() {
+  const Target::Rates &rates = target.flopsPerClock;
+  double flops = rates.int8 > 0 ? rates.int8 : rates.half; // as good a guess as any
+  for (const GemmTiling &tiling : kGemmInt8)
+    add(describe(tiling, 1), 1, flops * (target.instructions.wgmma ? kMmaBesideWgmma : kMma));
+}
+
 std::vector<Candidate> CandidateList::run() {
   switch (precision) {
   case GemmPrecision::halfWidth:
     addHalfWidth();
+    break;
+  case GemmPrecision::int8:
+    addBytes();
     break;
   case GemmPrecision::tf32:
     for (const GemmTiling &tiling : kGemmTf32)

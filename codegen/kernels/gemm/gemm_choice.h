@@ -17,7 +17,8 @@ struct GemmShape {
   bool allowsTensorMaps = false; ///< both operands can be described by one
 };
 
-enum class GemmPrecision { halfWidth, tf32, float32 };
+/// What the operands are multiplied as.
+enum class GemmPrecision { halfWidth, int8, tf32, float32 };
 
 /// A GEMM template with its configuration.
 struct GemmChoice {

@@ -186,6 +186,12 @@ inline constexpr GemmTiling kGemmTf32[] = {{64, 64, 32, 2, 2, 4, 1},
                                            {64, 64, 32, 2, 2, 4, 4},
                                            {128, 128, 32, 2, 4, 3, 1}};
 
+/// The same for bytes: rows as long as those of 16-bit elements, twice as deep in K.
+inline constexpr GemmTiling kGemmInt8[] = {{16, 32, 256, 1, 2, 6, 1, 2}, {16, 64, 256, 1, 4, 4, 4},
+                                           {32, 32, 128, 2, 2, 6, 1},    {64, 32, 128, 2, 2, 6, 1},
+                                           {64, 64, 128, 2, 2, 4, 1},    {64, 128, 128, 2, 2, 4, 1},
+                                           {128, 128, 128, 2, 4, 3, 1}};
+
 /// The same for the 32-bit GEMM without tensor cores: every thread computes threadM x threadN
 /// elements. clusterK as above.
 struct GemmSimtTiling {

@@ -1,6 +1,6 @@
 // The way of a GEMM's sums to the generated epilogue.
 //
-// Sums leave registers through an exchange buffer of floats in shared memory, so that the epilogue
+// Sums leave registers through an exchange buffer in shared memory, 32 bits each, so that the epilogue
 // gets up to eight consecutive columns whatever the fragments look like. Without a cluster the
 // buffer holds one tile. In a cluster every block owns a band of the tile's rows; its buffer holds,
 // for each rank, that rank's sums for the band. Blocks whose warps share K send several shares.
@@ -89,7 +89,7 @@ struct TileMoments<Problem, Rows, Threads, I, true> {
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
 /// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
 /// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given W sums a
-/// product and one RowMoments a tensor.
+/// product, floats or 32-bit integers (`Sum`), and one RowMoments a tensor.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread>
 struct TileEpilogue {
@@ -105,6 +105,7 @@ struct TileEpilogue {
                 "a tile holds whole groups of columns of each product");
   static_assert(!Problem::kStoresMoments || kStored % kMomentsGroup == 0,
                 "a group of moments lies in one tile");
+  using Sum = typename Problem::Sum;
   using Inputs = typename Problem::template Inputs<kWidth>;
   static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
   static constexpr int kMoments = Problem::kRowMoments;
@@ -157,12 +158,12 @@ struct TileEpilogue {
 
   /// The sums of `product` for kWidth columns of the results, over all ranks and shares.
   __device__ __forceinline__ void total(int product, int row, int column,
-                                        float (&sums)[kWidth]) const {
+                                        Sum (&sums)[kWidth]) const {
     uint32_t address = exchange + (row * kStride + columnOf(product, column)) * 4;
     loadSharedRow(address, sums);
 #pragma unroll
     for (int other = 1; other < ClusterK * Parts; ++other) {
-      float share[kWidth];
+      Sum share[kWidth];
       loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
 #pragma unroll
       for (int c = 0; c < kWidth; ++c)
@@ -208,13 +209,13 @@ struct TileEpilogue {
   }
 
   /// Writes one sum, or two neighbouring ones, to a target.
-  __device__ __forceinline__ static void send(uint32_t target, float a) {
+  __device__ __forceinline__ static void send(uint32_t target, Sum a) {
     if constexpr (ClusterK > 1)
       ptx::storeCluster(target, a);
     else
       ptx::storeShared(target, a);
   }
-  __device__ __forceinline__ static void send(uint32_t target, float a, float b) {
+  __device__ __forceinline__ static void send(uint32_t target, Sum a, Sum b) {
     if constexpr (ClusterK > 1)
       ptx::storeCluster(target, a, b);
     else
@@ -227,10 +228,10 @@ struct TileEpilogue {
       int row, column;
       if (!locate(group * kGroup + i, row, column))
         continue;
-      float sums[kProducts * kWidth];
+      Sum sums[kProducts * kWidth];
 #pragma unroll
       for (int product = 0; product < kProducts; ++product) {
-        float own[kWidth];
+        Sum own[kWidth];
         total(product, row, column, own);
 #pragma unroll
         for (int c = 0; c < kWidth; ++c)

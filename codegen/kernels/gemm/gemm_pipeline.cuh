@@ -2,9 +2,10 @@
 //
 // Problem: the main loops of all GEMM templates need the next tiles of A and B on their way while
 // they multiply the present ones, whatever the layout, alignment and edges of the operands.
-// Method: cp.async, one group a step, always the same number of steps ahead. Constant B (weights)
-// is asked for before the wait for earlier kernels, so that it arrives while they drain. Assumes:
-// all threads of the block take part in every call.
+// Method: cp.async, one group a step, always the same number of steps ahead; a B [k][n] of bytes is
+// transposed on the way, through registers. Constant B (weights) is asked for before the wait for
+// earlier kernels, so that it arrives while they drain. Assumes: all threads of the block take part
+// in every call.
 #pragma once
 
 #include "device/tile.cuh"
@@ -102,6 +103,10 @@ private:
       auto source = [this](int n, int k) { return problem.b(batch, k, n); };
       copyTile<TileB, Along::kColumns, Problem::kBVector, Threads, Problem::kBLinear,
                Problem::kBContiguous>(stageB(stage), source, column0, k0, problem.n(), problem.k());
+    } else if constexpr (sizeof(typename TileB::Element) == 1) {
+      auto source = [this](int k, int n) { return problem.b(batch, k, n); };
+      copyTileTransposed<TileB, Problem::kBVector, Threads>(stageB(stage), source, k0, column0,
+                                                            problem.k(), problem.n());
     } else {
       auto source = [this](int k, int n) { return problem.b(batch, k, n); };
       copyTile<TileB, Along::kRows, Problem::kBVector, Threads, Problem::kBLinear,

@@ -11,7 +11,7 @@
 //   - A warp is eight threads along n by four along m, and a thread's rows (and columns of B
 //     [n][k]) lie threads apart, so that the eight reads of a phase fall into different banks.
 //
-// Assumes: as gemm.cuh, with Element = float; 8 x 4 threads divide the block's threads.
+// Assumes: as gemm.cuh, with ElementA = ElementB = float; 8 x 4 threads divide the block's threads.
 // Cost: 2 M N K FLOPs at 256 a clock and multiprocessor; bytes as gemm.cuh.
 #pragma once
 
@@ -32,7 +32,7 @@ template <class Config, class Problem> struct GemmSimtTask {
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr int kQuad = 4; // floats of one 16-byte read
 
-  static_assert(kIsSame<typename Problem::Element, float>, "operands are float");
+  static_assert(kIsSame<typename Problem::ElementA, float>, "operands are float");
   static_assert(kThreadsN % 8 == 0 && kThreadsM % 4 == 0, "warps are 8 x 4 threads");
   static_assert(kThreadN % kQuad == 0, "a thread's columns are read four at a time");
   static_assert(kBlockK % kQuad == 0, "K is read four at a time");

@@ -157,7 +157,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
 };
 
 template <class Config, class Problem> struct GemmTmaTask {
-  using Element = typename Problem::Element;
+  using Element = typename Problem::ElementA;
   static constexpr GemmTmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
   static constexpr int kBlockK = kTiling.kBlockK, kStages = kTiling.stages;

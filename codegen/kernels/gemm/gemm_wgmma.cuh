@@ -26,7 +26,7 @@
 namespace smelt {
 
 template <class Config, class Problem> struct GemmWgmmaTask {
-  using Element = typename Problem::Element;
+  using Element = typename Problem::ElementA;
   static constexpr GemmWgmmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
   static constexpr int kBlockK = GemmWgmmaTiling::kBlockK;

@@ -85,9 +85,27 @@ TEST_F(ContractionTest, MatmulOfIntegersWrapsAround) {
   using Values = std::vector<double>;
   EXPECT_EQ(multiply("i64", {2, -3}, {5, 7, 11, 13}), (Values{-23, -25})) << errors;
   EXPECT_EQ(multiply("i32", {65536, 1}, {65536, 32768, 5, 0}), (Values{5, -2147483648.0}));
-  EXPECT_EQ(multiply("ui8", {16, 1}, {17, 2, 3, 4}), (Values{19, 36}));
+  EXPECT_EQ(multiply("i16", {256, 1}, {257, 2, 3, 4}), (Values{259, 516}));
   int64_t large = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(multiply("i64", {large, 1}, {2, 2, 3, 4}), (Values{1, 2})); // -2 + 3, -2 + 4
+}
+
+TEST_F(ContractionTest, MatmulOfBytesHas32BitSums) {
+  auto multiply = [&](const std::string &left, const std::string &right, int64_t depth, int64_t a,
+                      int64_t b) {
+    std::string row = "[1, " + std::to_string(depth) + "], " + left,
+                column = "[" + std::to_string(depth) + ", 1], " + right;
+    HostTensor lhs = integers({1, depth}, Integers(static_cast<size_t>(depth), a), left),
+               rhs = integers({depth, 1}, Integers(static_cast<size_t>(depth), b), right);
+    return valuesOf(runOp("smelt.matmul %a, %b : !smelt.tensor<" + row + ">, !smelt.tensor<" +
+                              column + "> -> !smelt.tensor<[1, 1], i32>",
+                          {row, column}, "[1, 1], i32", {lhs, rhs}));
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(multiply("i8", "i8", 3, -128, 127), (Values{-48768})) << errors;
+  EXPECT_EQ(multiply("ui8", "i8", 3, 255, -128), (Values{-97920}));
+  EXPECT_EQ(multiply("i8", "ui8", 3, -128, 255), (Values{-97920}));
+  EXPECT_EQ(multiply("ui8", "ui8", 40000, 255, 255), (Values{2601000000.0 - 4294967296.0}));
 }
 
 TEST_F(ContractionTest, MatmulInDoublePrecision) {

@@ -1,6 +1,6 @@
 // The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
 // the activation and the residual can be left out, the operands lie in memory in any way, and the
-// moments of C's rows can be stored. Of two products whose columns take turns in B,
+// moments of C's rows can be stored. Of bytes, C = A * B + bias + residual in 32-bit integers. Of two products whose columns take turns in B,
 // C = gelu(A * B1 + bias) * (A * B2) + residual.
 #pragma once
 
@@ -21,11 +21,14 @@ struct Strides {
 };
 
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
-template <class T, int AVector, int BVector, bool BTransposed, bool BConstant, int Width, int N,
-          int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
+template <class A, class B, int AVector, int BVector, bool BTransposed, bool BConstant, int Width,
+          int N, int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
           bool StoresMoments, int RowGroups, int Products>
 struct GemmTestProblem {
-  using Element = T;
+  using ElementA = A;
+  using ElementB = B;
+  using Sum = Select<sizeof(A) == 1, int32_t, float>;
+  using T = Select<sizeof(A) == 1, int32_t, A>; // of what is not an operand of the product
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
   static constexpr bool kALinear = Linear, kBLinear = Linear;
@@ -37,8 +40,8 @@ struct GemmTestProblem {
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
   static constexpr int kProducts = Products;
 
-  const T *aData;              // (batches, m, k)
-  const T *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
+  const A *aData;              // (batches, m, k)
+  const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
   const T *biasData;           // (columns)
   const T *residualData;       // (batches, m, columns)
   T *cData;                    // (batches, m, columns)
@@ -69,13 +72,13 @@ struct GemmTestProblem {
     else
       return batch * size + int64_t(column) * rows + row;
   }
-  __device__ const T *a(int batch, int row, int column) const {
+  __device__ const A *a(int batch, int row, int column) const {
     if constexpr (ALayout ==
                   Layout::kUnit) // as codegen prints it: large tiles have no register left
       return aData + (int64_t(batch) * m() + row) * k() + column;
     return aData + place<ALayout>(batch, row, column, m(), k());
   }
-  __device__ const T *b(int batch, int row, int column) const {
+  __device__ const B *b(int batch, int row, int column) const {
     int matrix = BConstant ? 0 : batch;
     return bData + (BTransposed ? place<BLayout>(matrix, column, row, n(), k())
                                 : place<BLayout>(matrix, row, column, k(), n()));
@@ -100,9 +103,9 @@ struct GemmTestProblem {
     return in;
   }
   template <int W>
-  __device__ void epilogue(int batch, int row, int column, const float (&sums)[Products * W],
+  __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
                            const Inputs<W> &in, const RowMoments (&rows)[1]) const {
-    float bias[W], residual[W], result[W];
+    Sum bias[W], residual[W], result[W];
     unpack<W>(in.bias, bias);
     if constexpr (Residual)
       unpack<W>(in.residual, residual);
@@ -155,7 +158,7 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
   constexpr int kProducts = Problem::kProducts;
   int first =
       kProducts == 1 ? column : column / kTurnColumns * 2 * kTurnColumns + column % kTurnColumns;
-  double x = sum(first) + double(convert<float>(problem.biasData[column]));
+  double x = sum(first) + convert<double>(problem.biasData[column]);
   const float *groups =
       problem.rowMomentsData + (int64_t(batch) * problem.m() + row) * rowGroups * 2;
   double mean = 0, variance = 0;
@@ -166,8 +169,12 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
     variance += (double(groups[2 * g + 1]) / kMomentsGroup + distance * distance) / rowGroups;
   }
   x += variance - mean;
-  double gate = kProducts == 1 ? 1 : sum(first + kTurnColumns);
-  out[i] = gelu(x) * gate + double(convert<float>(problem.residualData[i]));
+  double gate = kProducts == 1 ? 1 : sum(first + kTurnColumns),
+         residual = convert<double>(problem.residualData[i]);
+  if constexpr (kIsSame<typename Problem::Sum, int32_t>)
+    out[i] = static_cast<int32_t>(static_cast<int64_t>(x + residual)); // wraps around
+  else
+    out[i] = gelu(x) * gate + residual;
 }
 
 } // namespace smelt
