@@ -56,12 +56,11 @@ TEST(Quantized, ZeroPointsLeaveTheProductInBytes) {
   ModelBuilder model = product("batch m k", "k n");
   model.input("za", DataType::UINT8, "").input("zb", DataType::INT8, "n");
   model.node("MatMulInteger", {"a", "b", "za", "zb"}).output("y");
-  expectImports(model.import(),
-                {"smelt.reshape", "-> <[1, n], i32>",
-                 "smelt.matmul %arg0, %arg1 : <[batch, m, k], ui8>, <[k, n], i8>",
-                 "smelt.cast %arg1", "smelt.sub", "smelt.reduce", "axes = array<i64: 0>",
-                 "smelt.mul", "smelt.sub", "smelt.cast %arg0", "smelt.reduce",
-                 "axes = array<i64: 2>", "smelt.mul", "smelt.sub", "-> <[batch, m, n], i32>"});
+  expectImports(model.import(), {"smelt.reshape", "-> <[1, n], i32>",
+                                 "smelt.matmul %arg0, %arg1 : <[batch, m, k], ui8>, <[k, n], i8>",
+                                 "smelt.cast %arg1", "smelt.sub", "smelt.reduce", "axes [0]",
+                                 "smelt.mul", "smelt.sub", "smelt.cast %arg0", "smelt.reduce",
+                                 "axes [2]", "smelt.mul", "smelt.sub", "-> <[batch, m, n], i32>"});
 }
 
 TEST(Quantized, AZeroPointForEachRow) {
@@ -78,12 +77,66 @@ TEST(Quantized, RefusesWhatDoesNotFit) {
   expectFails(other.import(), {"must have one type"});
   ModelBuilder rank = product("2 m k", "k n");
   rank.input("za", DataType::UINT8, "m 1").node("MatMulInteger", {"a", "b", "za"}).output("y");
-  expectFails(rank.import(), {"'za' (uint8 [m, 1])", "nor of the rank of 'a'"});
+  expectFails(rank.import(), {"'za' (uint8 [m, 1])", "nor of the rank of its matrix, 3"});
   ModelBuilder count = product("4 3", "3 5");
   count.input("zb", DataType::INT8, "4").node("MatMulInteger", {"a", "b", "", "zb"}).output("y");
   expectFails(count.import(), {"needs 4 = 5", "for each column"});
   expectFails(product("m k", "k n", DataType::FLOAT).node("MatMulInteger", {"a", "b"}).import(),
               {"not defined for an input 0 of type float"});
+}
+
+TEST(Quantized, QLinearMatMulRoundsToBytes) {
+  ModelBuilder model = product("m k", "k n");
+  for (const char *name : {"sa", "sy"})
+    model.input(name, DataType::FLOAT, "");
+  model.input("sb", DataType::FLOAT, "n");
+  model.input("za", DataType::UINT8, "")
+      .input("zb", DataType::INT8, "n")
+      .input("zy", DataType::INT8, "");
+  model.node("QLinearMatMul", {"a", "sa", "za", "b", "sb", "zb", "sy", "zy"}).output("y");
+  expectImports(model.import(),
+                {"smelt.matmul", "-> <[m, n], i32>", "smelt.mul", "smelt.div", "smelt.round",
+                 "smelt.add", "smelt.max", "smelt.min", "smelt.cast", "-> <[m, n], i8>"});
+}
+
+ModelBuilder quantize(const std::string &op, int32_t type, const std::string &scale) {
+  ModelBuilder model(25);
+  bool isForward = op == "QuantizeLinear";
+  model.input("x", isForward ? int32_t(DataType::FLOAT) : type, "b 3 w")
+      .input("s", DataType::FLOAT, scale)
+      .input("z", type, scale);
+  model.node(op, {"x", "s", "z"}).output("y");
+  return model;
+}
+
+TEST(Quantized, QuantizesAndDequantizesAlongAnAxis) {
+  expectImports(quantize("QuantizeLinear", DataType::INT8, "3").import(),
+                {"smelt.reshape %arg1", "-> <[3, 1], f32>", "smelt.div", "smelt.round", "smelt.add",
+                 "dense<-128>", "smelt.max", "dense<127>", "smelt.min", "-> <[b, 3, w], i8>"});
+  expectImports(quantize("DequantizeLinear", DataType::INT16, "w").attribute("axis", -1).import(),
+                {"smelt.sub", ": <[b, 3, w], i32>, <[w], i32>", "smelt.mul", "<[w], f32>"});
+  expectImports(quantize("DequantizeLinear", DataType::UINT8, "")
+                    .attribute("output_dtype", int64_t{DataType::FLOAT16})
+                    .import(),
+                {"smelt.sub", "smelt.mul", "-> <[b, 3, w], f16>"});
+}
+
+TEST(Quantized, RefusesBlocksAndOtherTypes) {
+  expectFails(quantize("QuantizeLinear", DataType::INT8, "3 w").import(),
+              {"with scales of blocks is not supported", "'s' (float [3, w])"});
+  expectFails(quantize("DequantizeLinear", DataType::INT8, "4").import(), {"needs 4 = 3"});
+  ModelBuilder model(25);
+  model.input("x", DataType::FLOAT, "b").input("s", DataType::FLOAT, "");
+  model.node("QuantizeLinear", {"x", "s"}).attribute("output_dtype", int64_t{DataType::INT4});
+  expectFails(model.output("y").import(), {"to int4 is not supported"});
+}
+
+TEST(Quantized, TheRangeOfTheDataGivesTheScale) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "b w");
+  model.node("DynamicQuantizeLinear", {"x"}, {"y", "s", "z"}).output("y").output("s").output("z");
+  expectImports(model.import(), {"smelt.reduce", "smelt.reduce", "smelt.select", "smelt.round",
+                                 "-> <[], ui8>", "smelt.div %arg0", "-> <[b, w], ui8>", "return"});
 }
 
 } // namespace

@@ -23,6 +23,7 @@ std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> reductionRules();
 std::vector<Rule> contractionRules();
+std::vector<Rule> quantizedRules();
 std::vector<Rule> attentionRules();
 
 /// All of them.

@@ -103,7 +103,7 @@ const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
     for (auto family : {elementwiseRules, viewRules, indexingRules, reductionRules,
-                        contractionRules, attentionRules})
+                        contractionRules, quantizedRules, attentionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;

@@ -146,6 +146,32 @@ Drawn drawMatMulInteger(Drawing &draw, const Value &operand) {
                    Wire::INT32, productShape(left.shape, right.shape), {-largest, largest});
 }
 
+/// The same with scales that keep the sums of most graphs inside a byte.
+Drawn drawQLinearMatMul(Drawing &draw, const Value &operand) {
+  if (!isByte(operand.type))
+    return std::nullopt;
+  auto drawn = drawOtherFactor(draw, operand.shape);
+  if (!drawn)
+    return std::nullopt;
+  ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8,
+              resultType = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
+  Bounds bounds = type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255};
+  Value other = generate::operand(draw, type, drawn->shape, bounds);
+  const Value &left = drawn->isRight ? operand : other, &right = drawn->isRight ? other : operand;
+  auto scale = [&](double most) { return draw.leaf(Wire::FLOAT, {}, {most / 10, most}); };
+  auto zeroPoint = [&](ElementType of) {
+    return draw.leaf(of, {}, of == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255});
+  };
+  bool isPerColumn = right.shape.size() == 2 && draw.chance(0.3);
+  Value rightScale =
+      isPerColumn ? draw.leaf(Wire::FLOAT, {right.shape[1]}, {0.001, 0.01}) : scale(0.01);
+  return draw.node("QLinearMatMul",
+                   {left, scale(0.1), zeroPoint(left.type), right, rightScale,
+                    zeroPoint(right.type), scale(1), zeroPoint(resultType)},
+                   {}, resultType, productShape(left.shape, right.shape),
+                   resultType == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255});
+}
+
 /// Both transpositions, alpha, beta, and an addend of every shape that broadcasts.
 Drawn drawGemm(Drawing &draw, const Value &operand) {
   bool taken =
@@ -239,6 +265,7 @@ Drawn drawConv(Drawing &draw, const Value &operand) {
 std::vector<Rule> contractionRules() {
   return {{"MatMul", 9, drawMatMul},
           {"MatMulInteger", 10, drawMatMulInteger},
+          {"QLinearMatMul", 10, drawQLinearMatMul},
           {"Gemm", 11, drawGemm},
           {"Conv", 11, drawConv}};
 }

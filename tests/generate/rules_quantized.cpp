@@ -1,0 +1,78 @@
+// Conversions between floats and bytes that stand for scale * (q - zero point). (Their products are with the other
+// products.)
+#include "tests/generate/operands.h"
+#include "tests/generate/rules.h"
+
+namespace smelt::generate {
+
+namespace {
+
+using Drawn = std::optional<Value>;
+
+bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
+Bounds rangeOf(ElementType type) { return type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255}; }
+
+/// Where scales and zero points lie: one for all, or one for each element along an axis.
+struct Granularity {
+  Shape shape;
+  Attributes attributes;
+};
+
+Granularity drawGranularity(Drawing &draw, const Shape &shape) {
+  Granularity drawn;
+  bool isPlain = shape.empty() || hasDerived(shape) || draw.opset() < 13 || draw.chance(0.5);
+  if (isPlain)
+    return drawn;
+  size_t axis = drawAxis(draw, shape);
+  drawn.shape = {shape[axis]};
+  drawn.attributes.add("axis", spelledAxis(draw, axis, shape.size()));
+  return drawn;
+}
+
+Drawn drawQuantize(Drawing &draw, const Value &operand) {
+  bool isTaken =
+      operand.type == Wire::FLOAT ||
+      ((operand.type == Wire::FLOAT16 || operand.type == Wire::BFLOAT16) && draw.opset() >= 19);
+  if (!isTaken)
+    return std::nullopt;
+  Granularity drawn = drawGranularity(draw, operand.shape);
+  Value scale = draw.leaf(operand.type, drawn.shape, {0.02, 0.1});
+  ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
+  std::vector<Value> inputs{operand, scale};
+  if (type == Wire::INT8 || draw.chance(0.7))
+    inputs.push_back(draw.leaf(type, drawn.shape, rangeOf(type)));
+  return draw.node("QuantizeLinear", inputs, drawn.attributes, type, operand.shape, rangeOf(type));
+}
+
+Drawn drawDequantize(Drawing &draw, const Value &operand) {
+  bool isTaken = isByte(operand.type) || operand.type == Wire::INT32;
+  if (!isTaken)
+    return std::nullopt;
+  Granularity drawn = drawGranularity(draw, operand.shape);
+  std::vector<Value> inputs{operand, draw.leaf(Wire::FLOAT, drawn.shape, {0.01, 0.1})};
+  if (isByte(operand.type) && draw.chance(0.7))
+    inputs.push_back(draw.leaf(operand.type, drawn.shape, rangeOf(operand.type)));
+  double largest = (operand.bounds.magnitude() + 255) * 0.1;
+  return draw.node("DequantizeLinear", inputs, drawn.attributes, Wire::FLOAT, operand.shape,
+                   {-largest, largest});
+}
+
+Drawn drawDynamicQuantize(Drawing &draw, const Value &operand) {
+  if (operand.type != Wire::FLOAT)
+    return std::nullopt;
+  double largest = operand.bounds.magnitude() + 1;
+  return draw.nodes("DynamicQuantizeLinear", {operand}, {},
+                    {Value{"", Wire::UINT8, operand.shape, {0, 255}, false},
+                     Value{"", Wire::FLOAT, {}, {0, largest}, false},
+                     Value{"", Wire::UINT8, {}, {0, 255}, false}})[0];
+}
+
+} // namespace
+
+std::vector<Rule> quantizedRules() {
+  return {{"QuantizeLinear", 10, drawQuantize},
+          {"DequantizeLinear", 10, drawDequantize},
+          {"DynamicQuantizeLinear", 11, drawDynamicQuantize}};
+}
+
+} // namespace smelt::generate
