@@ -1,14 +1,18 @@
-"""Whether the shapes of a generated model reach every kernel of its plan.
+"""Shapes of a generated model that reach every kernel of its plan.
 
-The sanitizers' run on a GPU leans on it (gpu_sanitizer_test.py): a launch that runs at none of a model's shapes would
-never be looked at there.
+The sanitizers' run on a GPU leans on it (gpu_sanitizer_test.py): a kernel that runs at none of the shapes would never be
+looked at there. A model comes with the shapes that its family is asked for; more are found where its plan has kernels for
+other numbers of rows. Those for more than 1024 rows are left to kernel_check, which runs every tiling at any size: a
+sanitizer takes minutes over them.
 """
+import math
 import os
 import re
 
 import models
 
 ARCHITECTURE = 'sm_90a'
+MOST_ROWS = 1024
 
 
 class Size(int):
@@ -44,13 +48,38 @@ def named_sizes(ports, inputs):
             if isinstance(name, str)}
 
 
-def check_reach(args, subject, path):
+def candidates(shapes):
+    """Shapes like the given ones, of other batches or of one batch and other lengths: the small ones first."""
+    sizes = [*range(1, 33), *range(36, 65, 4), *range(72, 257, 8), *range(288, 1057, 32)]
+    rests = {shape[1:] for shape in shapes} | {tuple(1 for _ in shape[1:]) for shape in shapes}
+    made = {(batch, *rest) for batch in sizes for rest in rests}
+    made |= {(1, *(size for _ in shape[1:])) for size in sizes for shape in shapes}
+    return sorted((shape for shape in made if math.prod(shape) <= 2 * MOST_ROWS), key=math.prod)
+
+
+def reaching_shapes(args, subject, path):
+    """(the model's shapes and those that reach more kernels, kernels that none reaches, kernels in all)."""
     plan = path.replace('.onnx', '.plan')
     models.smelt_json(args.smelt, 'compile', path, '-o', plan, '--arch', ARCHITECTURE)
     inspected = models.smelt_json(args.smelt, 'inspect', plan)
     os.remove(plan)
-    sizes = [named_sizes(inspected['inputs'], subject.make_inputs(shape, 0)) for shape in subject.shapes]
     launches = inspected['programs'][0]['launches']
-    never = [launch['name'] for launch in launches if not any(is_launched(launch, size) for size in sizes)]
-    return not never, f'{len(launches) - len(never)} of {len(launches)} launches run at some shape' + \
+    near = [launch for launch in launches if launch.get('rule', {}).get('first', 0) <= MOST_ROWS]
+    missing, shapes = {launch.get('entry', launch['name']): launch['name'] for launch in near}, []
+    for shape in (*subject.shapes, *candidates(subject.shapes)):
+        if not missing:
+            break
+        sizes = named_sizes(inspected['inputs'], subject.make_inputs(shape, 0))
+        found = {launch.get('entry', launch['name']) for launch in near if is_launched(launch, sizes)} & missing.keys()
+        if found or shape in subject.shapes:
+            shapes.append(shape)
+        for entry in found:
+            del missing[entry]
+    count = len({launch.get('entry', launch['name']) for launch in near})
+    return [*shapes, *(shape for shape in subject.shapes if shape not in shapes)], list(missing.values()), count
+
+
+def check_reach(args, subject, path):
+    shapes, never, count = reaching_shapes(args, subject, path)
+    return not never, f'{count - len(never)} of {count} kernels run at some of {len(shapes)} shapes' + \
         ''.join(f'\n     never: {name}' for name in never)

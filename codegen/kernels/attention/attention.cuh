@@ -364,8 +364,9 @@ template <class Config, class Problem> struct AttentionTask {
     copyStep(step + kStages - 1);
     if (sees) {
       finishScores(key0);
-      if (kBiasAhead && step + 1 < block.steps)
-        fetchBias(key0 + kBlockKV);
+      if constexpr (kBiasAhead)
+        if (step + 1 < block.steps)
+          fetchBias(key0 + kBlockKV);
       updateSoftmax();
     }
     if constexpr (First) {
@@ -380,8 +381,9 @@ template <class Config, class Problem> struct AttentionTask {
     block.moveTo(batch, head, rows);
     int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
 
-    if (kBiasAhead && block.steps > 0)
-      fetchBias(0);
+    if constexpr (kBiasAhead)
+      if (block.steps > 0)
+        fetchBias(0);
     block.copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
       copyStep(step);
