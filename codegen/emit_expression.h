@@ -72,6 +72,11 @@ public:
 
   /// The fusion's only result is a part of a tensor.
   void setPlace(ResultPlace resultPlace) { place = std::move(resultPlace); }
+  /// From now on, a part of an input's offset that is the same for all elements goes into the
+  /// input's pointer: slices that differ in where they start share one text.
+  void movePointers() { movesPointers = true; }
+  /// The element at which the pointer of `input` stands, where that is not the first.
+  Dim pointerStart(unsigned input) const { return pointerStarts.lookup(input); }
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
   void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
   /// Emits the store of the moments of `operand`, the value at `index` of a tensor of `element`s,
@@ -146,6 +151,8 @@ private:
   /// Adds a statement where its scope has its place.
   void addStatement(Scope scope, std::string statement);
   Operand load(mlir::BlockArgument input, llvm::ArrayRef<Dim> index);
+  /// `offset` from where the input's pointer stands.
+  Dim fromPointer(mlir::BlockArgument input, Dim offset);
   Operand loadVector(mlir::BlockArgument input, Dim offset);
   bool mayFetchAhead(mlir::BlockArgument input, Dim offset);
   Operand loadScalar(mlir::BlockArgument input, Dim offset, Scope scope);
@@ -178,7 +185,8 @@ private:
   Fetched fetchedVectors;
   FetchAhead fetching = FetchAhead::none;
   int64_t fetchBytesLeft = 0;
-  bool keepValues = false;
+  llvm::DenseMap<unsigned, Dim> pointerStarts; // of inputs
+  bool keepValues = false, movesPointers = false;
   unsigned counter = 0, outputCounter = 0, irregularAccesses = 0;
 };
 

@@ -77,6 +77,9 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
     Operand inside = isLast ? Operand{} : comparePosition(index[axis], end);
     ofConditions = std::max(ofConditions, inside.scope);
     predicate = {conjunction(outer.text, conjunction(behind, inside.text)), ofConditions};
+    // In a name, or concatenations inside concatenations would spell out all conditions each time.
+    if (!outer.text.empty())
+      predicate.text = variable("bool", predicate.text, ofConditions).text;
     FailureOr<Operand> value = emit(input, inputIndex);
     predicate = outer;
     if (failed(value))

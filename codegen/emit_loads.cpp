@@ -8,6 +8,25 @@ using namespace mlir;
 
 namespace smelt::codegen {
 
+Dim ExpressionEmitter::fromPointer(BlockArgument input, Dim offset) {
+  if (!movesPointers)
+    return offset;
+  auto [entry, isFirst] = pointerStarts.try_emplace(input.getArgNumber());
+  if (isFirst) {
+    SmallVector<Dim::Term> same;
+    for (const Dim::Term &term : offset.getTerms()) {
+      Dim part = Dim::fromTerms(input.getContext(), {term});
+      bool dependsOnElement = false;
+      part.forEachSymbol([&](StringRef symbol) { dependsOnElement |= symbol.starts_with("%"); });
+      if (!dependsOnElement)
+        same.push_back(term);
+    }
+    Dim start = Dim::fromTerms(input.getContext(), same);
+    entry->second = start.isKnownNonNegative() ? start : Dim::constant(input.getContext(), 0);
+  }
+  return offset - entry->second;
+}
+
 Operand ExpressionEmitter::load(BlockArgument input, ArrayRef<Dim> index) {
   Dim offset = space.collapse(linearize(index, tensorType(input).getShape(), input.getContext()));
   std::optional<int64_t> stride = laneStride(offset, lanes);
@@ -40,7 +59,8 @@ Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
   std::string array = name("v");
   bool isConstant = isWeightExpression(fusion.getInputs()[input.getArgNumber()]);
   std::string policy = isConstant ? "W, Cache::kConstant" : "W";
-  std::string address = inputName(input.getArgNumber()) + " + " + dims.print(offset);
+  std::string address =
+      inputName(input.getArgNumber()) + " + " + dims.print(fromPointer(input, offset));
   std::string declaration = computeType(element).str() + " " + array + "[W]";
   if (mayFetchAhead(input, offset)) {
     bool isMember = fetching == FetchAhead::inputs;
@@ -63,8 +83,9 @@ Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
 Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, Scope scope) {
   Type element = elementOf(input);
   StringRef compute = computeType(element);
+  Dim place = fromPointer(input, offset);
   std::string position =
-      scope == Scope::lane ? dims.printAtLane(offset, lanes.symbols) : dims.print(offset);
+      scope == Scope::lane ? dims.printAtLane(place, lanes.symbols) : dims.print(place);
   std::string value = inputName(input.getArgNumber()) + "[" + position + "]";
   if (storageType(element) != compute)
     value = "convert<" + compute.str() + ">(" + value + ")";

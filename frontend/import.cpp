@@ -93,11 +93,18 @@ private:
     auto function =
         func::FuncOp::create(builder, location, "main", builder.getFunctionType(types, {}));
     Block *entry = function.addEntryBlock();
-    for (auto [index, input] : llvm::enumerate(inputs)) {
-      function.setArgAttr(index, "smelt.name", builder.getStringAttr(input.name));
-      values[input.name] = entry->getArgument(index);
-    }
+    for (auto [input, argument] : llvm::zip_equal(inputs, entry->getArguments()))
+      values[input.name] = argument;
+    function.setAllArgAttrs(llvm::map_to_vector(
+        inputs, [&](const GraphInput &input) { return nameAttribute(builder, input.name); }));
     return function;
+  }
+
+  /// Set for all inputs or outputs at once: the attributes of all are one attribute of the function,
+  /// and every version of that lives as long as the context.
+  static DictionaryAttr nameAttribute(Builder &builder, StringRef name) {
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr("smelt.name", builder.getStringAttr(name)));
   }
 
   LogicalResult importGraph(const Graph &graph, func::FuncOp function,
@@ -195,8 +202,10 @@ private:
     Builder builder(function.getContext());
     function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(),
                                                      ValueRange(results).getTypes()));
-    for (auto [index, output] : llvm::enumerate(graph.proto->output()))
-      function.setResultAttr(index, "smelt.name", builder.getStringAttr(output.name()));
+    function.setAllResultAttrs(
+        llvm::map_to_vector(graph.proto->output(), [&](const onnx_wire::ValueInfo &output) {
+          return nameAttribute(builder, output.name());
+        }));
   }
 
   std::vector<std::string> constantInputs(const onnx_wire::Graph &graph) const {

@@ -21,7 +21,12 @@ std::string atomText(Attribute atom) {
 }
 
 /// The order of the canonical form: by text, so that it does not depend on addresses.
-bool atomLess(Attribute a, Attribute b) { return a != b && atomText(a) < atomText(b); }
+bool atomLess(Attribute a, Attribute b) {
+  if (a == b)
+    return false;
+  auto first = dyn_cast<StringAttr>(a), second = dyn_cast<StringAttr>(b);
+  return first && second ? first.getValue() < second.getValue() : atomText(a) < atomText(b);
+}
 
 bool atomsLess(ArrayRef<Attribute> a, ArrayRef<Attribute> b) {
   // Longer products first, so that the constant term comes last.

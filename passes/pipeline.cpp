@@ -58,12 +58,13 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
                                                    // fuse-gemm will do with the rest
   module.addPass(passes::createFuseGemm());
+  // Weight expressions of layers that share weights. Before other kernels: CSE compares every two
+  // that read the same.
+  module.nest<func::FuncOp>().addPass(createCSEPass());
   module.addPass(passes::createFuseRowwise());
   module.addPass(passes::createFuseSelection());
   module.addPass(passes::createFuseGeneric());
   module.addPass(passes::createFusePointwise()); // last: takes what is left
-  // Weight expressions of layers that share weights.
-  module.nest<func::FuncOp>().addPass(createCSEPass());
 }
 
 /// Afterwards: the form that codegen accepts.

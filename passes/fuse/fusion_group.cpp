@@ -10,18 +10,48 @@ using namespace mlir;
 
 namespace smelt::passes {
 
-namespace {
-
-/// Kernels of more ops gain nothing, and take their compiler ever longer.
-constexpr size_t kMostFusedOps = 256;
-
-} // namespace
-
 bool isFree(Operation *op) {
   return op && isa<func::FuncOp>(op->getParentOp()) && op->getNumResults() > 0 &&
          !isa<FusionOp, WeightOp, ConstantOp, BufferOp, ContentsOp>(op) &&
          !isWeightExpression(op->getResult(0));
 }
+
+/// The uses of `op`'s results by members of `group`.
+static SmallVector<OpOperand *> usesInside(const FusionGroup &group, Operation *op) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : op->getUses())
+    if (group.contains(use.getOwner()))
+      uses.push_back(&use);
+  return uses;
+}
+
+void FusionGroup::add(Operation *op) {
+  if (members.insert(op))
+    size.add(op, usesInside(*this, op));
+}
+
+void FusionGroup::removeLast() { size.removeLast(members.pop_back_val()); }
+
+size_t FusionGroup::countInputs(Operation *added) const {
+  llvm::SmallDenseSet<Value, 32> inputs;
+  auto count = [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          !isLiteral(operand) && (!producer || (producer != added && !contains(producer))))
+        inputs.insert(operand);
+  };
+  llvm::for_each(members, count);
+  count(added);
+  return inputs.size();
+}
+
+bool FusionGroup::fits(Operation *op, ArrayRef<OpOperand *> uses) {
+  // A concatenation of many becomes several kernels, each of a few inputs.
+  bool isCut = isConcatenationOfMany(members.front());
+  return size.fits(op, uses, isCut ? 0 : countInputs(op));
+}
+
+bool FusionGroup::fits(Operation *op) { return fits(op, usesInside(*this, op)); }
 
 SmallVector<Value> FusionGroup::liveOuts() const {
   SmallVector<Value> values;
@@ -43,7 +73,8 @@ void FusionGroup::absorbViews(OpOperand &first, llvm::function_ref<bool(Operatio
     if (!producer || contains(producer))
       return;
     bool source = isLiteral(operand->get()) || isa<IotaOp, DimsOp>(producer);
-    if (!(source || producer->hasTrait<View>()) || (accept && !accept(producer)))
+    if (!(source || producer->hasTrait<View>()) || (accept && !accept(producer)) ||
+        !fits(producer, operand))
       return;
     if (!llvm::hasSingleElement(producer->getUses())) {
       producer = OpBuilder(operand->getOwner()).clone(*producer);
@@ -58,13 +89,13 @@ void FusionGroup::absorbViews(OpOperand &first, llvm::function_ref<bool(Operatio
 
 void FusionGroup::absorbProducers(OpOperand &first, llvm::function_ref<bool(Operation *)> accept) {
   SmallVector<OpOperand *> pending{&first};
-  while (!pending.empty() && members.size() < kMostFusedOps) {
+  while (!pending.empty()) {
     OpOperand &operand = *pending.pop_back_val();
     absorbViews(operand);
     Operation *op = operand.get().getDefiningOp();
     while (op && contains(op) && op->hasTrait<View>())
       op = op->getOperand(0).getDefiningOp();
-    if (!isFree(op) || contains(op) || !isPointwise(op) || !accept(op))
+    if (!isFree(op) || contains(op) || !isPointwise(op) || !accept(op) || !fits(op))
       continue;
     add(op);
     for (OpOperand &input : llvm::reverse(op->getOpOperands()))
@@ -182,6 +213,7 @@ FusionOp FusionGroup::outline(FusionKind kind) {
     op->erase();
   }
   members.clear();
+  size = {};
   moveReadersBehind(fusion);
   return fusion;
 }
@@ -215,8 +247,8 @@ Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(Operation *)> 
   Operation *refused = nullptr;
   Boundary boundary;
   while (Operation *next = nextReader(group, frontier, accept, refused)) {
-    if (group.ops().size() >= kMostFusedOps) {
-      boundary = {next, "a kernel holds at most 256 ops"};
+    if (!group.fits(next)) {
+      boundary = {next, "the kernel stays short enough for its compiler"};
       break;
     }
     group.add(next);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "ir/capabilities.h"
+#include "passes/fuse/kernel_size.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -15,9 +17,12 @@ bool isFree(mlir::Operation *op);
 class FusionGroup {
 public:
   bool contains(mlir::Operation *op) const { return members.contains(op); }
-  void add(mlir::Operation *op) { members.insert(op); }
-  void removeLast() { members.pop_back(); }
+  void add(mlir::Operation *op);
+  void removeLast();
   llvm::ArrayRef<mlir::Operation *> ops() const { return members.getArrayRef(); }
+
+  /// The kernel stays short enough for its compiler with `op`, of which members are read or read.
+  bool fits(mlir::Operation *op);
 
   /// Results of members that are used outside the group, in block order.
   llvm::SmallVector<mlir::Value> liveOuts() const;
@@ -30,7 +35,7 @@ public:
 
   /// Draws in the pointwise ops behind `operand` that nobody else uses; with `shareable`, also one
   /// that others use, which then is a result of the fusion too. `accept` limits what is taken, and
-  /// so does the number of ops that one kernel holds.
+  /// so does the length of one kernel.
   void absorbProducers(mlir::OpOperand &operand,
                        llvm::function_ref<bool(mlir::Operation *)> accept);
 
@@ -43,7 +48,12 @@ public:
   FusionOp outline(FusionKind kind);
 
 private:
+  bool fits(mlir::Operation *op, llvm::ArrayRef<mlir::OpOperand *> uses);
+  /// Tensors that the kernel would read with `op`.
+  size_t countInputs(mlir::Operation *op) const;
+
   llvm::SetVector<mlir::Operation *> members;
+  KernelSize size;
 };
 
 /// "matmul, gelu, add": what a kernel of these ops computes.

@@ -18,6 +18,19 @@ SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
 
 bool isUnit(Dim size) { return size.isConstant(1); }
 
+/// Views sink only while there are few: what eight have not cancelled goes no further, or a chain of
+/// views and elementwise ops that never cancel would take the square of its length in rewrites.
+constexpr unsigned kMostSinkingViews = 8;
+
+bool maySink(Value view) {
+  unsigned count = 0;
+  for (Operation *op = view.getDefiningOp(); op && op->hasTrait<View>();
+       op = op->getOperand(0).getDefiningOp())
+    if (++count > kMostSinkingViews)
+      return false;
+  return true;
+}
+
 struct ElementwisePattern : RewritePattern {
   explicit ElementwisePattern(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -120,7 +133,8 @@ struct ElementwiseOfReshape : ElementwisePattern {
     SmallVector<Dim> result = shapeOf(op->getResult(0));
     for (Value candidate : op->getOperands()) {
       auto reshape = candidate.getDefiningOp<ReshapeOp>();
-      if (!reshape || shapeOf(candidate) != result || isWeightView(candidate))
+      if (!reshape || shapeOf(candidate) != result || isWeightView(candidate) ||
+          !maySink(candidate))
         continue;
       SmallVector<Dim> source = shapeOf(reshape.getInput());
       if (dropsUnitAxes(source, result))
@@ -232,7 +246,8 @@ struct ElementwiseOfTranspose : ElementwisePattern {
     SmallVector<Dim> result = shapeOf(op->getResult(0));
     TransposeOp transpose;
     for (Value candidate : op->getOperands())
-      if (!transpose && shapeOf(candidate) == result && !isWeightView(candidate))
+      if (!transpose && shapeOf(candidate) == result && !isWeightView(candidate) &&
+          maySink(candidate))
         transpose = candidate.getDefiningOp<TransposeOp>();
     if (!transpose)
       return failure();

@@ -13,19 +13,25 @@ namespace {
 Dim sizeAt(Value value, int64_t axis) { return tensorType(value).getDim(axis); }
 Dim startAt(SliceOp slice, int64_t axis) { return Dim(cast<DimAttr>(slice.getStarts()[axis])); }
 
-/// concat(concat(a, b), c) => concat(a, b, c); pieces without elements go.
+/// A concatenation of more pieces that others read too stays a tensor: a chain of them, each read
+/// on its own, would otherwise hold the square of its length in operands.
+constexpr size_t kMostSharedPieces = 16;
+
+bool joinsAlong(Value value, int64_t axis) {
+  auto concat = value.getDefiningOp<ConcatOp>();
+  return concat && static_cast<int64_t>(concat.getAxis()) == axis;
+}
+
+/// concat(concat(a, b), c) => concat(a, b, c); pieces without elements go. From the last of a chain,
+/// so that its pieces are gathered once.
 struct FlattenConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
-    SmallVector<Value> pieces;
-    for (Value input : op.getInputs()) {
-      auto inner = input.getDefiningOp<ConcatOp>();
-      if (inner && inner.getAxis() == op.getAxis())
-        llvm::append_range(pieces, inner.getInputs());
-      else if (!sizeAt(input, op.getAxis()).isConstant(0))
-        pieces.push_back(input);
-    }
+    if (op->hasOneUse() && isa<ConcatOp>(*op->user_begin()) &&
+        cast<ConcatOp>(*op->user_begin()).getAxis() == op.getAxis())
+      return failure();
+    SmallVector<Value> pieces = piecesOf(op);
     if (pieces.empty() || llvm::equal(pieces, op.getInputs()))
       return failure();
     auto flat = ConcatOp::create(rewriter, op.getLoc(), pieces, op.getAxis());
@@ -33,6 +39,24 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
       return rewriter.eraseOp(flat), failure();
     rewriter.replaceOp(op, flat);
     return success();
+  }
+
+private:
+  static SmallVector<Value> piecesOf(ConcatOp op) {
+    SmallVector<Value> pieces, pending(llvm::reverse(op.getInputs()));
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      if (sizeAt(value, op.getAxis()).isConstant(0))
+        continue;
+      bool isFlattened =
+          joinsAlong(value, op.getAxis()) &&
+          (value.hasOneUse() || value.getDefiningOp()->getNumOperands() <= kMostSharedPieces);
+      if (isFlattened)
+        llvm::append_range(pending, llvm::reverse(value.getDefiningOp()->getOperands()));
+      else
+        pieces.push_back(value);
+    }
+    return pieces;
   }
 };
 
@@ -42,26 +66,42 @@ struct JoinSlices : OpRewritePattern<ConcatOp> {
 
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
     int64_t axis = op.getAxis();
-    for (size_t index = 0; index + 1 < op.getInputs().size(); ++index) {
-      auto first = op.getInputs()[index].getDefiningOp<SliceOp>();
-      auto second = op.getInputs()[index + 1].getDefiningOp<SliceOp>();
-      if (!first || !second || !areNeighbours(first, second, axis))
-        continue;
-      SmallVector<Dim> shape = tensorType(first.getOutput()).getShape();
-      shape[axis] = shape[axis] + sizeAt(second.getOutput(), axis);
-      auto joined =
-          SliceOp::create(rewriter, op.getLoc(), tensorType(first.getInput()).withShape(shape),
-                          first.getInput(), first.getStarts(), first.getStepsAttr());
-      SmallVector<Value> pieces(op.getInputs());
-      pieces[index] = joined;
-      pieces.erase(pieces.begin() + index + 1);
-      rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getOutput().getType(), pieces, op.getAxisAttr());
-      return success();
+    SmallVector<Value> pieces;
+    for (size_t index = 0; index < op.getInputs().size();) {
+      size_t end = endOfRun(op.getInputs(), index, axis);
+      pieces.push_back(end - index == 1 ? op.getInputs()[index]
+                                        : join(op.getInputs().slice(index, end - index), axis,
+                                               op.getLoc(), rewriter));
+      index = end;
     }
-    return failure();
+    if (pieces.size() == op.getInputs().size())
+      return failure();
+    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getOutput().getType(), pieces, op.getAxisAttr());
+    return success();
   }
 
 private:
+  /// Where the run of neighbouring slices that begins at `index` ends.
+  static size_t endOfRun(ValueRange inputs, size_t index, int64_t axis) {
+    auto slice = inputs[index].getDefiningOp<SliceOp>();
+    for (++index; slice && index < inputs.size(); ++index) {
+      auto next = inputs[index].getDefiningOp<SliceOp>();
+      if (!next || !areNeighbours(slice, next, axis))
+        break;
+      slice = next;
+    }
+    return index;
+  }
+
+  static Value join(ValueRange slices, int64_t axis, Location location, OpBuilder &builder) {
+    auto first = slices.front().getDefiningOp<SliceOp>();
+    SmallVector<Dim> shape = tensorType(first.getOutput()).getShape();
+    for (Value slice : slices.drop_front())
+      shape[axis] = shape[axis] + sizeAt(slice, axis);
+    return SliceOp::create(builder, location, tensorType(first.getInput()).withShape(shape),
+                           first.getInput(), first.getStarts(), first.getStepsAttr());
+  }
+
   static bool areNeighbours(SliceOp first, SliceOp second, int64_t axis) {
     if (first.getInput() != second.getInput() || first.getSteps() != second.getSteps())
       return false;

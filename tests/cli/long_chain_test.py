@@ -1,12 +1,22 @@
-"""Models of very many nodes: the compiler's time stays in proportion, and nothing recurses over the model."""
+"""Models of very many nodes: the compiler's time stays in proportion, and nothing recurses over the model.
 
+usage: long_chain_test.py [LENGTH]     chains of LENGTH nodes, 15 s and 2 GB each (without: growth from 5,000 to 10,000)
+"""
+
+import os
 import resource
+import subprocess
+import sys
+import unittest
 
 from onnx import helper
 
+import chains
 import support
 from support import OK, CliTest
 
+LENGTH = int(sys.argv.pop()) if len(sys.argv) > 1 and sys.argv[-1].isdigit() else None
+COMPILE = ("compile", "--arch", "sm_90a", "-o", "chain.plan")
 OPERATORS = ("Tanh", "Sigmoid", "Relu")
 MOST_SECONDS = 12  # of processor time; what is quadratic in the nodes takes twice as long at least
 
@@ -36,6 +46,42 @@ def view_chain(length):
 def processor_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+class Growth(CliTest):
+    def cost(self, path, *command):
+        """Seconds of processor time and peak MB of one run of `smelt`."""
+        line = [support.SMELT, *command, str(path)]
+        process = subprocess.Popen(line, env=self.environment, cwd=self.folder, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, OK, line)
+        return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+    def each(self):
+        for number, (name, kind) in enumerate(chains.KINDS.items()):
+            for rows in ("n", 4) if LENGTH else (("n", 4)[number % 2],):
+                yield name, rows, lambda length: self.save(kind(length, rows))
+
+    @unittest.skipIf(LENGTH, "one length is given")
+    def test_time_grows_with_the_length(self):
+        """Twice the nodes take twice the time; the quadratic take four times. What fails is measured again."""
+        for name, rows, save in self.each():
+            ratios = []
+            while len(ratios) < 3 and min(ratios, default=3) > 2.6:
+                seconds = [self.cost(save(length), *COMPILE)[0] for length in (5_000, 10_000)]
+                ratios.append(seconds[1] / seconds[0])
+            self.assertLess(min(ratios), 2.6, name)
+
+    @unittest.skipUnless(LENGTH, "no length is given")
+    def test_length(self):
+        for name, rows, save in self.each():
+            path = save(LENGTH)
+            for command in (COMPILE, ("check",), ("explain",)):
+                seconds, megabytes = self.cost(path, *command)
+                print(f"{name} [{rows}] {command[0]}: {seconds:.1f} s, {megabytes:.0f} MB", file=sys.stderr)
+                self.assertLess(seconds, 15)
+                self.assertLess(megabytes, 2_000)
 
 
 class LongChain(CliTest):

@@ -49,3 +49,36 @@ func.func @joins_many(%x0: !smelt.tensor<[2], f32>, %x1: !smelt.tensor<[2], f32>
   %2 = smelt.exp %1 : !smelt.tensor<[34], f32>
   return %2 : !smelt.tensor<[34], f32>
 }
+
+// A kernel's text is limited: sines are long, and 256 sums' worth of them are two kernels.
+// CHECK-LABEL: func.func @many_sines
+// CHECK-COUNT-2: smelt.fusion pointwise
+// CHECK-NOT: smelt.fusion
+// CHECK: return
+func.func @many_sines(%x: !smelt.tensor<[a], f32>) -> !smelt.tensor<[a], f32> {
+  %0 = smelt.sin %x : <[a], f32>
+  %1 = smelt.sin %0 : <[a], f32>
+  %2 = smelt.sin %1 : <[a], f32>
+  %3 = smelt.sin %2 : <[a], f32>
+  %4 = smelt.sin %3 : <[a], f32>
+  %5 = smelt.sin %4 : <[a], f32>
+  %6 = smelt.sin %5 : <[a], f32>
+  %7 = smelt.sin %6 : <[a], f32>
+  return %7 : !smelt.tensor<[a], f32>
+}
+
+// So is the arithmetic of positions, which doubles with each view of a view.
+// CHECK-LABEL: func.func @many_views
+// CHECK-COUNT-2: smelt.fusion pointwise
+// CHECK: return
+func.func @many_views(%x: !smelt.tensor<[a, 8, 16], f32>) -> !smelt.tensor<[a, 8, 16], f32> {
+  %0 = smelt.transpose %x [0, 2, 1] : <[a, 8, 16], f32> -> <[a, 16, 8], f32>
+  %1 = smelt.reshape %0 : <[a, 16, 8], f32> -> <[a, 8, 16], f32>
+  %2 = smelt.transpose %1 [0, 2, 1] : <[a, 8, 16], f32> -> <[a, 16, 8], f32>
+  %3 = smelt.reshape %2 : <[a, 16, 8], f32> -> <[a, 8, 16], f32>
+  %4 = smelt.transpose %3 [0, 2, 1] : <[a, 8, 16], f32> -> <[a, 16, 8], f32>
+  %5 = smelt.reshape %4 : <[a, 16, 8], f32> -> <[a, 8, 16], f32>
+  %6 = smelt.transpose %5 [0, 2, 1] : <[a, 8, 16], f32> -> <[a, 16, 8], f32>
+  %7 = smelt.reshape %6 : <[a, 16, 8], f32> -> <[a, 8, 16], f32>
+  return %7 : !smelt.tensor<[a, 8, 16], f32>
+}

@@ -72,6 +72,14 @@ LogicalResult emitBody(FusionOp fusion, ArrayRef<Dim> index, ExpressionEmitter &
   return success();
 }
 
+/// Lets the inputs' pointers stand where the emitted loads count from.
+void movePointers(GeneratedKernel &kernel, FusionOp fusion, const ExpressionEmitter &emitter) {
+  for (auto [number, input] : llvm::enumerate(fusion.getInputs()))
+    if (Dim start = emitter.pointerStart(number); start && !start.isConstant(0))
+      std::get<KernelArgument::Pointer>(kernel.arguments[number].held).buffer.offset =
+          start * storageBytes(tensorType(input).getElementType());
+}
+
 GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
   int64_t lanes = emitter.getLanes().width;
   bool hasTail = knownDivisor(count, Lanes()) % lanes != 0;
@@ -101,6 +109,7 @@ GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
   kernel.grid = {threads.ceilDiv(Dim::constant(context, kThreads)), one, one};
   kernel.block = {kThreads, 1, 1};
   finishKernel(kernel, fusion, std::move(text), "in vectors of " + width, used);
+  movePointers(kernel, fusion, emitter);
   return kernel;
 }
 
@@ -113,6 +122,7 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPl
   Index index = space.addFlat(fusion.getContext(), "e", shape);
   for (int64_t width = largestWidth(fusion);; width /= 2) {
     ExpressionEmitter emitter(fusion, space, space.lanesAlong("e", width));
+    emitter.movePointers();
     if (place)
       emitter.setPlace(*place);
     if (failed(emitBody(fusion, index, emitter)))
