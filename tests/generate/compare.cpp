@@ -37,26 +37,23 @@ struct Errors {
   size_t position = 0;
 };
 
-/// A reference whose elements are smaller than this (in the root mean square, where there are other elements than 0) is
-/// judged as if they were of this size: operands are of size one, and what is left of their differences is rounding.
+/// A reference whose elements are smaller than this (in the root mean square) is judged as if they were of this size:
+/// operands are of size one, and what is left of their differences is rounding.
 constexpr double kSmallest = 1e-3;
 
 Errors errorsOf(const std::vector<double> &output, const std::vector<double> &reference) {
-  double scale = rootMeanSquare(reference), squares = 0;
-  if (scale > 0)
-    scale = std::max(scale, kSmallest);
+  double scale = std::max(rootMeanSquare(reference), kSmallest), squares = 0;
   Errors errors;
   for (size_t i = 0; i < reference.size(); ++i) {
     double error = difference(output[i], reference[i]);
     squares += error * error;
     double magnitude = std::isfinite(reference[i]) ? std::max(scale, std::abs(reference[i])) : 1;
-    double relative = error == 0 ? 0 : magnitude == 0 ? kInfinity : error / magnitude;
+    double relative = error / magnitude;
     if (relative > errors.worst)
       errors.worst = relative, errors.position = i;
   }
   if (squares > 0)
-    errors.relative =
-        scale == 0 ? kInfinity : std::sqrt(squares / static_cast<double>(reference.size())) / scale;
+    errors.relative = std::sqrt(squares / static_cast<double>(reference.size())) / scale;
   return errors;
 }
 

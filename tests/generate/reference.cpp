@@ -152,9 +152,12 @@ private:
         walk.rejection = "a number leaves the range of its type";
         return false;
       }
-      if (!noise && jumps(&op))
+      if (!noise && jumps(&op)) {
         jumping[value] = tensor;
-      if (noise && jumps(&op) && hasJumped(tensor, jumping.at(value))) {
+        exactOperands[&op] = operands;
+      }
+      if (noise && jumps(&op) &&
+          (hasJumped(tensor, jumping.at(value)) || liesBesideJump(op, operands))) {
         walk.rejection = "rounding decides a result";
         return false;
       }
@@ -165,10 +168,32 @@ private:
     return true;
   }
 
+  /// Whether the op jumps somewhere between its exact operands and where rounding may take them: twice as far as it took
+  /// them now, and the other way.
+  bool liesBesideJump(Operation &op, ArrayRef<HostTensor> moved) {
+    for (double factor : {2.0, -2.0}) {
+      SmallVector<HostTensor> operands = exactOperands.at(&op);
+      for (auto [operand, other] : llvm::zip_equal(operands, moved))
+        if (isa<FloatType>(operand.getElementType()))
+          for (auto [value, there] :
+               llvm::zip_equal(operand.mutableValues<double>(), other.values<double>()))
+            if (std::isfinite(value) && std::isfinite(there))
+              value += factor * (there - value);
+      auto results = evaluate(&op, operands, symbols, options);
+      if (mlir::failed(results))
+        return true;
+      for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results))
+        if (hasJumped(tensor, jumping.at(value)))
+          return true;
+    }
+    return false;
+  }
+
   func::FuncOp function;
   const Symbols &symbols;
   EvaluateOptions options;
   Values jumping; ///< the reference's results of ops that jump
+  llvm::DenseMap<Operation *, SmallVector<HostTensor>> exactOperands; ///< of those
 };
 
 ElementType narrowest(func::FuncOp function, bool &hasCasts) {

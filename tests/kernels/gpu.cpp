@@ -77,6 +77,11 @@ std::unique_ptr<Driver> openDriver() {
 
 constexpr unsigned char kGuardPattern = 0xa5;
 
+/// Sets and copies return before they are done, and kernels run in a stream that does not wait for them.
+void waitForDefaultStream(const Driver &driver) {
+  driver.check(driver.cuStreamSynchronize(nullptr), "waiting for device memory");
+}
+
 } // namespace
 
 // --- Buffer ---
@@ -84,6 +89,7 @@ constexpr unsigned char kGuardPattern = 0xa5;
 Buffer::Buffer(const Driver &driver, size_t bytes) : driver_(&driver), bytes_(bytes) {
   driver.check(driver.cuMemAlloc(&base_, bytes + 2 * kGuardBytes), "allocating device memory");
   driver.check(driver.cuMemsetD8(base_, kGuardPattern, bytes + 2 * kGuardBytes), "cuMemsetD8");
+  waitForDefaultStream(driver);
 }
 
 Buffer::~Buffer() {
@@ -96,13 +102,17 @@ Buffer::Buffer(Buffer &&other) noexcept
 
 void Buffer::upload(const void *source) {
   driver_->check(driver_->cuMemcpyHtoD(data(), source, bytes_), "copying to the device");
+  waitForDefaultStream(*driver_);
 }
 
 void Buffer::download(void *target) const {
   driver_->check(driver_->cuMemcpyDtoH(target, data(), bytes_), "copying from the device");
 }
 
-void Buffer::poison() { driver_->check(driver_->cuMemsetD8(data(), 0xff, bytes_), "cuMemsetD8"); }
+void Buffer::poison() {
+  driver_->check(driver_->cuMemsetD8(data(), 0xff, bytes_), "cuMemsetD8");
+  waitForDefaultStream(*driver_);
+}
 
 bool Buffer::guardsIntact() const {
   std::vector<unsigned char> guard(kGuardBytes);

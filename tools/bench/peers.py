@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="measured per PyTorch mode")
     arguments = parser.parse_args()
     names = arguments.models.split(",") if arguments.models else list(PEERS)
-    rows = []
+    rows, machine = [], {**common.models.gpu(), "torch": torch.__version__}
     for name in names:
         times = time_torch(PEERS[name], arguments.seconds)
         torch.cuda.empty_cache()
@@ -203,8 +203,7 @@ def main():
             f"PyTorch {best:.4f} ms, {best / smelt:.2f}x",
             flush=True,
         )
-    machine = {**common.models.gpu(), "torch": torch.__version__}
-    common.write(arguments.json, "smelt.peers/1", machine, rows)
+        common.write(arguments.json, "smelt.peers/1", machine, rows)
     return 0
 
 
