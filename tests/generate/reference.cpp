@@ -60,6 +60,15 @@ bool hasJumped(const HostTensor &tensor, const HostTensor &other) {
   return isWhole ? apart > 0 : apart > 0.1 * std::min(largest, 10.0);
 }
 
+/// Whether 0, which alone is false, lies between two versions of an element.
+bool passesZero(const HostTensor &there, const HostTensor &back) {
+  return llvm::any_of(llvm::zip_equal(there.values<double>(), back.values<double>()),
+                      [](auto pair) {
+                        auto [one, other] = pair;
+                        return one != other && std::signbit(one) != std::signbit(other);
+                      });
+}
+
 double largestOf(Type type) { return type.isF16() ? 6e4 : 1e30; }
 
 /// Elements that the declared type does not hold, or that are not finite where that was not asked for.
@@ -73,14 +82,27 @@ bool leavesRange(Operation *op, const HostTensor &tensor) {
   return false;
 }
 
+/// Of sums of many terms, which may cancel: half a unit of their accumulators where they are large.
+double sumRoundoff(Operation *op, const HostTensor &tensor) {
+  if (!isa<MatmulOp, ConvOp, AttentionOp, ReduceOp, CumsumOp>(op))
+    return 0;
+  double largest = 0;
+  for (double value : tensor.values<double>())
+    if (std::isfinite(value))
+      largest = std::max(largest, std::abs(value));
+  bool isDouble = tensor.getElementType().isF64();
+  return largest * (isDouble ? 0x1p-52 : 0x1p-23);
+}
+
 /// What moves results as rounding does, `reach` times as far.
 struct Noise {
   Random random;
   double reach = 1;
 
-  void move(HostTensor &tensor) {
+  void move(Operation *op, HostTensor &tensor) {
     double relative = reach * roundoff(tensor.getElementType()),
-           absolute = reach * smallestStep(tensor.getElementType());
+           absolute =
+               reach * std::max(smallestStep(tensor.getElementType()), sumRoundoff(op, tensor));
     for (double &value : tensor.mutableValues<double>())
       value += (random.uniform() * 2 - 1) * std::max(std::abs(value) * relative, absolute);
   }
@@ -162,23 +184,33 @@ private:
         return false;
       }
       if (noise && isa<FloatType>(tensor.getElementType()) && !isExact(&op))
-        noise->move(tensor);
+        noise->move(&op, tensor);
       values[value] = tensor;
     }
     return true;
   }
 
+  /// The exact operands of an op, `factor` times as far from where they are as rounding took them now.
+  SmallVector<HostTensor> takeFurther(Operation &op, ArrayRef<HostTensor> moved, double factor) {
+    SmallVector<HostTensor> operands = exactOperands.at(&op);
+    for (auto [operand, other] : llvm::zip_equal(operands, moved))
+      if (isa<FloatType>(operand.getElementType()))
+        for (auto [value, there] :
+             llvm::zip_equal(operand.mutableValues<double>(), other.values<double>()))
+          if (std::isfinite(value) && std::isfinite(there))
+            value += factor * (there - value);
+    return operands;
+  }
+
   /// Whether the op jumps somewhere between its exact operands and where rounding may take them: twice as far as it took
   /// them now, and the other way.
   bool liesBesideJump(Operation &op, ArrayRef<HostTensor> moved) {
-    for (double factor : {2.0, -2.0}) {
-      SmallVector<HostTensor> operands = exactOperands.at(&op);
-      for (auto [operand, other] : llvm::zip_equal(operands, moved))
-        if (isa<FloatType>(operand.getElementType()))
-          for (auto [value, there] :
-               llvm::zip_equal(operand.mutableValues<double>(), other.values<double>()))
-            if (std::isfinite(value) && std::isfinite(there))
-              value += factor * (there - value);
+    SmallVector<HostTensor> there = takeFurther(op, moved, 2), back = takeFurther(op, moved, -2);
+    auto cast = dyn_cast<CastOp>(op);
+    if (cast && tensorType(cast.getOutput()).getElementType().isInteger(1) &&
+        passesZero(there[0], back[0]))
+      return true;
+    for (ArrayRef<HostTensor> operands : {ArrayRef(there), ArrayRef(back)}) {
       auto results = evaluate(&op, operands, symbols, options);
       if (mlir::failed(results))
         return true;
