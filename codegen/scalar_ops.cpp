@@ -95,13 +95,21 @@ std::string castExpression(CastOp cast, const std::string &operand) {
   return "convert<" + computeType(to).str() + ">(" + operand + ")";
 }
 
+/// Integers go through the helper that keeps them from becoming minima (device/math.cuh).
+std::string selectExpression(Type type, ArrayRef<std::string> operands) {
+  if (isa<FloatType>(type) || type.isInteger(1))
+    return operands[0] + " ? " + operands[1] + " : " + operands[2];
+  return "choose<" + computeType(type).str() + ">(" + operands[0] + ", " + operands[1] + ", " +
+         operands[2] + ")";
+}
+
 } // namespace
 
 FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {
   if (auto cast = dyn_cast<CastOp>(op))
     return castExpression(cast, operands[0]);
   if (isa<SelectOp>(op))
-    return operands[0] + " ? " + operands[1] + " : " + operands[2];
+    return selectExpression(tensorType(op->getResult(0)).getElementType(), operands);
   const Row *row = llvm::find_if(kRows, [name = key(op)](const Row &r) { return r.op == name; });
   if (row == std::end(kRows))
     return op->emitError("has no CUDA expression"), failure();

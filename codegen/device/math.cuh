@@ -49,22 +49,20 @@ __device__ __forceinline__ double pow(double x, double y) { return ::pow(x, y); 
 __device__ __forceinline__ float fmod(float x, float y) { return ::fmodf(x, y); }
 __device__ __forceinline__ double fmod(double x, double y) { return ::fmod(x, y); }
 
-/// The smaller or the larger integer by a comparison and a selection. ptxas 13.0 makes of two nested
-/// minima, one of which has a negated operand, a VIMNMX3 without the negation: min(min(s, -x), x)
-/// becomes min(s, x, x), and so for maxima.
-__device__ __forceinline__ int smaller(int a, int b) {
-  int result;
-  asm("{ .reg .pred p; setp.lt.s32 p, %1, %2; selp.s32 %0, %1, %2, p; }"
-      : "=r"(result)
-      : "r"(a), "r"(b));
-  return result;
-}
-__device__ __forceinline__ int larger(int a, int b) {
-  int result;
-  asm("{ .reg .pred p; setp.gt.s32 p, %1, %2; selp.s32 %0, %1, %2, p; }"
-      : "=r"(result)
-      : "r"(a), "r"(b));
-  return result;
+/// One of two values. Integers are selected by an instruction that the compiler does not see: it
+/// makes minima of comparisons and selections, and where two are nested and an operand is negated,
+/// ptxas 13.0 makes of them a VIMNMX3 without the negation: min(min(s, -x), x) becomes min(s, x, x).
+template <class T> __device__ __forceinline__ T choose(bool condition, T a, T b) {
+  if constexpr (kIsSame<T, int> || kIsSame<T, int16_t> || kIsSame<T, int8_t> ||
+                kIsSame<T, uint8_t>) {
+    int result;
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.s32 %0, %1, %2, p; }"
+        : "=r"(result)
+        : "r"(int(a)), "r"(int(b)), "r"(int(condition)));
+    return T(result);
+  } else {
+    return condition ? a : b;
+  }
 }
 
 /// Maximum and minimum as ONNX and NumPy mean them: NaN if either operand is NaN.
@@ -75,10 +73,8 @@ template <class T> __device__ __forceinline__ T maximum(T a, T b) {
     return result;
   } else if constexpr (kIsSame<T, double>) {
     return a > b || a != a ? a : b;
-  } else if constexpr (kIsSame<T, int64_t>) {
-    return a > b ? a : b;
-  } else { // all others fit
-    return T(larger(a, b));
+  } else {
+    return choose(a > b, a, b);
   }
 }
 
@@ -89,10 +85,8 @@ template <class T> __device__ __forceinline__ T minimum(T a, T b) {
     return result;
   } else if constexpr (kIsSame<T, double>) {
     return a < b || a != a ? a : b;
-  } else if constexpr (kIsSame<T, int64_t>) {
-    return a < b ? a : b;
   } else {
-    return T(smaller(a, b));
+    return choose(a < b, a, b);
   }
 }
 

@@ -92,3 +92,19 @@ func.func @sources(%ids: !smelt.tensor<[b, s], i64>, %p: !smelt.tensor<[b, 196, 
   }
   return %0, %4, %5 : !smelt.tensor<[s, s], f32>, !smelt.tensor<[b, s, 64], f32>, !smelt.tensor<[b, 197, 64], f32>
 }
+
+// Integers are selected by a helper: as minima, negated operands would be at the mercy of ptxas.
+// CHECK: // pointwise+neg+less+select
+// CHECK: [[NEGATIVE:v[0-9]+]] = int(-v0[i]);
+// CHECK: [[LESS:v[0-9]+]] = [[NEGATIVE]] < v0[i];
+// CHECK: = choose<int>([[LESS]], [[NEGATIVE]], v0[i]);
+func.func @smaller_of_both_signs(%x: !smelt.tensor<[n], i32>) -> !smelt.tensor<[n], i32> {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[n], i32>) -> !smelt.tensor<[n], i32> {
+  ^bb0(%a: !smelt.tensor<[n], i32>):
+    %1 = smelt.neg %a : <[n], i32>
+    %2 = smelt.less %1, %a : <[n], i32>, <[n], i32> -> <[n], i1>
+    %3 = smelt.select %2, %1, %a : <[n], i1>, <[n], i32>, <[n], i32> -> <[n], i32>
+    smelt.yield %3 : !smelt.tensor<[n], i32>
+  }
+  return %0 : !smelt.tensor<[n], i32>
+}
