@@ -176,30 +176,65 @@ static void moveReadersBehind(FusionOp fusion) {
   }
 }
 
+namespace {
+
+/// What a fusion's results need, in the order of its data flow, wherever the ops stood: so equal
+/// layers become equal kernels.
+struct Flow {
+  SmallVector<Operation *> ops;  // each behind its operands
+  llvm::SetVector<Value> inputs; // from outside
+};
+
+Flow flowInto(ArrayRef<Value> results, const FusionGroup &group) {
+  Flow flow;
+  llvm::SmallPtrSet<Operation *, 16> entered;
+  SmallVector<std::pair<Operation *, unsigned>> path; // with the operand that is next
+  auto enter = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (op && group.contains(op) && entered.insert(op).second)
+      path.push_back({op, 0});
+  };
+  for (Value result : results) {
+    enter(result);
+    while (!path.empty()) {
+      auto &[op, next] = path.back();
+      if (next < op->getNumOperands()) {
+        enter(op->getOperand(next++));
+      } else {
+        flow.ops.push_back(op);
+        path.pop_back();
+      }
+    }
+  }
+  for (Operation *op : flow.ops)
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp(); !producer || !group.contains(producer))
+        flow.inputs.insert(operand);
+  return flow;
+}
+
+} // namespace
+
 FusionOp FusionGroup::outline(FusionKind kind) {
   SmallVector<Operation *> ordered(members.begin(), members.end());
   llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   SmallVector<Value> results = liveOuts();
-  llvm::SetVector<Value> inputs;
+  Flow flow = flowInto(results, *this);
   SmallVector<Location> locations;
-  for (Operation *op : ordered) {
+  for (Operation *op : ordered)
     if (!isa<ConstantOp>(op))
       locations.push_back(op->getLoc());
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp(); !producer || !contains(producer))
-        inputs.insert(operand);
-  }
   OpBuilder builder(ordered.back());
   builder.setInsertionPointAfter(ordered.back());
   auto fusion =
       FusionOp::create(builder, builder.getFusedLoc(locations), TypeRange(ValueRange(results)),
-                       kind, ValueRange(inputs.getArrayRef()));
+                       kind, ValueRange(flow.inputs.getArrayRef()));
   Block &block = fusion.getBody().emplaceBlock();
   IRMapping mapping;
-  for (Value input : inputs)
+  for (Value input : flow.inputs)
     mapping.map(input, block.addArgument(input.getType(), input.getLoc()));
   builder.setInsertionPointToEnd(&block);
-  for (Operation *op : ordered)
+  for (Operation *op : flow.ops)
     builder.clone(*op, mapping);
   SmallVector<Value> yielded =
       llvm::map_to_vector(results, [&](Value value) { return mapping.lookup(value); });

@@ -59,8 +59,8 @@ func.func @views(%x: !smelt.tensor<[1, 64], f32>, %y: !smelt.tensor<[b, 32], f32
 // CHECK-LABEL: @uniform
 // CHECK: %[[MATRIX:.*]] = smelt.constant
 // CHECK: smelt.fusion gemm(%[[MATRIX]], %arg0)
-// CHECK: smelt.constant dense<3.000000e+00>
 // CHECK: smelt.matmul
+// CHECK: smelt.constant dense<3.000000e+00>
 // CHECK: return
 func.func @uniform(%x: !smelt.tensor<[s, 4], f32>) -> !smelt.tensor<[s, 8], f32> {
   %w = smelt.constant dense<2.0> : tensor<8x4xf32> : <[8, 4], f32>
@@ -78,9 +78,9 @@ func.func @uniform(%x: !smelt.tensor<[s, 4], f32>) -> !smelt.tensor<[s, 8], f32>
 // CHECK: %[[W:.*]] = smelt.concat %[[A]], %[[B]] axis 2
 // CHECK: smelt.fusion gemm(%[[W]], %arg0)
 // CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>]
-// CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>]
 // CHECK: smelt.matmul
 // CHECK: smelt.silu
+// CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>]
 // CHECK: smelt.matmul
 // CHECK: smelt.mul
 // CHECK-NEXT: smelt.yield

@@ -30,18 +30,18 @@
 // CHECK-NEXT: %[[GELU:.*]] = smelt.gelu %[[ROUNDED]]
 // CHECK-NEXT: smelt.yield %[[GELU]]
 // The residual.
-// CHECK: smelt.fusion gemm(%[[X]]#0, %[[X]]#1,
-// CHECK: %[[X2:.*]] = smelt.cast %arg2 : <[b, s, 64], f16>
-// CHECK-NEXT: %[[MEAN2:.*]] = smelt.moments_mean %arg3
+// CHECK: smelt.fusion gemm({{.*}}, %[[X]]#0, %[[X]]#1,
+// CHECK: %[[P:.*]] = smelt.matmul %arg2, %arg3
+// CHECK-NEXT: %[[X2:.*]] = smelt.cast %arg4 : <[b, s, 64], f16>
+// CHECK-NEXT: %[[MEAN2:.*]] = smelt.moments_mean %arg5
 // CHECK-NEXT: %[[D:.*]] = smelt.sub %[[X2]], %[[MEAN2]]
-// CHECK-NEXT: %[[RSTD2:.*]] = smelt.moments_rstd %arg3
+// CHECK-NEXT: %[[RSTD2:.*]] = smelt.moments_rstd %arg5
 // CHECK-NEXT: %[[N:.*]] = smelt.mul %[[D]], %[[RSTD2]]
-// CHECK-NEXT: %[[GAMMA:.*]] = smelt.cast %arg4 : <[64], f16>
+// CHECK-NEXT: %[[GAMMA:.*]] = smelt.cast %arg6 : <[64], f16>
 // CHECK-NEXT: %[[S:.*]] = smelt.mul %[[N]], %[[GAMMA]]
-// CHECK-NEXT: %[[BETA2:.*]] = smelt.cast %arg5 : <[64], f16>
+// CHECK-NEXT: %[[BETA2:.*]] = smelt.cast %arg7 : <[64], f16>
 // CHECK-NEXT: %[[B:.*]] = smelt.add %[[S]], %[[BETA2]]
 // CHECK-NEXT: %[[Y:.*]] = smelt.cast %[[B]]
-// CHECK-NEXT: %[[P:.*]] = smelt.matmul
 // CHECK-NEXT: %[[R:.*]] = smelt.add %[[P]], %[[Y]]
 // CHECK-NEXT: smelt.yield %[[R]]
 // CHECK-NOT: layer_norm

@@ -3,8 +3,8 @@
 // A chain is one kernel; a value with two readers is a kernel of its own; literals go inside.
 // CHECK-LABEL: @chain
 // CHECK: %[[A:.*]] = smelt.fusion pointwise(%arg0)
-// CHECK: smelt.constant
 // CHECK: smelt.exp
+// CHECK: smelt.constant
 // CHECK: smelt.mul
 // CHECK: smelt.yield
 // CHECK: smelt.fusion pointwise(%[[A]]
@@ -81,4 +81,29 @@ func.func @many_views(%x: !smelt.tensor<[a, 8, 16], f32>) -> !smelt.tensor<[a, 8
   %6 = smelt.transpose %5 [0, 2, 1] : <[a, 8, 16], f32> -> <[a, 16, 8], f32>
   %7 = smelt.reshape %6 : <[a, 16, 8], f32> -> <[a, 8, 16], f32>
   return %7 : !smelt.tensor<[a, 8, 16], f32>
+}
+
+// A kernel follows the flow of its data, not the order in which the ops stand: equal layers are one kernel.
+// CHECK-LABEL: @in_order
+// CHECK: smelt.fusion pointwise(%arg0, %arg1)
+// CHECK: smelt.exp
+// CHECK: smelt.neg
+// CHECK: smelt.add
+func.func @in_order(%x: !smelt.tensor<[a, b], f32>, %y: !smelt.tensor<[a, b], f32>) -> !smelt.tensor<[a, b], f32> {
+  %0 = smelt.exp %x : <[a, b], f32>
+  %1 = smelt.neg %y : <[a, b], f32>
+  %2 = smelt.add %0, %1 : <[a, b], f32>, <[a, b], f32> -> <[a, b], f32>
+  return %2 : !smelt.tensor<[a, b], f32>
+}
+
+// CHECK-LABEL: @in_another_order
+// CHECK: smelt.fusion pointwise(%arg0, %arg1)
+// CHECK: smelt.exp
+// CHECK: smelt.neg
+// CHECK: smelt.add
+func.func @in_another_order(%x: !smelt.tensor<[a, b], f32>, %y: !smelt.tensor<[a, b], f32>) -> !smelt.tensor<[a, b], f32> {
+  %1 = smelt.neg %y : <[a, b], f32>
+  %0 = smelt.exp %x : <[a, b], f32>
+  %2 = smelt.add %0, %1 : <[a, b], f32>, <[a, b], f32> -> <[a, b], f32>
+  return %2 : !smelt.tensor<[a, b], f32>
 }

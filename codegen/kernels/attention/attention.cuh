@@ -50,6 +50,10 @@ template <class Config, class Problem> struct AttentionTask {
   static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
   static constexpr bool kFetchBias = kBiasAhead || (Problem::kBiasOfKeys && kKeyTiles <= 8);
 
+  /// Tilings of short sequences have code of its own for one step: without the tests for more, a
+  /// kernel of any size takes the time of one for the size (128 keys: 2.1 us of 2.4).
+  static constexpr bool kIsShort = kWarpsKV > 1;
+
   static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
   static_assert(kBlockQ % 16 == 0 && kTiling.warps % kWarpsQ == 0 && kBlockQ % (16 * kWarpsQ) == 0,
                 "warps share the 16-row pieces of blockQ evenly");
@@ -348,39 +352,57 @@ template <class Config, class Problem> struct AttentionTask {
     });
   }
 
-  /// One step of keys and values. The first is compiled by itself: a short sequence has no other.
-  template <bool First> __device__ __forceinline__ void attendStep(int step, int warpKeyEnd) {
+  /// Which step of a block's is compiled: the first multiplies its keys before its values arrive, and
+  /// one that is alone has nothing to look ahead to.
+  enum class Step { kOnly, kFirst, kLater };
+
+  /// One step of keys and values.
+  template <Step Which> __device__ __forceinline__ void attendStep(int step, int warpKeyEnd) {
+    constexpr int kPending = 2 * (kStages - 1); // groups behind this step's keys and values
     int key0 = step * kBlockKV;
     bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
-    // The first keys are multiplied before their values arrive.
-    ptx::copyAsyncWait<First ? 2 * (kStages - 1) - 1 : 2 * (kStages - 2)>();
+    ptx::copyAsyncWait<Which == Step::kOnly    ? 1
+                       : Which == Step::kFirst ? kPending - 1
+                                               : kPending - 2>();
     __syncthreads(); // and nobody reads the step before this any more
-    if constexpr (kKeepQueries && First)
+    if constexpr (kKeepQueries && Which != Step::kLater)
       loadQueries();
     if constexpr (kFetchBias && !kBiasAhead)
       fetchBias(key0);
     if (sees)
       multiplyKeys(block.stageK(step));
-    copyStep(step + kStages - 1);
+    if constexpr (Which != Step::kOnly)
+      copyStep(step + kStages - 1);
     if (sees) {
       finishScores(key0);
-      if constexpr (kBiasAhead)
+      if constexpr (kBiasAhead && Which != Step::kOnly)
         if (step + 1 < block.steps)
           fetchBias(key0 + kBlockKV);
       updateSoftmax();
     }
-    if constexpr (First) {
-      ptx::copyAsyncWait<2 * (kStages - 1)>();
+    if constexpr (Which != Step::kLater) {
+      ptx::copyAsyncWait<Which == Step::kOnly ? 0 : kPending>();
       __syncthreads();
     }
     if (sees)
       multiplyValues(block.stageV(step));
   }
 
-  __device__ __forceinline__ void run(int batch, int head, int rows) {
-    block.moveTo(batch, head, rows);
-    int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
+  /// All steps of a block whose keys fit in one.
+  __device__ __forceinline__ void attendOnly(int warpKeyEnd) {
+    if constexpr (kBiasAhead)
+      fetchBias(0);
+    block.copyQueries(); // in one group with the keys
+    block.copyKeys(0);
+    ptx::copyAsyncCommit();
+    block.copyValues(0);
+    ptx::copyAsyncCommit();
+    clear();
+    attendStep<Step::kOnly>(0, warpKeyEnd);
+  }
 
+  /// Any number of steps.
+  __device__ __forceinline__ void attendAll(int warpKeyEnd) {
     if constexpr (kBiasAhead)
       if (block.steps > 0)
         fetchBias(0);
@@ -389,10 +411,19 @@ template <class Config, class Problem> struct AttentionTask {
       copyStep(step);
     clear();
     if (block.steps > 0)
-      attendStep<true>(0, warpKeyEnd);
+      attendStep<Step::kFirst>(0, warpKeyEnd);
     for (int step = 1; step < block.steps; ++step)
-      attendStep<false>(step, warpKeyEnd);
+      attendStep<Step::kLater>(step, warpKeyEnd);
     ptx::copyAsyncWait<0>();
+  }
+
+  __device__ __forceinline__ void run(int batch, int head, int rows) {
+    block.moveTo(batch, head, rows);
+    int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
+    if (kIsShort && block.steps == 1)
+      attendOnly(warpKeyEnd);
+    else
+      attendAll(warpKeyEnd);
     __syncthreads(); // the exchange buffer lies over the stages
     leaveRows();
     __syncthreads();
