@@ -2,6 +2,7 @@
 
 #include "codegen/element_type.h"
 #include "codegen/emit_expression.h"
+#include "codegen/equal_fusions.h"
 #include "codegen/kernel_text.h"
 #include "ir/alias.h"
 #include "ir/capabilities.h"
@@ -27,12 +28,19 @@ Dim bytesOf(Value value) {
 
 LogicalResult ProgramBuilder::select(bool tf32) {
   bool complete = true;
+  EqualFusions selected;
   for (auto fusion : function.getOps<FusionOp>()) {
+    if (std::optional<size_t> equal = selected.find(fusion)) {
+      steps.push_back({fusion, steps[*equal].variants});
+      continue;
+    }
     FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
-    if (failed(variants))
+    if (failed(variants)) {
       complete = false;
-    else
-      steps.push_back({fusion, std::move(*variants)});
+      continue;
+    }
+    selected.add(fusion, steps.size());
+    steps.push_back({fusion, std::move(*variants)});
   }
   markOnce();
   return success(complete);

@@ -71,23 +71,29 @@ std::optional<SmallVector<Attribute, 2>> divideAtoms(ArrayRef<Attribute> atoms,
   return rest;
 }
 
-/// Splits `value` into quotient * divisor + remainder where each term of the remainder cannot be
-/// divided.
-std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
+/// The quotient of two terms, where it has whole coefficients and atoms.
+std::optional<Term> divideTerm(const Term &term, const Term &divisor) {
+  if (term.coefficient == 0 || !isDivisible(term.coefficient, divisor.coefficient) ||
+      term.coefficient % divisor.coefficient != 0)
+    return std::nullopt;
+  auto rest = divideAtoms(term.atoms, divisor.atoms);
+  return rest ? std::optional(Term{term.coefficient / divisor.coefficient, *rest}) : std::nullopt;
+}
+
+/// By the sum's leading term, as in polynomial long division.
+std::pair<Dim, Dim> divideBySum(Dim value, Dim divisor) {
   MLIRContext *context = value.getContext();
   Dim quotient = Dim::constant(context, 0), remainder = value;
   Term leading = divisor.getTerms().front();
-  // A multi-term divisor is divided by its leading term, as in polynomial long division.
   for (bool changed = true; changed;) {
     changed = false;
     for (const Term &term : remainder.getTerms()) {
-      auto rest = divideAtoms(term.atoms, leading.atoms);
-      if (!rest || term.coefficient == 0 || !isDivisible(term.coefficient, leading.coefficient) ||
-          term.coefficient % leading.coefficient != 0)
+      std::optional<Term> divided = divideTerm(term, leading);
+      if (!divided)
         continue;
-      Dim factor = Dim::fromTerms(context, {{term.coefficient / leading.coefficient, *rest}});
+      Dim factor = Dim::fromTerms(context, {*divided});
       Dim next = remainder - factor * divisor;
-      if (divisor.getTerms().size() > 1 && next.getTerms().size() > remainder.getTerms().size())
+      if (next.getTerms().size() > remainder.getTerms().size())
         continue;
       quotient = quotient + factor;
       remainder = next;
@@ -96,6 +102,24 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
     }
   }
   return {quotient, remainder};
+}
+
+/// Splits `value` into quotient * divisor + remainder where each term of the remainder cannot be
+/// divided.
+std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
+  SmallVector<Term> divisors = divisor.getTerms();
+  if (divisors.size() > 1)
+    return divideBySum(value, divisor);
+  SmallVector<Term> quotient, remainder;
+  for (const Term &term : value.getTerms()) {
+    if (std::optional<Term> divided = divideTerm(term, divisors.front()))
+      quotient.push_back(*divided);
+    else
+      remainder.push_back(term);
+  }
+  MLIRContext *context = value.getContext();
+  return {Dim::fromTerms(context, std::move(quotient)),
+          Dim::fromTerms(context, std::move(remainder))};
 }
 
 /// A call of operands that make it non-negative; a divisor that may be 0 has no value and proves
@@ -108,15 +132,21 @@ bool isKnownNonNegativeAtom(Attribute atom, const Bounds &bounds) {
 
 /// The least value of a term over its bounded symbols. All atoms must be non-negative.
 Dim leastTerm(MLIRContext *context, const Term &term, const Bounds &bounds) {
-  Dim product = Dim::constant(context, term.coefficient);
+  Term unbounded{term.coefficient, {}};
+  SmallVector<Dim> most;
   for (Attribute atom : term.atoms) {
     auto symbol = dyn_cast<StringAttr>(atom);
     auto bound = symbol ? bounds.find(symbol.getValue()) : bounds.end();
-    if (bound != bounds.end())
-      product = product * (term.coefficient > 0 ? Dim::constant(context, 0) : bound->second - 1);
+    if (bound == bounds.end())
+      unbounded.atoms.push_back(atom);
+    else if (term.coefficient > 0)
+      return Dim::constant(context, 0);
     else
-      product = product * Dim::fromTerms(context, {{1, {atom}}});
+      most.push_back(bound->second - 1);
   }
+  Dim product = Dim::fromTerms(context, {unbounded});
+  for (Dim factor : most)
+    product = product * factor;
   return product;
 }
 
@@ -165,14 +195,18 @@ Dim shiftSizes(Dim dim, const llvm::SmallDenseSet<Attribute> &positive) {
   if (positive.empty())
     return dim;
   MLIRContext *context = dim.getContext();
-  Dim total = Dim::constant(context, 0);
+  SmallVector<Term> terms;
   for (const Term &term : dim.getTerms()) {
-    Dim product = Dim::constant(context, term.coefficient);
+    Term kept{term.coefficient, {}};
+    SmallVector<Attribute, 2> shifted;
     for (Attribute atom : term.atoms)
-      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + (positive.contains(atom)));
-    total = total + product;
+      (positive.contains(atom) ? shifted : kept.atoms).push_back(atom);
+    Dim product = Dim::fromTerms(context, {kept});
+    for (Attribute atom : shifted)
+      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + 1);
+    llvm::append_range(terms, product.getTerms());
   }
-  return total;
+  return Dim::fromTerms(context, std::move(terms));
 }
 
 } // namespace
@@ -264,35 +298,25 @@ std::optional<Dim> Dim::exactDiv(Dim divisor) const {
   return remainder.isConstant(0) ? std::optional<Dim>(quotient) : std::nullopt;
 }
 
-Dim Dim::floorDiv(Dim divisor, const Bounds &bounds) const {
+std::pair<Dim, Dim> Dim::divide(Dim divisor, const Bounds &bounds) const {
+  MLIRContext *context = getContext();
   auto a = asConstant(), b = divisor.asConstant();
-  if (a && b && isDivisible(*a, *b))
-    return constant(getContext(), floorDivide(*a, *b));
-  if (b == 1)
-    return *this;
   if (b == 0)
-    return makeCall(getContext(), "floordiv", *this, divisor);
+    return {makeCall(context, "floordiv", *this, divisor),
+            makeCall(context, "mod", *this, divisor)};
+  if (a && b && isDivisible(*a, *b))
+    return {constant(context, floorDivide(*a, *b)), constant(context, floorModulo(*a, *b))};
   auto [quotient, remainder] = divideTerms(*this, divisor);
-  if (remainder.isConstant(0))
-    return quotient;
-  bool small =
-      remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
-  return small ? quotient : quotient + makeCall(getContext(), "floordiv", remainder, divisor);
+  if (remainder.isConstant(0) || (remainder.isKnownNonNegative(bounds) &&
+                                  (divisor - remainder - 1).isKnownNonNegative(bounds)))
+    return {quotient, remainder};
+  return {quotient + makeCall(context, "floordiv", remainder, divisor),
+          makeCall(context, "mod", remainder, divisor)};
 }
 
-Dim Dim::mod(Dim divisor, const Bounds &bounds) const {
-  auto a = asConstant(), b = divisor.asConstant();
-  if (b == 0)
-    return makeCall(getContext(), "mod", *this, divisor);
-  if (a && b && isDivisible(*a, *b))
-    return constant(getContext(), floorModulo(*a, *b));
-  Dim remainder = divideTerms(*this, divisor).second;
-  if (remainder.isConstant(0))
-    return remainder;
-  bool small =
-      remainder.isKnownNonNegative(bounds) && (divisor - remainder - 1).isKnownNonNegative(bounds);
-  return small ? remainder : makeCall(getContext(), "mod", remainder, divisor);
-}
+Dim Dim::floorDiv(Dim divisor, const Bounds &bounds) const { return divide(divisor, bounds).first; }
+
+Dim Dim::mod(Dim divisor, const Bounds &bounds) const { return divide(divisor, bounds).second; }
 
 Dim Dim::ceilDiv(Dim divisor) const {
   if (std::optional<Dim> exact = exactDiv(divisor))
@@ -322,16 +346,17 @@ Dim Dim::max(Dim other, const Bounds &bounds) const {
 }
 
 bool Dim::isKnownNonNegative(const Bounds &bounds) const {
-  Dim least = constant(getContext(), 0);
+  SmallVector<Term> least;
   for (const Term &term : getTerms()) {
     // The sign of every factor must be known: a factor below 0 would turn least into most.
     if (!llvm::all_of(term.atoms,
                       [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); }))
       return false;
-    least = least + leastTerm(getContext(), term, bounds);
+    llvm::append_range(least, leastTerm(getContext(), term, bounds).getTerms());
   }
+  Dim sum = fromTerms(getContext(), std::move(least));
   // A bound may itself hold calls, of sizes alone.
-  return llvm::all_of(shiftSizes(least, positiveSizes(bounds)).getTerms(), [&](const Term &term) {
+  return llvm::all_of(shiftSizes(sum, positiveSizes(bounds)).getTerms(), [&](const Term &term) {
     return term.coefficient >= 0 && llvm::all_of(term.atoms, [&](Attribute atom) {
              return isKnownNonNegativeAtom(atom, bounds);
            });

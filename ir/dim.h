@@ -65,6 +65,8 @@ public:
   Dim floorDiv(Dim divisor, const Bounds &bounds = {}) const;
   Dim ceilDiv(Dim divisor) const;
   Dim mod(Dim divisor, const Bounds &bounds = {}) const;
+  /// floorDiv and mod, proven together.
+  std::pair<Dim, Dim> divide(Dim divisor, const Bounds &bounds = {}) const;
   Dim min(Dim other, const Bounds &bounds = {}) const;
   Dim max(Dim other, const Bounds &bounds = {}) const;
   /// The polynomial quotient where the division leaves no remainder.

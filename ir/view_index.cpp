@@ -20,8 +20,11 @@ Index delinearize(Dim offset, ArrayRef<Dim> shape, const Bounds &bounds) {
       continue;
     bool outermost =
         llvm::all_of(shape.take_front(axis), [](Dim dim) { return dim.isConstant(1); });
-    index[axis] = outermost ? offset : offset.mod(shape[axis], bounds);
-    offset = offset.floorDiv(shape[axis], bounds);
+    if (outermost) {
+      index[axis] = offset;
+      break;
+    }
+    std::tie(offset, index[axis]) = offset.divide(shape[axis], bounds);
   }
   return index;
 }

@@ -88,13 +88,24 @@ Index KernelSize::readPosition(OpOperand &use, ArrayRef<Dim> position) {
   return freshPosition(tensorType(use.get()));
 }
 
+const KernelSize::Positions &KernelSize::readPositions(OpOperand &use, const Positions &reader) {
+  Read &read = reads[&use];
+  if (read.reader != reader) {
+    read.reader = reader;
+    read.operand.clear();
+    for (const Index &position : reader)
+      read.operand.push_back(readPosition(use, position));
+  }
+  return read.operand;
+}
+
 KernelSize::Positions KernelSize::positionsOf(Operation *op, ArrayRef<OpOperand *> uses) {
   Positions all;
   for (OpOperand *use : uses)
     if (auto reader = positions.find(use->getOwner()); reader != positions.end())
-      for (const Index &position : reader->second)
-        if (Index read = readPosition(*use, position); !llvm::is_contained(all, read))
-          all.push_back(std::move(read));
+      for (const Index &read : readPositions(*use, reader->second))
+        if (!llvm::is_contained(all, read))
+          all.push_back(read);
   if (all.empty())
     all.push_back(freshPosition(tensorType(op->getResult(0))));
   return all;
@@ -123,8 +134,9 @@ bool KernelSize::fits(Operation *op, ArrayRef<OpOperand *> uses, size_t inputs) 
   Positions own = positionsOf(op, uses);
   if (length + lengthAt(op, own) + kLengthOfInput * inputs > kMostLength)
     return false;
-  return !op->hasTrait<View>() || llvm::all_of(own, [&](ArrayRef<Dim> position) {
-    Index read = operandIndex(op, position, bounds);
+  if (!op->hasTrait<View>())
+    return true;
+  return llvm::all_of(readPositions(op->getOpOperand(0), own), [](ArrayRef<Dim> read) {
     return countAtoms(read, kMostIndexAtoms) <= kMostIndexAtoms;
   });
 }

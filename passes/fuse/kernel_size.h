@@ -29,11 +29,18 @@ public:
 private:
   using Positions = llvm::SmallVector<Index, 1>;
 
+  /// Where an operand is read for each position of its reader.
+  struct Read {
+    Positions reader, operand;
+  };
+
   Positions positionsOf(mlir::Operation *op, llvm::ArrayRef<mlir::OpOperand *> uses);
+  const Positions &readPositions(mlir::OpOperand &use, const Positions &reader);
   Index readPosition(mlir::OpOperand &use, llvm::ArrayRef<Dim> position);
   Index freshPosition(TensorType type);
 
   llvm::DenseMap<mlir::Operation *, Positions> positions; ///< of each op's first result
+  llvm::DenseMap<mlir::OpOperand *, Read> reads;          ///< kept: an op is asked about repeatedly
   Bounds bounds;
   size_t length = 0; ///< in sums
 };
