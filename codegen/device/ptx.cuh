@@ -23,6 +23,9 @@ __device__ __forceinline__ uint32_t sharedAddress(const void *p) {
 /// Has the compiler compute `p` here.
 __device__ __forceinline__ void keep(const void *p) { asm volatile("" ::"l"(p)); }
 
+/// Has the compiler forget what it knows about `value`.
+__device__ __forceinline__ void hide(int &value) { asm volatile("" : "+r"(value)); }
+
 // --- Asynchronous copies, global to shared ---
 
 /// Copies Bytes (4, 8 or 16) when `valid`, else writes zeros without reading `source`.

@@ -56,7 +56,6 @@ using Element = $element$;
 static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
 static constexpr float kScale = $scale$, kSoftcap = $softcap$;
 static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
-static constexpr bool kBiasOfKeys = $biasOfKeys$; // not of queries
 )";
 
 constexpr char kBiasText[] = R"(
@@ -253,8 +252,7 @@ std::string AttentionEmitter::constants(DimPrinter &printer) {
                              {"softcap", literal(attention.getSoftcapAttr(), real)},
                              {"causal", flag(attention.getCausal())},
                              {"hasBias", flag(static_cast<bool>(attention.getBias()))},
-                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())},
-                             {"biasOfKeys", flag(attention.getBias() && !isBiasedByQuery())}});
+                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())}});
 }
 
 FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configuration) {

@@ -45,10 +45,8 @@ template <class Config, class Problem> struct AttentionTask {
   /// Fragments of Q stay in registers as long as they leave room for the sums.
   static constexpr bool kKeepQueries = kRowTiles * (kHeadSteps * 4 + kValueTiles * 4) <= 128;
 
-  /// The bias of a step is fetched during the one before, or while its keys are multiplied, as long
-  /// as registers allow. One of keys is the same in all rows of a thread.
+  /// The bias of a step is fetched during the one before, as long as registers allow.
   static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
-  static constexpr bool kFetchBias = kBiasAhead || (Problem::kBiasOfKeys && kKeyTiles <= 8);
 
   /// Tilings of short sequences have code of its own for one step: without the tests for more, a
   /// kernel of any size takes the time of one for the size (128 keys: 2.1 us of 2.4).
@@ -159,7 +157,7 @@ template <class Config, class Problem> struct AttentionTask {
           if constexpr (Problem::kSoftcap != 0.0f)
             score = Problem::kSoftcap * approx::tanh(score * (1.0f / Problem::kSoftcap));
           if constexpr (Problem::kHasBias)
-            score += kFetchBias ? biases[i][j][r] : biasOf(key0, i, j, r);
+            score += kBiasAhead ? biases[i][j][r] : biasOf(key0, i, j, r);
         }
       });
     });
@@ -367,8 +365,6 @@ template <class Config, class Problem> struct AttentionTask {
     __syncthreads(); // and nobody reads the step before this any more
     if constexpr (kKeepQueries && Which != Step::kLater)
       loadQueries();
-    if constexpr (kFetchBias && !kBiasAhead)
-      fetchBias(key0);
     if (sees)
       multiplyKeys(block.stageK(step));
     if constexpr (Which != Step::kOnly)
@@ -412,7 +408,10 @@ template <class Config, class Problem> struct AttentionTask {
     clear();
     if (block.steps > 0)
       attendStep<Step::kFirst>(0, warpKeyEnd);
-    for (int step = 1; step < block.steps; ++step)
+    int steps = block.steps;
+    if constexpr (!kIsShort) // two steps in a row, of a known number, would spill
+      ptx::hide(steps);
+    for (int step = 1; step < steps; ++step)
       attendStep<Step::kLater>(step, warpKeyEnd);
     ptx::copyAsyncWait<0>();
   }

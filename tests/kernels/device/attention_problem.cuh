@@ -16,7 +16,6 @@ struct AttentionTestProblem {
   static constexpr int kHeadSize = HeadSize, kValueSize = ValueSize, kVector = Vector;
   static constexpr bool kCausal = Causal, kHasBias = Bias != TestBias::kNone;
   static constexpr bool kZeroMaskedRows = ZeroMaskedRows;
-  static constexpr bool kBiasOfKeys = Bias == TestBias::kPerKey;
   static constexpr float kScale = HeadSize == 64 ? 0.125f : 0.11f;
   static constexpr float kSoftcap = Softcap;
 
