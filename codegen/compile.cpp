@@ -2,6 +2,7 @@
 
 #include "codegen/cuda_text.h"
 #include "codegen/element_type.h"
+#include "codegen/equal_fusions.h"
 #include "codegen/kernel_text.h"
 #include "codegen/program_builder.h"
 #include "ir/alias.h"
@@ -250,7 +251,11 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
   std::vector<KernelText> kernels;
   llvm::StringSet<> seen;
+  EqualFusions selected;
   for (auto fusion : function.getOps<FusionOp>()) {
+    if (selected.find(fusion))
+      continue;
+    selected.add(fusion, kernels.size());
     FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
     if (failed(variants))
       return Status(StatusCode::kInvalidModel,
