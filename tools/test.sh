@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands, in the order in which it is cheapest to fail.
 # Needs no GPU. Sets the machine up, builds the runtime alone, everything, and everything again with AddressSanitizer and
-# UndefinedBehaviorSanitizer, runs the tests of each; the sanitizers' include a minute of fuzzing. At most 45 minutes on
+# UndefinedBehaviorSanitizer, runs the tests of each; the sanitizers' include a minute of fuzzing. At most 90 minutes on
 # 2 cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
