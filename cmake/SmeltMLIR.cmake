@@ -25,30 +25,53 @@ if(SMELT_SANITIZE MATCHES "address")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-include${PROJECT_SOURCE_DIR}/cmake/llvm_unsanitized.h>)
 endif()
 
-# Headers of MLIR are heavy: every MLIR-facing folder reuses this precompiled header.
-set(SMELT_MLIR_PRECOMPILED
+# Headers of MLIR are heavy: everything that faces it reuses a precompiled header, which holds our own heavy ones too (the
+# dialect's ops take a second to parse, the plan's format another). That a file can see them does not mean that its folder
+# may use them: tools/check_layers reads what the files include.
+set(SMELT_PRECOMPILED
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/BuiltinAttributes.h>
     <mlir/IR/Dialect.h> <mlir/IR/OpDefinition.h> <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h>
     <mlir/IR/MLIRContext.h> <mlir/IR/Matchers.h> <mlir/Interfaces/InferTypeOpInterface.h>
     <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Bytecode/BytecodeOpInterface.h>
     <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h>
-    <llvm/ADT/TypeSwitch.h> <llvm/ADT/StringExtras.h> <llvm/ADT/DenseMap.h>
-    <functional> <map> <memory> <optional> <string> <vector>)
+    <mlir/Parser/Parser.h>
+    <llvm/ADT/TypeSwitch.h> <llvm/ADT/StringExtras.h> <llvm/ADT/DenseMap.h> <llvm/Support/FileSystem.h>
+    <llvm/Support/JSON.h>
+    <algorithm> <functional> <map> <memory> <optional> <string> <vector>
+    ${PROJECT_SOURCE_DIR}/ir/dialect.h ${PROJECT_SOURCE_DIR}/runtime/plan_format.h)
+
+# smelt_precompiled_headers(name HEADERS...): a library that owns one precompiled header and its compile options.
+function(smelt_precompiled_headers name)
+  file(WRITE ${PROJECT_BINARY_DIR}/${name}.cpp "// Owns precompiled headers.\n")
+  add_library(${name} STATIC ${PROJECT_BINARY_DIR}/${name}.cpp)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${name} PRIVATE ${SMELT_WARNINGS})
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  add_dependencies(${name} smelt_ir_tablegen smelt_plan_format_header)
+endfunction()
+
+smelt_precompiled_headers(smelt_headers ${SMELT_PRECOMPILED})
+find_package(GTest REQUIRED)
+smelt_precompiled_headers(smelt_test_headers ${SMELT_PRECOMPILED} <gtest/gtest.h> <gmock/gmock.h>)
+target_link_libraries(smelt_test_headers PRIVATE GTest::gtest)
+
+# smelt_faces_mlir(target): the target includes MLIR; smelt_mlir_test(target): and GoogleTest.
+function(smelt_faces_mlir target)
+  target_include_directories(${target} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_precompile_headers(${target} REUSE_FROM smelt_headers)
+endfunction()
+function(smelt_mlir_test target)
+  target_include_directories(${target} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_precompile_headers(${target} REUSE_FROM smelt_test_headers)
+endfunction()
 
 # smelt_mlir_library(name SOURCES ... LINK ...): a folder's library that includes MLIR.
 function(smelt_mlir_library name)
   smelt_library(${name} ${ARGN})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_precompile_headers(${name} REUSE_FROM smelt_mlir_headers)
+  target_precompile_headers(${name} REUSE_FROM smelt_headers)
 endfunction()
-
-# One object library owns the precompiled header and its compile options.
-file(WRITE ${PROJECT_BINARY_DIR}/mlir_headers.cpp "// Owns the precompiled MLIR headers.\n")
-add_library(smelt_mlir_headers STATIC ${PROJECT_BINARY_DIR}/mlir_headers.cpp)
-target_include_directories(smelt_mlir_headers PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-target_include_directories(smelt_mlir_headers SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-target_compile_options(smelt_mlir_headers PRIVATE ${SMELT_WARNINGS})
-target_precompile_headers(smelt_mlir_headers PRIVATE ${SMELT_MLIR_PRECOMPILED})
 
 # LLVMSupport's own dependencies: the static archives of zlib and zstd, and no Z3 (nothing here uses LLVM's solver).
 get_target_property(support_links LLVMSupport INTERFACE_LINK_LIBRARIES)

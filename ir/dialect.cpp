@@ -26,10 +26,7 @@ void SmeltDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "ir/attributes.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "ir/ops.cpp.inc"
-      >();
+  registerOps();
 }
 
 LogicalResult SmeltDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
@@ -153,6 +150,3 @@ TensorType fromBuiltin(ShapedType type) {
 } // namespace smelt
 
 #include "ir/interfaces.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "ir/ops.cpp.inc"

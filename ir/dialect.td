@@ -18,6 +18,9 @@ def Smelt_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerOps(); // a part of initialize()
+  }];
 }
 
 class Smelt_Type<string typeName, string typeMnemonic> : TypeDef<Smelt_Dialect, typeName> {

@@ -11,6 +11,8 @@ cmake --preset "$preset" >"$log" 2>&1 || {
   cat "$log" >&2
   exit 1
 }
+# Paths as the compiler cache sees them start at the repository: what two presets compile alike is compiled once.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 targets=()
 [ $# = 0 ] || targets=(--target "$@")
 cmake --build "build/$preset" "${targets[@]}" >>"$log" 2>&1 || {
