@@ -143,19 +143,20 @@ static Status bench(Flags flags) {
   return {};
 }
 
-void addBench(CLI::App &app, Status &status) {
+void addBench(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand("bench", "Measure a model for 3 s after a warm-up: graph "
-                                                  "launches, inputs on the device, no transfers");
-  addModel(*command, "The .onnx or .plan file", flags->open);
-  addInputs(*command, flags->inputs);
-  addJson(*command, flags->json);
-  command->footer("An .onnx is compiled for exactly the shapes that --shape gives; a .plan runs as "
-                  "it was compiled.\n"
-                  "examples:\n"
-                  "  smelt bench model.onnx --shape input_ids=1x128\n"
-                  "  smelt bench model.plan --shape input_ids=8x512 --json");
-  command->callback([flags, &status] { status = bench(*flags); });
+  Command command = line.add("bench",
+                             "Measure a model for 3 s after a warm-up: graph "
+                             "launches, inputs on the device, no transfers",
+                             [flags] { return bench(*flags); });
+  addModel(command, "The .onnx or .plan file", flags->open);
+  addInputs(command, flags->inputs);
+  addJson(command, flags->json);
+  command.footer("An .onnx is compiled for exactly the shapes that --shape gives; a .plan runs as "
+                 "it was compiled.\n"
+                 "examples:\n"
+                 "  smelt bench model.onnx --shape input_ids=1x128\n"
+                 "  smelt bench model.plan --shape input_ids=8x512 --json");
 }
 
 } // namespace smelt::tools

@@ -63,20 +63,17 @@ static Status check(const Flags &flags) {
                          problems.size() == 1 ? " problem" : " problems"));
 }
 
-void addCheck(CLI::App &app, Status &status) {
+void addCheck(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand(
-      "check", "Say whether Smelt supports a model; list everything that it does not");
-  command->add_option("model", flags->model.path, "The .onnx file")->required();
-  command
-      ->add_option("--shape", flags->model.shapes,
-                   "Check what would be compiled for this shape (repeatable)")
-      ->option_text("NAME=1x128")
-      ->allow_extra_args(false);
-  addRandomWeights(*command, flags->model.randomWeights);
-  addJson(*command, flags->json);
-  command->footer("example:\n  smelt check model.onnx --json");
-  command->callback([flags, &status] { status = check(*flags); });
+  Command command =
+      line.add("check", "Say whether Smelt supports a model; list everything that it does not",
+               [flags] { return check(*flags); });
+  command.argument("model", flags->model.path, "The .onnx file");
+  command.texts("--shape", flags->model.shapes, "NAME=1x128",
+                "Check what would be compiled for this shape (repeatable)");
+  addRandomWeights(command, flags->model.randomWeights);
+  addJson(command, flags->json);
+  command.footer("example:\n  smelt check model.onnx --json");
 }
 
 } // namespace smelt::tools

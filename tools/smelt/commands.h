@@ -1,32 +1,26 @@
-// The subcommands of `smelt`, one file each. Every function here adds one to the parser; when it
-// was asked for, parsing runs it and leaves its outcome in `status`, whose code is the exit code.
+// The subcommands of `smelt`, one file each. Every function here adds one to the command line.
 #pragma once
 
-#include "runtime/status.h"
+#include "tools/smelt/command_line.h"
 #include "tools/smelt/inputs.h"
 #include "tools/smelt/open.h"
 
-#include <CLI/CLI.hpp>
-
 namespace smelt::tools {
 
-void addRun(CLI::App &app, Status &status);
-void addCompile(CLI::App &app, Status &status);
-void addBench(CLI::App &app, Status &status);
-void addCheck(CLI::App &app, Status &status);
-void addExplain(CLI::App &app, Status &status);
-void addInspect(CLI::App &app, Status &status);
-void addCompare(CLI::App &app, Status &status);
-
-/// Takes the named values of an enum; refuses others in words.
-CLI::Validator oneOf(const std::map<std::string, int> &values);
+void addRun(CommandLine &line);
+void addCompile(CommandLine &line);
+void addBench(CommandLine &line);
+void addCheck(CommandLine &line);
+void addExplain(CommandLine &line);
+void addInspect(CommandLine &line);
+void addCompare(CommandLine &line);
 
 // Flags that several commands share.
-void addJson(CLI::App &command, bool &json);
-void addRandomWeights(CLI::App &command, std::optional<uint64_t> &seed);
-void addTf32(CLI::App &command, bool &tf32);
+void addJson(Command &command, bool &json);
+void addRandomWeights(Command &command, std::optional<uint64_t> &seed);
+void addTf32(Command &command, bool &tf32);
 /// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.
-void addModel(CLI::App &command, const char *takes, OpenFlags &flags);
-void addInputs(CLI::App &command, InputFlags &flags);
+void addModel(Command &command, const char *takes, OpenFlags &flags);
+void addInputs(Command &command, InputFlags &flags);
 
 } // namespace smelt::tools

@@ -177,15 +177,6 @@ static Result<std::vector<Reference>> references(const Flags &flags, Model &impo
   return chosen;
 }
 
-static CLI::Validator toleranceNumber() {
-  auto check = [](const std::string &text) {
-    double tolerance;
-    bool isOne = llvm::to_float(text, tolerance) && std::isfinite(tolerance) && tolerance >= 0;
-    return isOne ? std::string() : "'" + text + "' is no number of at least 0";
-  };
-  return CLI::Validator(check, "");
-}
-
 static Status compare(Flags flags) {
   flags.open.model.runShapes = flags.inputs.shapes;
   if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
@@ -226,28 +217,25 @@ static Status compare(Flags flags) {
                 "the device disagrees with the interpreter:" + failures + firstWrong(fusions));
 }
 
-void addCompare(CLI::App &app, Status &status) {
+void addCompare(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand(
-      "compare", "Compare every output with the interpreter; where one differs, every fusion");
-  addModel(*command, "The .onnx file", flags->open);
-  addInputs(*command, flags->inputs);
-  command->add_option("--plan", flags->plan,
-                      "Judge this plan of the model instead of compiling one");
-  command
-      ->add_option("--tolerance", flags->tolerance,
-                   "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
-                   "floats, 2e-5 for "
-                   "float32 (2e-3 with --tf32), exact for integers")
-      ->check(toleranceNumber());
-  addJson(*command, flags->json);
-  command->footer("On the CPU, the fused model is compared with the imported one. An output that\n"
-                  "disagrees in double precision is compared in float32 too, unless --tolerance\n"
-                  "is given: it differs where both do.\n"
-                  "examples:\n"
-                  "  smelt compare model.onnx --shape input_ids=3x77\n"
-                  "  smelt compare model.onnx --plan model.plan --json");
-  command->callback([flags, &status] { status = compare(*flags); });
+  Command command = line.add(
+      "compare", "Compare every output with the interpreter; where one differs, every fusion",
+      [flags] { return compare(*flags); });
+  addModel(command, "The .onnx file", flags->open);
+  addInputs(command, flags->inputs);
+  command.text("--plan", flags->plan, "Judge this plan of the model instead of compiling one");
+  command.tolerance("--tolerance", flags->tolerance,
+                    "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
+                    "floats, 2e-5 for "
+                    "float32 (2e-3 with --tf32), exact for integers");
+  addJson(command, flags->json);
+  command.footer("On the CPU, the fused model is compared with the imported one. An output that\n"
+                 "disagrees in double precision is compared in float32 too, unless --tolerance\n"
+                 "is given: it differs where both do.\n"
+                 "examples:\n"
+                 "  smelt compare model.onnx --shape input_ids=3x77\n"
+                 "  smelt compare model.onnx --plan model.plan --json");
 }
 
 } // namespace smelt::tools

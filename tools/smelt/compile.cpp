@@ -155,9 +155,9 @@ static Status compile(Flags flags) {
   return reportPlan(flags, passSeconds, watch.lap());
 }
 
-static void addShapeFlags(CLI::App &command, ModelFlags &flags) {
+static void addShapeFlags(Command &command, ModelFlags &flags) {
   auto add = [&](const char *name, std::vector<std::string> &values, const char *help) {
-    command.add_option(name, values, help)->option_text("NAME=1x128")->allow_extra_args(false);
+    command.texts(name, values, "NAME=1x128", help);
   };
   add("--shape", flags.shapes,
       "Compile an input for one shape, NAME=1x128 (repeatable); ? leaves a dimension open");
@@ -165,46 +165,35 @@ static void addShapeFlags(CLI::App &command, ModelFlags &flags) {
   add("--max-shape", flags.maxShapes, "Largest shape that the plan accepts for an input");
 }
 
-void addCompile(CLI::App &app, Status &status) {
-  static const std::map<std::string, int> kEmit = {{"plan", static_cast<int>(Emit::kPlan)},
-                                                   {"mlir", static_cast<int>(Emit::kMlir)},
-                                                   {"cuda", static_cast<int>(Emit::kCuda)}};
+void addCompile(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand("compile", "Compile a model to a plan; needs no GPU");
-  command->add_option("model", flags->model.path, "The .onnx file")->required();
-  command->add_option(
+  Command command = line.add("compile", "Compile a model to a plan; needs no GPU",
+                             [flags] { return compile(*flags); });
+  command.argument("model", flags->model.path, "The .onnx file");
+  command.text(
       "-o,--output", flags->output,
       "The plan's file (default: MODEL.plan here); with --emit, of the text (default: stdout)");
-  command
-      ->add_option("--arch", flags->build.architectures,
-                   "Architectures, comma-separated, of " + codegen::Target::names() +
-                       ", which is PTX for GPUs that no other suits (default: " +
-                       flags->build.architectures[0] + ")")
-      ->delimiter(',')
-      ->option_text("ARCH[,ARCH...]");
-  addShapeFlags(*command, flags->model);
-  command
-      ->add_option("--emit", flags->emit,
-                   "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)")
-      ->transform(oneOf(kEmit))
-      ->option_text("plan|mlir|cuda");
-  command->add_option("--dump-dir", flags->dumpDir,
-                      "Folder for the IR after every phase and the CUDA text");
-  command
-      ->add_option("--in-place", flags->inPlace,
-                   "An input that the caller keeps in a buffer with room, where it becomes the "
-                   "output (repeatable); * stands for the same text in both")
-      ->option_text("INPUT=OUTPUT")
-      ->allow_extra_args(false);
-  addTf32(*command, flags->build.tf32);
-  addRandomWeights(*command, flags->model.randomWeights);
-  addJson(*command, flags->json);
-  command->footer("examples:\n"
-                  "  smelt compile model.onnx -o model.plan --arch sm_90a,compute_80\n"
-                  "  smelt compile decoder.onnx --in-place 'past_key_values.*=present.*'\n"
-                  "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
-                  "  smelt compile model.onnx --emit cuda | less");
-  command->callback([flags, &status] { status = compile(*flags); });
+  command.list("--arch", flags->build.architectures, "ARCH[,ARCH...]",
+               "Architectures, comma-separated, of " + codegen::Target::names() +
+                   ", which is PTX for GPUs that no other suits (default: " +
+                   flags->build.architectures[0] + ")");
+  addShapeFlags(command, flags->model);
+  command.choice("--emit", flags->emit,
+                 {{"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}},
+                 "plan|mlir|cuda", "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)");
+  command.text("--dump-dir", flags->dumpDir,
+               "Folder for the IR after every phase and the CUDA text");
+  command.texts("--in-place", flags->inPlace, "INPUT=OUTPUT",
+                "An input that the caller keeps in a buffer with room, where it becomes the "
+                "output (repeatable); * stands for the same text in both");
+  addTf32(command, flags->build.tf32);
+  addRandomWeights(command, flags->model.randomWeights);
+  addJson(command, flags->json);
+  command.footer("examples:\n"
+                 "  smelt compile model.onnx -o model.plan --arch sm_90a,compute_80\n"
+                 "  smelt compile decoder.onnx --in-place 'past_key_values.*=present.*'\n"
+                 "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
+                 "  smelt compile model.onnx --emit cuda | less");
 }
 
 } // namespace smelt::tools

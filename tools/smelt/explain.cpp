@@ -92,21 +92,18 @@ static Status explain(const Flags &flags) {
   return {};
 }
 
-void addExplain(CLI::App &app, Status &status) {
+void addExplain(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand(
-      "explain", "Say which kernel each ONNX node went into, or the predicate that kept it out");
-  command->add_option("model", flags->model.path, "The .onnx file")->required();
-  command
-      ->add_option("--shape", flags->model.shapes,
-                   "Explain what is compiled for this shape (repeatable)")
-      ->option_text("NAME=1x128")
-      ->allow_extra_args(false);
-  addRandomWeights(*command, flags->model.randomWeights);
-  addJson(*command, flags->json);
-  command->footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "
-                  "| jq .counts");
-  command->callback([flags, &status] { status = explain(*flags); });
+  Command command = line.add(
+      "explain", "Say which kernel each ONNX node went into, or the predicate that kept it out",
+      [flags] { return explain(*flags); });
+  command.argument("model", flags->model.path, "The .onnx file");
+  command.texts("--shape", flags->model.shapes, "NAME=1x128",
+                "Explain what is compiled for this shape (repeatable)");
+  addRandomWeights(command, flags->model.randomWeights);
+  addJson(command, flags->json);
+  command.footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "
+                 "| jq .counts");
 }
 
 } // namespace smelt::tools

@@ -179,14 +179,13 @@ static Status inspect(const Flags &flags) {
   return {};
 }
 
-void addInspect(CLI::App &app, Status &status) {
+void addInspect(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command =
-      app.add_subcommand("inspect", "Show a plan's inputs, outputs, memory and kernels");
-  command->add_option("plan", flags->path, "The .plan file")->required();
-  addJson(*command, flags->json);
-  command->footer("example:\n  smelt inspect model.plan");
-  command->callback([flags, &status] { status = inspect(*flags); });
+  Command command = line.add("inspect", "Show a plan's inputs, outputs, memory and kernels",
+                             [flags] { return inspect(*flags); });
+  command.argument("plan", flags->path, "The .plan file");
+  addJson(command, flags->json);
+  command.footer("example:\n  smelt inspect model.plan");
 }
 
 } // namespace smelt::tools

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <iostream>
 #include <new>
 
 namespace smelt::tools {
@@ -30,41 +31,12 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 5 out of memory, disk or time, 6 environment (driver, NVRTC, architecture),
 7 plan or cache corrupt or incompatible, 70 internal error)";
 
-/// Whether the first word of the command line is a command; flags are left to the parser.
-static Status checkCommand(const CLI::App &app, int argc, char **argv) {
-  std::string word = argc > 1 ? argv[1] : "-";
-  std::string names;
-  for (const CLI::App *command : app.get_subcommands({})) {
-    if (word == command->get_name())
-      return {};
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  if (word.starts_with('-'))
-    return {};
-  return Status(StatusCode::kUsage, "'" + word + "' is no command; the commands are " + names);
-}
-
 /// Parses the command line and runs the command.
 static Status execute(int argc, char **argv) {
-  CLI::App app(kDescription, "smelt");
-  app.footer(kFooter);
-  app.set_version_flag("--version", SMELT_VERSION);
-  app.require_subcommand(1);
-  Status status;
+  CommandLine line(kDescription, kFooter, SMELT_VERSION);
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare})
-    add(app, status);
-  SMELT_RETURN_IF_ERROR(checkCommand(app, argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &request) { // --help, --version
-    app.exit(request, std::cout, std::cerr);
-  } catch (const CLI::ParseError &error) {
-    return Status(StatusCode::kUsage, std::string(error.what()) +
-                                          "\nsmelt: run with --help for the flags and examples");
-  } catch (const std::bad_alloc &) {
-    return Status(StatusCode::kResources, "out of memory");
-  }
-  return status;
+    add(line);
+  return line.parse(argc, argv);
 }
 
 /// For people on stderr; for --json on stdout too, unless a report is there that says what failed.

@@ -186,23 +186,22 @@ static Status run(Flags flags) {
   return inputs.expected.empty() ? finite : agreement;
 }
 
-void addRun(CLI::App &app, Status &status) {
+void addRun(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *command = app.add_subcommand("run", "Run a model once, on given or random inputs");
-  addModel(*command, "The .onnx or .plan file", flags->open);
-  addInputs(*command, flags->inputs);
-  command->add_option("--output", flags->outputs, "File for an output, NAME=@FILE.npy (repeatable)")
-      ->option_text("NAME=@FILE.npy")
-      ->allow_extra_args(false);
-  command->add_option("--output-dir", flags->outputDir,
-                      "Folder for all outputs, one NAME.npy each ('/' and zero bytes become '_')");
-  addJson(*command, flags->json);
-  command->footer(
+  Command command = line.add("run", "Run a model once, on given or random inputs",
+                             [flags] { return run(*flags); });
+  addModel(command, "The .onnx or .plan file", flags->open);
+  addInputs(command, flags->inputs);
+  command.texts("--output", flags->outputs, "NAME=@FILE.npy",
+                "File for an output, NAME=@FILE.npy (repeatable)");
+  command.text("--output-dir", flags->outputDir,
+               "Folder for all outputs, one NAME.npy each ('/' and zero bytes become '_')");
+  addJson(command, flags->json);
+  command.footer(
       "examples:\n"
       "  smelt run model.onnx --shape input_ids=1x128\n"
       "  smelt run model.plan --input ids=@ids.npy --output logits=@logits.npy\n"
       "  smelt run model.onnx --input @test_data_set_0      compares with the folder's outputs");
-  command->callback([flags, &status] { status = run(*flags); });
 }
 
 } // namespace smelt::tools

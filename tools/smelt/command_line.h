@@ -1,0 +1,79 @@
+// The command line as the commands describe it. The only way to CLI11: a file that includes its headers takes ten seconds
+// longer to compile.
+#pragma once
+
+#include "runtime/status.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace smelt::tools {
+
+/// What one subcommand takes, while it is described. `names` are as a person types them, "-o,--output"; `takes` stands for
+/// the value in the help. What is described is written when the command line is parsed, and must live as long.
+class Command {
+public:
+  struct Parser; // CLI11's
+
+  explicit Command(Parser &parser) : parser(parser) {}
+
+  /// The one positional argument; it must be given.
+  void argument(const char *name, std::string &value, const char *help);
+  void flag(const char *names, bool &value, const char *help);
+  void text(const char *names, std::string &value, const char *help);
+  /// Each use of the flag adds a value.
+  void texts(const char *names, std::vector<std::string> &values, const char *takes,
+             const char *help);
+  /// Values with commas between them.
+  void list(const char *names, std::vector<std::string> &values, const char *takes,
+            const std::string &help);
+  /// From 0 to 2^64 - 1: none is rounded or wrapped.
+  void seed(const char *names, std::function<void(uint64_t)> set, const char *help);
+  /// A finite number of at least 0.
+  void tolerance(const char *names, std::optional<double> &value, const char *help);
+  /// One of the values by its name; anything else is refused in words.
+  template <typename Enum>
+  void choice(const char *names, Enum &value, const std::map<std::string, Enum> &choices,
+              const char *takes, const char *help) {
+    std::map<std::string, int> numbers;
+    for (auto [name, choice] : choices)
+      numbers[name] = static_cast<int>(choice);
+    number(
+        names, numbers, [&value](int chosen) { value = static_cast<Enum>(chosen); }, takes, help);
+  }
+  /// Printed below the flags' help: examples.
+  void footer(const char *text);
+
+private:
+  void number(const char *names, const std::map<std::string, int> &values,
+              std::function<void(int)> set, const char *takes, const char *help);
+
+  Parser &parser;
+};
+
+/// All subcommands.
+class CommandLine {
+public:
+  CommandLine(const char *description, const char *footer, const char *version);
+  ~CommandLine();
+
+  /// Adds a subcommand that does `run`, for the caller to describe.
+  Command add(const char *name, const char *help, std::function<Status()> run);
+
+  /// Runs the command that the arguments name, or prints the help or the version to std::cout. kUsage where the arguments
+  /// are wrong, kResources where memory ran out, else what the command returned.
+  Status parse(int count, char **arguments);
+
+private:
+  Status refuseUnknownCommand(int count, char **arguments) const;
+
+  struct Parsers;
+  std::unique_ptr<Parsers> parsers;
+};
+
+} // namespace smelt::tools
