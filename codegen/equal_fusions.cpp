@@ -10,7 +10,7 @@ namespace smelt::codegen {
 
 namespace {
 
-unsigned hashOf(FusionOp fusion) {
+size_t hashOf(FusionOp fusion) {
   llvm::hash_code hash = llvm::hash_combine(fusion->getAttrDictionary().getAsOpaquePointer(),
                                             fusion->getNumOperands());
   for (Operation &op : fusion.getBlock())
@@ -18,7 +18,7 @@ unsigned hashOf(FusionOp fusion) {
         hash, OperationEquivalence::computeHash(&op, OperationEquivalence::ignoreHashValue,
                                                 OperationEquivalence::ignoreHashValue,
                                                 OperationEquivalence::IgnoreLocations));
-  return static_cast<unsigned>(static_cast<size_t>(hash));
+  return hash;
 }
 
 bool areEqual(FusionOp a, FusionOp b) {

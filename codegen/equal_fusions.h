@@ -3,15 +3,14 @@
 // Problem: a model repeats its layers, and choosing and writing kernels takes a millisecond a
 // fusion where its index arithmetic is long. Method: fusions are hashed and compared by all that
 // templates see of them: attributes, types, which inputs are weights, and the body without the
-// names of its ONNX nodes. Assumes that the fusions live as long as this. Gain: 5,000 transposes
-// and reshapes are selected in 0.1 s instead of 2.2.
+// names of its ONNX nodes. Assumes that the fusions live as long as this. Gain: `smelt check` of
+// 50,000 transposes and reshapes takes 4.3 s of processor time instead of 18.
 #pragma once
 
 #include "ir/dialect.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 #include <optional>
+#include <unordered_map>
 
 namespace smelt::codegen {
 
@@ -26,7 +25,7 @@ private:
     FusionOp fusion;
     size_t index;
   };
-  llvm::DenseMap<unsigned, llvm::SmallVector<Entry, 1>> entries; ///< by hash
+  std::unordered_map<size_t, llvm::SmallVector<Entry, 1>> entries; ///< by hash
 };
 
 } // namespace smelt::codegen

@@ -96,8 +96,10 @@ FailureOr<std::vector<KernelVariant>> selectKernels(FusionOp fusion, const Targe
   while (variants->size() > 1 && isImpossible(variants->front().rule)) {
     int64_t first = variants->front().rule.first;
     variants->erase(variants->begin());
-    if (variants->front().rule.value)
-      variants->front().rule.first = std::min(first, variants->front().rule.first);
+    int64_t next = variants->front().rule.first;
+    for (KernelVariant &variant : *variants)
+      if (variant.rule.value && variant.rule.first == next)
+        variant.rule.first = std::min(first, next);
   }
   return variants;
 }

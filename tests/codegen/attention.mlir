@@ -1,7 +1,8 @@
 // RUN: emit-cuda %s | FileCheck %s
 
 // Query, key and value are slices of one packed product; heads merge again in the stores.
-// CHECK: // attention AttentionConfig<
+// CHECK: // for 0 to 131 blocks of 64 queries, at most 128 keys
+// CHECK: // attention AttentionConfig<16, 128, 4, 2, 1>
 // CHECK: kHeadSize = 64, kValueSize = 64, kVector = 8;
 // CHECK: kCausal = false, kHasBias = true, kZeroMaskedRows = true;
 // CHECK: const Element *q(int b, int h, int i) const { return in0 +

@@ -17,6 +17,11 @@ const std::vector<AttentionShape> kCausalShapes = {
 const std::vector<AttentionShape> kMaskedShapes = {{3, 77, 77, 0, 20, false, false},
                                                    {3, 77, 77, 0, 20, false, true},
                                                    {2, 130, 257, 0, 200, false, false}};
+// For code of one step of 128 keys, and of two.
+const std::vector<AttentionShape> kOneStepShapes = {
+    {1, 128, 128, 0}, {3, 77, 77, 0}, {2, 197, 65, 0}, {1, 1, 1, 0}, {2, 33, 0, 0}};
+const std::vector<AttentionShape> kTwoStepShapes = {
+    {1, 128, 129, 0}, {2, 197, 197, 0}, {1, 1, 255, 0}, {1, 300, 256, 0}};
 const std::vector<AttentionShape> kFullyMaskedShapes = {{3, 77, 77, 0, 20, true, false},
                                                         {3, 77, 77, 0, 20, true, true}};
 
@@ -47,6 +52,20 @@ void addKinds(std::vector<AttentionCase> &cases, AttentionVariant v) {
   cases.push_back({v, kFullyMaskedShapes});
 }
 
+/// One step of keys, plain, with a bias for every key, and causal; two steps, plain and with a bias.
+void addFewSteps(std::vector<AttentionCase> &cases, AttentionVariant v) {
+  for (int steps : {1, 2}) {
+    v.steps = steps;
+    for (Bias bias : {Bias::kNone, Bias::kPerKey}) {
+      v.bias = bias;
+      cases.push_back({v, steps == 1 ? kOneStepShapes : kTwoStepShapes});
+    }
+  }
+  v.steps = 1, v.bias = Bias::kNone;
+  v.causal = v.zeroMaskedRows = true;
+  cases.push_back({v, {{1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
+}
+
 } // namespace
 
 std::vector<AttentionCase> attentionChecks() {
@@ -59,6 +78,8 @@ std::vector<AttentionCase> attentionChecks() {
   for (const AttentionTiling &tiling : {kPair, kAttentionMedium})
     cases.push_back({variant(tiling, 64, Element::kHalf), kPlainShapes});
   cases.push_back({variant(kAttentionSimt[1], 64, Element::kFloat), kPlainShapes});
+  for (const AttentionTiling &tiling : {kAttentionShort, kAttentionMedium})
+    addFewSteps(cases, variant(tiling, 32, Element::kHalf));
 
   for (const AttentionTiling &tiling : {kAttentionShort, kManyWarps}) {
     AttentionVariant v = variant(tiling, 128, Element::kHalf);

@@ -247,6 +247,8 @@ KernelText AttentionVariant::kernel() const {
   const auto *simt = std::get_if<AttentionSimtTiling>(&tiling);
   const auto *tensor = std::get_if<AttentionTiling>(&tiling);
   std::vector<int> config = simt ? numbers(*simt) : numbers(*tensor);
+  if (steps > 0)
+    config.push_back(steps);
   KernelText result;
   std::ostringstream name;
   name << (simt ? "attention_simt_" : "attention_") << join(config, "x") << '_' << problemName()

@@ -84,6 +84,7 @@ enum class Bias { kNone, kPerKey, kFull };
 struct AttentionVariant {
   Element element = Element::kHalf;
   std::variant<AttentionTiling, AttentionSimtTiling> tiling;
+  int steps = 0; ///< of keys, at most; 0: any number
   int headSize = 64, valueSize = 64, vector = 8;
   bool causal = false;
   Bias bias = Bias::kNone;

@@ -33,14 +33,24 @@ def value_of(text, sizes):
     return eval(text, scope, {name: Size(size) for name, size in sizes.items()})
 
 
-def is_launched(launch, sizes):
-    """Whether a launch runs at these sizes: the rule of its variant holds, and its grid is not empty."""
-    rule = launch.get('rule')
-    if rule:
-        value = value_of(rule['value'], sizes)
-        if value < rule['first'] or (rule['last'] is not None and value > rule['last']):
-            return False
-    return 'grid' not in launch or min(value_of(f'({launch["grid"]})', sizes)) > 0
+def holds(rule, sizes):
+    if not rule:
+        return True
+    value = value_of(rule['value'], sizes)
+    return value >= rule['first'] and (rule['last'] is None or value <= rule['last'])
+
+
+def launched(launches, sizes):
+    """The launches that run at these sizes: of a step's variants the first whose rule holds, where its grid is not empty."""
+    step, chosen = None, None
+    for launch in launches:
+        if launch['onnx_nodes'] != step:
+            step, chosen = launch['onnx_nodes'], None
+        rule = launch.get('rule') or {}
+        if chosen is None and holds(rule, sizes):
+            chosen = rule
+        if chosen == rule and ('grid' not in launch or min(value_of(f'({launch["grid"]})', sizes)) > 0):
+            yield launch
 
 
 def named_sizes(ports, inputs):
@@ -70,7 +80,7 @@ def reaching_shapes(args, subject, path):
         if not missing:
             break
         sizes = named_sizes(inspected['inputs'], subject.make_inputs(shape, 0))
-        found = {launch.get('entry', launch['name']) for launch in near if is_launched(launch, sizes)} & missing.keys()
+        found = {launch.get('entry', launch['name']) for launch in launched(launches, sizes)} & missing.keys()
         if found or shape in subject.shapes:
             shapes.append(shape)
         for entry in found:

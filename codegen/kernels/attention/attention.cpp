@@ -66,6 +66,8 @@ __device__ __forceinline__ float bias(int b, int h, int i, int j) const {
 }
 )";
 
+constexpr char kBlocksUnit[] = "blocks of 64 queries";
+
 /// One row of an operand or of the result, as an address in a buffer.
 struct Row {
   std::string pointer;
@@ -77,20 +79,26 @@ struct Configuration {
   std::string text;
   int blockQ, threads, sharedBytes;
   int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
+  int blockKV = 0,
+      maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
 };
 
 template <class Tiling>
 Configuration describe(const char *name, Tiling tiling, const std::string &numbers, int head,
                        int value) {
   return {std::string(name) + "<" + numbers + ">", tiling.blockQ, tiling.threads(),
-          tiling.sharedBytes(head, value), 0};
+          tiling.sharedBytes(head, value)};
 }
 
-Configuration tensorCores(AttentionTiling t, int head, int value) {
-  return describe("AttentionConfig", t,
-                  std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
-                      std::to_string(t.warps) + ", " + std::to_string(t.stages),
-                  head, value);
+Configuration tensorCores(AttentionTiling t, int head, int value, int maxSteps) {
+  std::string steps = maxSteps == 0 ? "" : ", " + std::to_string(maxSteps);
+  Configuration result =
+      describe("AttentionConfig", t,
+               std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
+                   std::to_string(t.warps) + ", " + std::to_string(t.stages) + steps,
+               head, value);
+  result.blockKV = t.blockKV, result.maxSteps = maxSteps;
+  return result;
 }
 
 Configuration simt(AttentionSimtTiling t, int head, int value) {
@@ -125,6 +133,7 @@ private:
   std::vector<Configuration> configurations();
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string constants(DimPrinter &printer);
+  std::optional<SizeRule> ruleFor(const Configuration &configuration, ArrayRef<Configuration> all);
   FailureOr<GeneratedKernel> emit(const Configuration &configuration);
 
   FusionOp fusion;
@@ -200,11 +209,16 @@ std::vector<Configuration> AttentionEmitter::configurations() {
       Configuration configuration = describeTiling(tiling, head, width);
       if (configuration.sharedBytes > target.limits.sharedBytesPerBlock)
         continue;
-      configuration.minWaves = all.empty() ? 0 : minWaves;
+      configuration.minWaves = minWaves;
       if (all.empty() || all.back().text != configuration.text)
         all.push_back(std::move(configuration));
       return;
     }
+  };
+  auto steps = [](int most) {
+    return [most](AttentionTiling t, int head, int value) {
+      return tensorCores(t, head, value, most);
+    };
   };
   if (query.getElementType().isF32()) {
     if (isHuge) {
@@ -216,13 +230,16 @@ std::vector<Configuration> AttentionEmitter::configurations() {
     return all;
   }
   if (isHuge) {
-    add(0, tensorCores, AttentionTiling{16, 64, 4, 2}, AttentionTiling{16, 32, 2, 2});
-    add(1, tensorCores, kAttentionWide);
+    add(0, steps(0), AttentionTiling{16, 64, 4, 2}, AttentionTiling{16, 32, 2, 2});
+    add(1, steps(0), kAttentionWide);
     return all;
   }
-  add(0, tensorCores, kAttentionShort, AttentionTiling{16, 64, 4, 2});
-  add(1, tensorCores, kAttentionMedium, AttentionTiling{32, 64, 4, 2});
-  add(2, tensorCores,
+  for (int most : {1, 2, 0})
+    if (most != 2 || !attention.getCausal())
+      add(0, steps(most), kAttentionShort, AttentionTiling{16, 64, 4, 2});
+  for (int most : {1, 0})
+    add(1, steps(most), kAttentionMedium, AttentionTiling{32, 64, 4, 2});
+  add(2, steps(0),
       isLarge             ? AttentionTiling{128, 64, 8, 2}
       : isBiasedByQuery() ? kAttentionLongBiased
                           : kAttentionLong);
@@ -301,6 +318,37 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
   return kernel;
 }
 
+/// When `configuration` runs, if none of `all` before it does; nothing where that is never.
+std::optional<SizeRule> AttentionEmitter::ruleFor(const Configuration &configuration,
+                                                  ArrayRef<Configuration> all) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  MLIRContext *context = fusion.getContext();
+  auto constant = [&](int64_t number) { return Dim::constant(context, number); };
+  Dim blocks = query.getDim(2).ceilDiv(constant(64)) * query.getDim(1) * query.getDim(0);
+  Dim keys = key.getDim(2);
+  int64_t first = configuration.minWaves * target.part.multiprocessors, last = kNoLimit;
+  for (const Configuration &other : all)
+    if (other.minWaves > configuration.minWaves)
+      last = std::min(last, other.minWaves * target.part.multiprocessors - 1);
+  int64_t mostKeys =
+      configuration.maxSteps ? configuration.blockKV * configuration.maxSteps : kNoLimit;
+  std::optional<int64_t> knownBlocks = blocks.asConstant(), knownKeys = keys.asConstant();
+  if ((knownBlocks && (*knownBlocks < first || *knownBlocks > last)) ||
+      (knownKeys && *knownKeys > mostKeys))
+    return std::nullopt;
+  bool fitsBlocks = knownBlocks || (first == 0 && last == kNoLimit);
+  if (knownKeys || mostKeys == kNoLimit)
+    return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, kBlocksUnit};
+  if (fitsBlocks)
+    return SizeRule{keys, 0, mostKeys, "keys"};
+  if (last == kNoLimit)
+    return std::nullopt; // the same without a limit of steps takes it
+  // Every step too many counts for more blocks than the rule takes.
+  Dim tooMany = keys.ceilDiv(constant(configuration.blockKV)) - constant(configuration.maxSteps);
+  return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last,
+                  kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys")};
+}
+
 FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
   if (failed(findRows()))
     return failure();
@@ -309,27 +357,27 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
     return attention.emitError("no attention configuration fits the shared memory of ")
                << target.arch,
            failure();
-  MLIRContext *context = fusion.getContext();
-  Dim blocks =
-      query.getDim(2).ceilDiv(Dim::constant(context, 64)) * query.getDim(1) * query.getDim(0);
+  int64_t least = all.front().minWaves; // of those that fit: they take fewer blocks too
+  for (Configuration &configuration : all)
+    if (configuration.minWaves == least)
+      configuration.minWaves = 0;
   std::vector<KernelVariant> variants;
-  for (size_t index = 0; index < all.size(); ++index) {
-    KernelVariant variant;
-    int64_t first = all[index].minWaves * target.part.multiprocessors;
-    int64_t last = std::numeric_limits<int64_t>::max();
-    if (index + 1 < all.size())
-      last = all[index + 1].minWaves * target.part.multiprocessors - 1;
-    if (std::optional<int64_t> known = blocks.asConstant()) {
-      if (*known < first || *known > last)
-        continue;
-    } else if (all.size() > 1) {
-      variant.rule = {blocks, first, last, "blocks of 64 queries"};
-    }
-    FailureOr<GeneratedKernel> kernel = emit(all[index]);
+  for (const Configuration &configuration : all) {
+    std::optional<SizeRule> rule = ruleFor(configuration, all);
+    auto isTaken = [&](const KernelVariant &variant) {
+      return variant.rule.value == rule->value && variant.rule.last == rule->last;
+    };
+    if (!rule || llvm::any_of(variants, isTaken)) // known keys: the code for fewer steps takes them
+      continue;
+    FailureOr<GeneratedKernel> kernel = emit(configuration);
     if (failed(kernel))
       return failure();
+    KernelVariant variant;
+    variant.rule = std::move(*rule);
     variant.launches.push_back(std::move(*kernel));
     variants.push_back(std::move(variant));
+    if (!variants.back().rule.value)
+      break; // it runs always
   }
   return variants;
 }

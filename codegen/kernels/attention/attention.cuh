@@ -48,11 +48,10 @@ template <class Config, class Problem> struct AttentionTask {
   /// The bias of a step is fetched during the one before, as long as registers allow.
   static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
 
-  /// Tilings of short sequences have code of its own for one step: without the tests for more, a
-  /// kernel of any size takes the time of one for the size (128 keys: 2.1 us of 2.4).
-  static constexpr bool kIsShort = kWarpsKV > 1;
+  static constexpr int kSteps = Config::kSteps;
 
   static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
+  static_assert(kSteps < 2 || !Problem::kCausal, "causal blocks see different numbers of steps");
   static_assert(kBlockQ % 16 == 0 && kTiling.warps % kWarpsQ == 0 && kBlockQ % (16 * kWarpsQ) == 0,
                 "warps share the 16-row pieces of blockQ evenly");
   static_assert(kBlockKV % (16 * kWarpsKV) == 0, "a warp takes whole 16-key pieces of a step");
@@ -384,10 +383,11 @@ template <class Config, class Problem> struct AttentionTask {
       multiplyValues(block.stageV(step));
   }
 
-  /// All steps of a block whose keys fit in one.
+  /// All steps of a block whose keys, if it has any, fit in one.
   __device__ __forceinline__ void attendOnly(int warpKeyEnd) {
     if constexpr (kBiasAhead)
-      fetchBias(0);
+      if (problem.keys() > 0)
+        fetchBias(0);
     block.copyQueries(); // in one group with the keys
     block.copyKeys(0);
     ptx::copyAsyncCommit();
@@ -397,7 +397,7 @@ template <class Config, class Problem> struct AttentionTask {
     attendStep<Step::kOnly>(0, warpKeyEnd);
   }
 
-  /// Any number of steps.
+  /// Any number of steps, or exactly kSteps.
   __device__ __forceinline__ void attendAll(int warpKeyEnd) {
     if constexpr (kBiasAhead)
       if (block.steps > 0)
@@ -409,7 +409,8 @@ template <class Config, class Problem> struct AttentionTask {
     if (block.steps > 0)
       attendStep<Step::kFirst>(0, warpKeyEnd);
     int steps = block.steps;
-    if constexpr (!kIsShort) // two steps in a row, of a known number, would spill
+    if constexpr (kSteps ==
+                  0) // two steps in a row, of a known number, would spill in the longer tilings
       ptx::hide(steps);
     for (int step = 1; step < steps; ++step)
       attendStep<Step::kLater>(step, warpKeyEnd);
@@ -418,8 +419,10 @@ template <class Config, class Problem> struct AttentionTask {
 
   __device__ __forceinline__ void run(int batch, int head, int rows) {
     block.moveTo(batch, head, rows);
+    if constexpr (kSteps > 1)
+      block.steps = kSteps;
     int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
-    if (kIsShort && block.steps == 1)
+    if constexpr (kSteps == 1)
       attendOnly(warpKeyEnd);
     else
       attendAll(warpKeyEnd);
