@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`smelt compile` of every model for every architecture, on a machine without a GPU, from an empty cache of cubins.
+"""`smelt compile` of every model, and of one of each kind for every architecture, on a machine without a GPU, from an empty cache of cubins.
 
 Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
 and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
@@ -12,16 +12,19 @@ import time
 
 import models
 
-ARCHITECTURES = ['sm_90a', 'sm_80']
-# The portable kernels compile for others too: a float32 model for all, one of 16 bits for one of each kind.
+# The portable kernels compile for others too: a float32 model for all, one of 16 bits for one of each kind, and one export of
+# each family for the oldest.
+OLDEST = ['sm_90a', 'sm_80']
 MORE_ARCHITECTURES = {
     'digits_vit': ['sm_80', 'sm_86', 'sm_87', 'sm_89', 'sm_90a', 'sm_100', 'sm_103', 'sm_120', 'compute_80'],
-    'minilm.ts_fp16': ['sm_80', 'sm_86', 'sm_90a', 'sm_100', 'sm_120', 'compute_80'],
+    'minilm.ts_fp16': ['sm_80', 'sm_86', 'sm_90a', 'sm_100', 'compute_80'],
+    **{name: OLDEST for name in ('minilm.ts_fp32', 'bert_base.ts_fp16', 'distilbert.dy20_fp16', 'roberta.dy20_fp16',
+                                 'vit_b16.dy20_fp16', 'gpt2.dy20_fp16', 'rxnmap')},
 }
 
 
 def architectures_of(model):
-    return MORE_ARCHITECTURES.get(model.name, ARCHITECTURES)
+    return MORE_ARCHITECTURES.get(model.name, ['sm_90a'])
 
 
 def generic_ops(program):
