@@ -86,7 +86,7 @@ def rows_of(arguments, model):
             "fixed_ms": other["median_ms"],
             "fixed_p99_ms": other["p99_ms"],
             "ratio": round(one["median_ms"] / other["median_ms"], 3),
-            **{key: round(one[key], 2) for key in ("new_us", "update_us", "known_us", "enqueue_us")},
+            **{key: round(one[key], 2) for key in ("new_us", "update_us", "known_us", "enqueue_us", "queued_us")},
             "fixed_enqueue_us": round(other["enqueue_us"], 2),
         }
 

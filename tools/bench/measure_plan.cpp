@@ -5,10 +5,10 @@
 // usage: measure-plan PLAN [--fake] [--seconds S] --shape a=1x128,b=1x128 [--shape ...]
 //
 // Prints {"device", "shapes": [{"shape", "launches", "median_ms", "p99_ms", "new_us", "update_us",
-// "known_us", "enqueue_us"}]}: milliseconds of a run between two events, and median microseconds
+// "known_us", "enqueue_us", "queued_us"}]}: milliseconds of a run between two events, and median microseconds
 // of making a shape ready that was never seen; of making it ready in the place of another; of
 // going back to it, bindings included; and, of processor time, of one enqueue while the GPU is
-// idle. The workspace is the caller's, as large as the largest shape needs, so that no time is that
+// idle, and of one behind others. The workspace is the caller's, as large as the largest shape needs, so that no time is that
 // of an allocation.
 #include "runtime/context.h"
 #include "runtime/fake_driver.h"
@@ -29,6 +29,7 @@ using namespace smelt::runtime;
 namespace {
 
 constexpr int kPrepareSamples = 21, kSwitchSamples = 201;
+constexpr int kQueuedRuns = 4;
 
 struct Flags {
   std::string plan;
@@ -197,9 +198,12 @@ private:
     return median(std::move(times));
   }
 
-  Result<double> timeEnqueue() {
+  /// Of the last of `count` enqueues that follow each other.
+  Result<double> timeEnqueue(int count) {
     std::vector<double> times;
-    for (int i = 0; i < kSwitchSamples; ++i) {
+    for (int i = 0; i < kSwitchSamples / count; ++i) {
+      for (int run = 1; run < count; ++run)
+        SMELT_RETURN_IF_ERROR(known->enqueue(stream));
       double start = threadMicroseconds();
       SMELT_RETURN_IF_ERROR(known->enqueue(stream));
       times.push_back(threadMicroseconds() - start);
@@ -228,7 +232,8 @@ private:
                              SMELT_RETURN_IF_ERROR(makeReady(*known, other));
                              return known.get();
                            }));
-    SMELT_ASSIGN_OR_RETURN(double enqueue, timeEnqueue());
+    SMELT_ASSIGN_OR_RETURN(double enqueue, timeEnqueue(1));
+    SMELT_ASSIGN_OR_RETURN(double queued, timeEnqueue(kQueuedRuns));
     SMELT_ASSIGN_OR_RETURN(Context::Ready ready, known->ready());
     std::string figures = joinText("{\"shape\": \"", each.text,
                                    "\", \"launches\": ", ready.graph->schedule().launches.size());
@@ -250,6 +255,7 @@ private:
     add("update_us", updated);
     add("known_us", back);
     add("enqueue_us", enqueue);
+    add("queued_us", queued);
     return figures + "}";
   }
 
