@@ -35,8 +35,6 @@ StringRef computeType(Type type) {
   }
 }
 
-int64_t storageBytes(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }
-
 bool isHalfWidth(Type type) { return type.isF16() || type.isBF16(); }
 
 static std::string floatLiteral(const APFloat &value, Type type) {

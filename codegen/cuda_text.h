@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "ir/element_bytes.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -13,8 +14,6 @@ namespace smelt::codegen {
 llvm::StringRef storageType(mlir::Type elementType);
 /// The type in which a kernel computes: float for the 16-bit floats, else the storage type.
 llvm::StringRef computeType(mlir::Type elementType);
-/// Bytes of one element in memory.
-int64_t storageBytes(mlir::Type elementType);
 bool isHalfWidth(mlir::Type elementType);
 
 /// A literal of the compute type with exactly the value of `attribute`.

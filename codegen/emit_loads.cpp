@@ -47,7 +47,7 @@ bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
   bool isWanted = fetching == FetchAhead::inputs ||
                   (fetching == FetchAhead::constants &&
                    isWeightExpression(fusion.getInputs()[input.getArgNumber()]));
-  int64_t bytes = storageBytes(elementOf(input)) * lanes.width;
+  int64_t bytes = elementBytes(elementOf(input)) * lanes.width;
   if (!isWanted || dependsOnData || !predicate.text.empty() || bytes > fetchBytesLeft)
     return false;
   fetchBytesLeft -= bytes;

@@ -131,11 +131,11 @@ static void setArguments(GeneratedKernel &kernel, FusionOp fusion,
 static Dim unavoidableBytes(FusionOp fusion) {
   Dim bytes = Dim::constant(fusion.getContext(), 0);
   for (auto [index, value] : llvm::enumerate(fusion.getInputs()))
-    bytes = bytes + elementsRead(fusion, index) * storageBytes(tensorType(value).getElementType());
+    bytes = bytes + elementsRead(fusion, index) * elementBytes(tensorType(value).getElementType());
   for (Value value : fusion.getYield()->getOperands()) {
     auto append = value.getDefiningOp<AppendOp>();
     TensorType written = tensorType(append ? append.getRows() : value);
-    bytes = bytes + written.getNumElements() * storageBytes(written.getElementType());
+    bytes = bytes + written.getNumElements() * elementBytes(written.getElementType());
   }
   return bytes;
 }

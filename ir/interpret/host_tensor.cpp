@@ -115,8 +115,6 @@ bool hasArithmetic(Type type) {
   return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
-int64_t elementBytes(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
-
 std::optional<int64_t> elementCount(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   bool empty = false;

@@ -1,6 +1,8 @@
 // A tensor on the host, as the interpreter computes with it.
 #pragma once
 
+#include "ir/element_bytes.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -23,9 +25,6 @@ Storage storageFor(mlir::Type elementType, Precision precision);
 
 /// Whether the interpreter has a meaning for elements of this type.
 bool hasArithmetic(mlir::Type elementType);
-
-/// Bytes of one element in memory and in files; a bool takes one byte.
-int64_t elementBytes(mlir::Type elementType);
 
 /// Product of the sizes; none where it overflows or a size is negative.
 std::optional<int64_t> elementCount(llvm::ArrayRef<int64_t> shape);

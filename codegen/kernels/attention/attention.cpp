@@ -187,7 +187,7 @@ LogicalResult AttentionEmitter::findRows() {
 
 /// Elements of the widest access that every row start and head size allows.
 int AttentionEmitter::vectorWidth() const {
-  int64_t width = 16 / storageBytes(query.getElementType());
+  int64_t width = 16 / elementBytes(query.getElementType());
   width = std::gcd(width, std::gcd(*query.getDim(3).asConstant(), *value.getDim(3).asConstant()));
   for (const Row *row : {&queryRow, &keyRow, &valueRow, &outRow})
     width = std::gcd(width, knownDivisor(row->offset, Lanes()));

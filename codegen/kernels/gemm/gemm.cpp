@@ -222,7 +222,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
 TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &matrix,
                              int boxRows) const {
   Type element = product.lhs.getElementType();
-  int64_t bytes = storageBytes(element);
+  int64_t bytes = elementBytes(element);
   TensorMap map;
   map.buffer = {LaunchBuffer::input, operand.input, {}};
   if (!matrix.offset.isConstant(0))

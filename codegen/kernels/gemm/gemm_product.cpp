@@ -57,7 +57,7 @@ Index GemmProduct::batchOf(TensorType operand) const {
 int GemmProduct::loadWidth(Dim offset, StringRef coordinate, Dim extent) const {
   if (extent.isConstant(1))
     return 1;
-  int64_t widest = 16 / storageBytes(lhs.getElementType());
+  int64_t widest = 16 / elementBytes(lhs.getElementType());
   for (int64_t width = widest; width > 1; width /= 2) {
     Lanes lanes;
     lanes.symbols.insert(coordinate);
@@ -109,7 +109,7 @@ bool GemmProduct::storesMoments() const {
 
 std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, StringRef row,
                                                 Dim rows, StringRef column, Dim columns) const {
-  int64_t unit = 16 / storageBytes(lhs.getElementType());
+  int64_t unit = 16 / elementBytes(lhs.getElementType());
   MLIRContext *context = lhs.getContext();
   Dim offset = space.collapse(operand.offset);
   std::optional<Dim> alongRow = linearFactor(offset, column), distance = linearFactor(offset, row);

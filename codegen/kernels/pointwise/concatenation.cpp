@@ -120,7 +120,7 @@ FailureOr<std::vector<KernelVariant>> emitConcatenation(FusionOp fusion) {
     FailureOr<GeneratedKernel> kernel = emitPointwise(*part.fusion, {{shape, start * inner}});
     if (failed(kernel))
       return failure();
-    renumber(*kernel, part, start * inner * storageBytes(type.getElementType()));
+    renumber(*kernel, part, start * inner * elementBytes(type.getElementType()));
     variant.launches.push_back(std::move(*kernel));
     start = start + extent;
   }

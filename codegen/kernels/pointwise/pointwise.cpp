@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
 int64_t largestWidth(FusionOp fusion) {
   int64_t bytes = kVectorBytes;
   for (Value output : fusion.getOutputs())
-    bytes = std::min(bytes, storageBytes(tensorType(output).getElementType()));
+    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
   return std::min(kMaxWidth, kVectorBytes / bytes);
 }
 
@@ -77,7 +77,7 @@ void movePointers(GeneratedKernel &kernel, FusionOp fusion, const ExpressionEmit
   for (auto [number, input] : llvm::enumerate(fusion.getInputs()))
     if (Dim start = emitter.pointerStart(number); start && !start.isConstant(0))
       std::get<KernelArgument::Pointer>(kernel.arguments[number].held).buffer.offset =
-          start * storageBytes(tensorType(input).getElementType());
+          start * elementBytes(tensorType(input).getElementType());
 }
 
 GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {

@@ -58,7 +58,7 @@ RowConfig chooseConfig(std::optional<int64_t> columns, int64_t width) {
 int64_t largestWidth(FusionOp fusion, Dim columns) {
   int64_t bytes = kVectorBytes;
   for (Value output : fusion.getOutputs())
-    bytes = std::min(bytes, storageBytes(tensorType(output).getElementType()));
+    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
   int64_t width = std::min(kMaxWidth, kVectorBytes / bytes);
   while (knownDivisor(columns, Lanes()) % width != 0)
     width /= 2;

@@ -152,7 +152,7 @@ int64_t SplitReduction::largestWidth() const {
   int64_t bytes = kVectorBytes;
   for (Value input : FusionOp(fusion).getInputs())
     if (tensorType(input).getNumElements() == rows * columns)
-      bytes = std::min(bytes, storageBytes(tensorType(input).getElementType()));
+      bytes = std::min(bytes, elementBytes(tensorType(input).getElementType()));
   int64_t width = std::min(kMaxWidth, kVectorBytes / bytes);
   while (knownDivisor(columns, Lanes()) % width != 0)
     width /= 2;
@@ -321,7 +321,7 @@ FailureOr<GeneratedKernel> SplitReduction::emitCombination() {
   kernel.block = {static_cast<unsigned>(kCombiningThreads), 1, 1};
   kernel.bytes = kernel.flops = Dim::constant(context, 0);
   for (Value output : fusion.getOutputs())
-    kernel.bytes = kernel.bytes + rows * storageBytes(tensorType(output).getElementType());
+    kernel.bytes = kernel.bytes + rows * elementBytes(tensorType(output).getElementType());
   return kernel;
 }
 
@@ -332,7 +332,7 @@ FailureOr<KernelVariant> SplitReduction::run() {
   for (Reduction &reduction : reductions) {
     // Integers shorter than a register are kept in a whole one.
     int64_t bytes =
-        std::max<int64_t>(4, storageBytes(tensorType(reduction.op.getInput()).getElementType()));
+        std::max<int64_t>(4, elementBytes(tensorType(reduction.op.getInput()).getElementType()));
     variant.scratch.push_back({rows * parts() * bytes});
   }
   for (int64_t width = largestWidth();; width /= 2) {
