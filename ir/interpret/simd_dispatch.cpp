@@ -6,7 +6,7 @@ namespace baseline {
 extern const SimdKernels kKernels;
 }
 
-#if defined(__x86_64__)
+#if defined(SMELT_SIMD_LEVELS)
 namespace avx2 {
 extern const SimdKernels kKernels;
 }
@@ -18,7 +18,7 @@ extern const SimdKernels kKernels;
 int simdLevels(const SimdKernels *levels[3]) {
   int count = 0;
   levels[count++] = &baseline::kKernels;
-#if defined(__x86_64__)
+#if defined(SMELT_SIMD_LEVELS)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     levels[count++] = &avx2::kKernels;

@@ -120,11 +120,24 @@ private:
       if (!kernels.isOk())
         return fail("codegen " + architecture, kernels.status().message());
       outcome.kernels += kernels->size();
-      for (codegen::KernelText &text : *kernels)
-        if (options.device == Device::kNone)
-          outcome.pending.push_back({std::move(text), architecture});
+      if (options.device == Device::kNone)
+        keepPending(*kernels, architecture);
     }
     return true;
+  }
+
+  /// Kernels of one fusion for other sizes differ in their configuration alone: of those behind its first, one is compiled,
+  /// another in each graph. On a GPU all are.
+  void keepPending(std::vector<codegen::KernelText> &kernels, const std::string &architecture) {
+    for (size_t first = 0, end; first < kernels.size(); first = end) {
+      const std::string fusion = kernels[first].description;
+      for (end = first + 1; end < kernels.size() && kernels[end].description == fusion;)
+        ++end;
+      if (end - first > 1)
+        outcome.pending.push_back(
+            {std::move(kernels[first + 1 + graph.seed % (end - first - 1)]), architecture});
+      outcome.pending.push_back({std::move(kernels[first]), architecture});
+    }
   }
 
   bool runOnDevice() {
@@ -208,11 +221,10 @@ void compileUnit(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &
   for (size_t index : members)
     texts.push_back(&kernels[index].text);
   codegen::KernelText unit{"unit", joinTexts(texts), "several kernels", true};
-  if (auto compiled = nvrtc.compile(unit, architecture)) {
+  auto together = nvrtc.compile(unit, architecture);
+  if (together)
     return;
-  } else {
-    llvm::consumeError(compiled.takeError());
-  }
+  llvm::consumeError(together.takeError());
   for (size_t index : members)
     if (auto alone = nvrtc.compile(kernels[index].text, architecture); !alone)
       failures.push_back({index, llvm::toString(alone.takeError())});

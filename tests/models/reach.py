@@ -44,8 +44,8 @@ def launched(launches, sizes):
     """The launches that run at these sizes: of a step's variants the first whose rule holds, where its grid is not empty."""
     step, chosen = None, None
     for launch in launches:
-        if launch['onnx_nodes'] != step:
-            step, chosen = launch['onnx_nodes'], None
+        if launch['step'] != step:
+            step, chosen = launch['step'], None
         rule = launch.get('rule') or {}
         if chosen is None and holds(rule, sizes):
             chosen = rule
@@ -74,7 +74,8 @@ def larger(shapes):
 
 
 def reaching_shapes(args, subject, path):
-    """(the model's shapes and those that reach more kernels, kernels that none reaches, kernels in all)."""
+    """(the model's shapes and those that reach more kernels; kernels that no shape reaches; how many are reached,
+    and how many by larger shapes only)."""
     plan = path.replace('.onnx', '.plan')
     models.smelt_json(args.smelt, 'compile', path, '-o', plan, '--arch', ARCHITECTURE)
     inspected = models.smelt_json(args.smelt, 'inspect', plan)
@@ -97,13 +98,15 @@ def reaching_shapes(args, subject, path):
         if take(shape) or shape in subject.shapes:
             shapes.append(shape)
     reached = len({launch.get('entry', launch['name']) for launch in near}) - len(missing)
+    left = len(missing)
     for shape in larger(subject.shapes):
         if missing:
             take(shape)
-    return [*shapes, *(shape for shape in subject.shapes if shape not in shapes)], list(missing.values()), reached
+    shapes += [shape for shape in subject.shapes if shape not in shapes]
+    return shapes, list(missing.values()), reached, left - len(missing)
 
 
 def check_reach(args, subject, path):
-    shapes, never, reached = reaching_shapes(args, subject, path)
-    return not never, f'{reached} kernels run at some of {len(shapes)} shapes' + \
+    shapes, never, reached, left = reaching_shapes(args, subject, path)
+    return not never, f'{reached} of {reached + left + len(never)} kernels run at some of {len(shapes)} shapes, {left} at larger ones' + \
         ''.join(f'\n     never: {name}' for name in never)

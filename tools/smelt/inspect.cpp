@@ -100,6 +100,8 @@ static llvm::json::Array programsJson(const plan::MetadataT &metadata) {
   llvm::json::Array programs;
   for (const auto &program : metadata.programs) {
     llvm::json::Array launches;
+    const plan::StepT *last = nullptr;
+    int64_t number = -1; // of the step: of its variants the first whose rule holds runs
     forEachLaunch(*program, [&](const plan::StepT &step, const plan::VariantT &variant,
                                 const plan::LaunchT &launch, bool runsOnce) {
       llvm::json::Object object = launchJson(metadata, *program, step, launch);
@@ -111,6 +113,9 @@ static llvm::json::Array programsJson(const plan::MetadataT &metadata) {
                                             ? llvm::json::Value(nullptr)
                                             : llvm::json::Value(variant.rule->last)},
                                {"text", ruleText(variant.rule.get())}};
+      number += &step != last;
+      last = &step;
+      object["step"] = number;
       object["once"] = runsOnce;
       launches.push_back(std::move(object));
     });

@@ -79,8 +79,8 @@ struct Configuration {
   std::string text;
   int blockQ, threads, sharedBytes;
   int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
-  int blockKV = 0,
-      maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
+  int blockKV = 0;
+  int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
 };
 
 template <class Tiling>

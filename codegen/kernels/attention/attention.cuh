@@ -409,8 +409,8 @@ template <class Config, class Problem> struct AttentionTask {
     if (block.steps > 0)
       attendStep<Step::kFirst>(0, warpKeyEnd);
     int steps = block.steps;
-    if constexpr (kSteps ==
-                  0) // two steps in a row, of a known number, would spill in the longer tilings
+    // Two steps in a row, of a known number, would spill in the longer tilings.
+    if constexpr (kSteps == 0)
       ptx::hide(steps);
     for (int step = 1; step < steps; ++step)
       attendStep<Step::kLater>(step, warpKeyEnd);
