@@ -3,13 +3,16 @@
 // the host does around the driver's calls.
 //
 // usage: measure-plan PLAN [--fake] [--seconds S] --shape a=1x128,b=1x128 [--shape ...]
+//                     [--rival PLAN [--rival ...]]
 //
 // Prints {"device", "shapes": [{"shape", "launches", "median_ms", "p99_ms", "new_us", "update_us",
-// "known_us", "enqueue_us", "queued_us"}]}: milliseconds of a run between two events, and median microseconds
-// of making a shape ready that was never seen; of making it ready in the place of another; of
-// going back to it, bindings included; and, of processor time, of one enqueue while the GPU is
-// idle, and of one behind others. The workspace is the caller's, as large as the largest shape needs, so that no time is that
-// of an allocation.
+// "known_us", "enqueue_us", "queued_us"}]}: milliseconds of a run between two events, and median
+// microseconds of making a shape ready that was never seen; of making it ready in the place of
+// another; of going back to it, bindings included; and, of processor time, of one enqueue while the
+// GPU is idle, and of one behind others. The workspace is the caller's, as large as the largest
+// shape needs, so that no time is that of an allocation. With rivals, a plan for each shape, the
+// figures of that plan's runs are there too, as "rival_median_ms" and so on; the two take turns, so
+// that both run at the clock that the other's heat leaves.
 #include "runtime/context.h"
 #include "runtime/fake_driver.h"
 #include "runtime/profile.h"
@@ -21,6 +24,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <random>
 
 using namespace smelt;
@@ -30,12 +34,13 @@ namespace {
 
 constexpr int kPrepareSamples = 21, kSwitchSamples = 201;
 constexpr int kQueuedRuns = 4;
+constexpr int kTurns = 6; ///< of two plans whose runs are compared
 
 struct Flags {
   std::string plan;
   bool fake = false;
   double seconds = 1;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, rivals;
 };
 
 /// One shape of all inputs, with memory for every input and output.
@@ -94,13 +99,14 @@ std::vector<std::byte> randomValues(const plan::TensorT &tensor, uint64_t bytes)
   return values;
 }
 
+/// A plan on the device, ready at each of the shapes.
 class Measurement {
 public:
   Measurement(const Flags &flags, SharedEngine engine, CUstream stream)
       : flags(flags), engine(std::move(engine)), stream(stream) {}
 
-  Status run() {
-    for (const std::string &text : flags.shapes) {
+  Status prepare(const std::vector<std::string> &shapes) {
+    for (const std::string &text : shapes) {
       SMELT_ASSIGN_OR_RETURN(Case made, makeCase(text));
       cases.push_back(std::move(made));
     }
@@ -110,17 +116,52 @@ public:
     SMELT_ASSIGN_OR_RETURN(known, makeContext(options));
     for (const Case &each : cases)
       SMELT_RETURN_IF_ERROR(makeReady(*known, each));
-    std::string list;
-    for (size_t i = 0; i < cases.size(); ++i) {
-      SMELT_ASSIGN_OR_RETURN(std::string figures, measure(i));
-      list += (i > 0 ? ",\n  " : "") + figures;
-    }
-    std::printf("{\"device\": \"%s\", \"shapes\": [\n  %s\n]}\n", engine->device()->name().c_str(),
-                list.c_str());
     return {};
   }
 
+  /// The figures of shape `index`, as members of a JSON object; `rival` runs it too, or is null.
+  Result<std::string> measure(size_t index, Measurement *rival) {
+    SMELT_ASSIGN_OR_RETURN(std::string figures, hostFigures(index));
+    if (flags.fake)
+      return figures;
+    std::vector<double> times, rivalTimes;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      SMELT_RETURN_IF_ERROR(timeRuns(times));
+      if (rival)
+        SMELT_RETURN_IF_ERROR(rival->timeRuns(rivalTimes));
+    }
+    figures += runFigures("", std::move(times));
+    if (rival) {
+      SMELT_ASSIGN_OR_RETURN(double enqueue, rival->timeEnqueue(1));
+      figures += runFigures("rival_", std::move(rivalTimes)) + member("rival_enqueue_us", enqueue);
+    }
+    return figures;
+  }
+
 private:
+  static std::string member(const std::string &name, double value) {
+    char text[64];
+    std::snprintf(text, sizeof(text), ", \"%s\": %.5f", name.c_str(), value);
+    return text;
+  }
+
+  static std::string runFigures(const std::string &prefix, std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    return member(prefix + "median_ms", times[times.size() / 2]) +
+           member(prefix + "p99_ms", times[(times.size() - 1) * 99 / 100]);
+  }
+
+  /// One turn of single runs at the shape that is ready.
+  Status timeRuns(std::vector<double> &times) {
+    TimingOptions options;
+    options.seconds = flags.seconds / kTurns;
+    options.warmupSeconds = options.seconds / 2;
+    options.sampleMilliseconds = 0; // single runs
+    SMELT_ASSIGN_OR_RETURN(std::vector<double> more, timeGraph(*known, stream, options));
+    times.insert(times.end(), more.begin(), more.end());
+    return {};
+  }
+
   Result<std::unique_ptr<Context>> makeContext(const ContextOptions &options) {
     SMELT_ASSIGN_OR_RETURN(auto context, Context::create(engine, options));
     SMELT_RETURN_IF_ERROR(
@@ -212,7 +253,7 @@ private:
     return median(std::move(times));
   }
 
-  Result<std::string> measure(size_t index) {
+  Result<std::string> hostFigures(size_t index) {
     const Case &each = cases[index], &other = cases[(index + 1) % cases.size()];
     std::unique_ptr<Context> own;
     SMELT_ASSIGN_OR_RETURN(double fresh,
@@ -235,28 +276,10 @@ private:
     SMELT_ASSIGN_OR_RETURN(double enqueue, timeEnqueue(1));
     SMELT_ASSIGN_OR_RETURN(double queued, timeEnqueue(kQueuedRuns));
     SMELT_ASSIGN_OR_RETURN(Context::Ready ready, known->ready());
-    std::string figures = joinText("{\"shape\": \"", each.text,
+    std::string figures = joinText("\"shape\": \"", each.text,
                                    "\", \"launches\": ", ready.graph->schedule().launches.size());
-    auto add = [&](const char *name, double value) {
-      char text[64];
-      std::snprintf(text, sizeof(text), ", \"%s\": %.5f", name, value);
-      figures += text;
-    };
-    if (!flags.fake) {
-      TimingOptions options;
-      options.seconds = flags.seconds;
-      options.sampleMilliseconds = 0; // single runs
-      SMELT_ASSIGN_OR_RETURN(std::vector<double> times, timeGraph(*known, stream, options));
-      std::sort(times.begin(), times.end());
-      add("median_ms", times[times.size() / 2]);
-      add("p99_ms", times[(times.size() - 1) * 99 / 100]);
-    }
-    add("new_us", fresh);
-    add("update_us", updated);
-    add("known_us", back);
-    add("enqueue_us", enqueue);
-    add("queued_us", queued);
-    return figures + "}";
+    return figures + member("new_us", fresh) + member("update_us", updated) +
+           member("known_us", back) + member("enqueue_us", enqueue) + member("queued_us", queued);
   }
 
   const Flags &flags;
@@ -267,6 +290,11 @@ private:
   DeviceMemory workspace;
   std::unique_ptr<Context> known; ///< of all cases
 };
+
+Result<SharedEngine> load(const std::string &path, const Driver &driver) {
+  SMELT_ASSIGN_OR_RETURN(Plan plan, readPlan(path));
+  return Engine::create(plan, driver, {});
+}
 
 Status measurePlan(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(Plan plan, readPlan(flags.plan));
@@ -281,7 +309,22 @@ Status measurePlan(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(SharedEngine engine, Engine::create(plan, driver, {}));
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine->device()));
   SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(*driver));
-  return Measurement(flags, engine, stream.get()).run();
+  Measurement measurement(flags, engine, stream.get());
+  SMELT_RETURN_IF_ERROR(measurement.prepare(flags.shapes));
+  std::string list;
+  for (size_t i = 0; i < flags.shapes.size(); ++i) {
+    std::optional<Measurement> rival;
+    if (!flags.rivals.empty()) {
+      SMELT_ASSIGN_OR_RETURN(SharedEngine other, load(flags.rivals[i], driver));
+      rival.emplace(flags, other, stream.get());
+      SMELT_RETURN_IF_ERROR(rival->prepare({flags.shapes[i]}));
+    }
+    SMELT_ASSIGN_OR_RETURN(std::string figures, measurement.measure(i, rival ? &*rival : nullptr));
+    list += (i > 0 ? ",\n  {" : "{") + figures + "}";
+  }
+  std::printf("{\"device\": \"%s\", \"shapes\": [\n  %s\n]}\n", engine->device()->name().c_str(),
+              list.c_str());
+  return {};
 }
 
 } // namespace
@@ -294,7 +337,12 @@ int main(int count, char **values) {
   app.add_option("--seconds", flags.seconds, "of single runs, for each shape");
   app.add_option("--shape", flags.shapes, "name=1x128,name=...: one shape of all inputs")
       ->required();
+  app.add_option("--rival", flags.rivals, "for each shape: another plan, which takes turns");
   CLI11_PARSE(app, count, values);
+  if (!flags.rivals.empty() && (flags.fake || flags.rivals.size() != flags.shapes.size())) {
+    std::fprintf(stderr, "measure-plan: rivals need a GPU, and there is one for each shape\n");
+    return static_cast<int>(StatusCode::kUsage);
+  }
   Status status = measurePlan(flags);
   if (!status.isOk())
     std::fprintf(stderr, "measure-plan: %s\n", status.message().c_str());
