@@ -100,7 +100,7 @@ def dynamic_vs_fixed(results):
     rows = []
     for name in dict.fromkeys(row["name"] for row in results["rows"]):
         own = [row for row in results["rows"] if row["name"] == name]
-        keys = ("ratio", "new_us", "known_us", "enqueue_us", "fixed_enqueue_us")
+        keys = ("ratio", "new_us", "known_us", "enqueue_us", "queued_us", "fixed_enqueue_us")
         most = {key: max(row[key] for row in own) for key in keys}
         tail = max(row["dynamic_p99_ms"] / row["dynamic_ms"] for row in own)
         rows.append(
@@ -112,11 +112,13 @@ def dynamic_vs_fixed(results):
                 f"{tail:.2f}",
                 f"{most['new_us']:.0f}",
                 f"{most['known_us']:.0f}",
+                f"{most['queued_us']:.1f}",
                 f"{most['enqueue_us']:.1f} ({most['fixed_enqueue_us']:.1f})",
             ]
         )
     header = ["model", "shapes", "launches", "median, times a plan for the shape", "p99 over median"]
-    header += ["new shape, us", "known shape, us", "enqueue (for the shape), us"]
+    header += ["new shape, us", "known shape, us"]
+    header += ["enqueue behind others, us", "on an idle GPU (for the shape), us"]
     return table(header, rows), f"One {results['gpu']}, driver {results['driver']}; the most over the shapes"
 
 
