@@ -30,56 +30,56 @@ struct Options {
 class CompileAll {
 public:
   CompileAll(const NvrtcCompiler &compiler, std::vector<Job> jobs, Options options)
-      : compiler_(compiler), jobs_(std::move(jobs)), options_(std::move(options)) {}
+      : compiler(compiler), jobs(std::move(jobs)), options(std::move(options)) {}
 
   /// Number of kernels that failed.
   int run() {
     std::vector<std::thread> workers;
     for (unsigned i = 0; i < std::min(2u, std::max(1u, std::thread::hardware_concurrency())); ++i)
       workers.emplace_back([this] {
-        for (size_t job; (job = next_++) < jobs_.size();)
-          compileOne(jobs_[job]);
+        for (size_t job; (job = next++) < jobs.size();)
+          compileOne(jobs[job]);
       });
     for (std::thread &worker : workers)
       worker.join();
-    std::printf("%zu kernels, %d failed\n", jobs_.size(), failed_);
-    return failed_;
+    std::printf("%zu kernels, %d failed\n", jobs.size(), failed);
+    return failed;
   }
 
 private:
   void compileOne(const Job &job) {
     auto started = std::chrono::steady_clock::now();
-    Compiled compiled = compiler_.compile(job.kernel.text, job.architecture,
-                                          {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
+    Compiled compiled = compiler.compile(job.kernel.text, job.architecture,
+                                         {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
     int spilled = spilledBytes(compiled.log);
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex);
     bool serialized =
         compiled.log.find("serialized") != std::string::npos;            // wgmma, by the assembler
     bool ignored = compiled.log.find("setmaxnreg") != std::string::npos; // it says why
     if (!compiled.succeeded || spilled != 0 || serialized || ignored) {
-      ++failed_;
+      ++failed;
       std::printf("FAILED %s %s: %s\n%s\n%s\n", job.architecture.c_str(), job.kernel.name.c_str(),
                   !compiled.succeeded ? "did not compile"
                   : serialized        ? "wgmma was serialized"
                   : ignored           ? "setmaxnreg was ignored"
                                       : "registers spilled",
                   compiled.log.c_str(), job.kernel.text.c_str());
-    } else if (options_.verbose) {
+    } else if (options.verbose) {
       std::printf("%-7s %3d registers %5.2f s  %s\n", job.architecture.c_str(),
                   registers(compiled.log), seconds.count(), job.kernel.name.c_str());
     }
-    if (!options_.output.empty() && compiled.succeeded)
-      std::ofstream(options_.output + "/" + job.kernel.name + ".cubin", std::ios::binary)
+    if (!options.output.empty() && compiled.succeeded)
+      std::ofstream(options.output + "/" + job.kernel.name + ".cubin", std::ios::binary)
           << compiled.cubin;
   }
 
-  const NvrtcCompiler &compiler_;
-  std::vector<Job> jobs_;
-  Options options_;
-  std::atomic<size_t> next_ = 0;
-  std::mutex mutex_;
-  int failed_ = 0;
+  const NvrtcCompiler &compiler;
+  std::vector<Job> jobs;
+  Options options;
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  int failed = 0;
 };
 
 /// References run where the checks do; how operands lie changes plain C++ only, and is compiled for sm_90a.
