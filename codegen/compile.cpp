@@ -261,7 +261,7 @@ Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::strin
       return Status(StatusCode::kInvalidModel,
                     "no kernel for some fusions; see the messages before this one");
     for (const GeneratedKernel *kernel : kernelsOf(*variants))
-      if (seen.insert(withoutComments(kernel->text.text)).second)
+      if (seen.insert(canonicalText(kernel->text.text)).second)
         kernels.push_back(kernel->text);
   }
   return kernels;

@@ -19,6 +19,9 @@ bool isHalfWidth(mlir::Type elementType);
 /// A literal of the compute type with exactly the value of `attribute`.
 std::string literal(mlir::Attribute attribute, mlir::Type elementType);
 
+/// The names of parameters that hold sizes begin so.
+inline constexpr llvm::StringRef kSizePrefix = "size_";
+
 /// Prints sizes and coordinates as `int` expressions and notes which symbols they use.
 ///
 /// Elements of one tensor are counted in 32 bits: a plan carries guards that no tensor of a kernel
@@ -40,7 +43,7 @@ public:
   bool uses(llvm::StringRef coordinate) const { return usedCoordinates.contains(coordinate.str()); }
 
   /// The parameter that holds a size symbol.
-  static std::string sizeName(llvm::StringRef symbol) { return "size_" + symbol.str(); }
+  static std::string sizeName(llvm::StringRef symbol) { return (kSizePrefix + symbol).str(); }
 
 private:
   std::string printTerm(const Dim::Term &term);

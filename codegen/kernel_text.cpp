@@ -78,7 +78,7 @@ std::string entryArguments(FusionOp fusion, ArrayRef<std::string> sizes) {
   return join(arguments);
 }
 
-std::string withoutComments(StringRef text) {
+static std::string withoutComments(StringRef text) {
   std::string result;
   while (!text.empty()) {
     auto [line, rest] = text.split('\n');
@@ -86,6 +86,24 @@ std::string withoutComments(StringRef text) {
     if (!code.empty())
       result += code.str() + "\n";
     text = rest;
+  }
+  return result;
+}
+
+std::string canonicalText(StringRef text) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  std::string code = withoutComments(text), result;
+  llvm::StringMap<std::string> names;
+  for (StringRef rest = code; !rest.empty();) {
+    StringRef word = rest.take_while(isPart);
+    if (word.starts_with(kSizePrefix) && word != "size_t")
+      result += names.try_emplace(word, "size" + std::to_string(names.size())).first->second;
+    else
+      result += word;
+    rest = rest.drop_front(word.size());
+    StringRef between = rest.take_until(isPart);
+    result += between;
+    rest = rest.drop_front(between.size());
   }
   return result;
 }
@@ -143,7 +161,7 @@ static Dim unavoidableBytes(FusionOp fusion) {
 void finishKernel(GeneratedKernel &kernel, FusionOp fusion, std::string text, StringRef config,
                   const std::set<std::string> &sizes) {
   std::string label = fusionLabel(fusion);
-  std::string hash = KernelCache::key({withoutComments(text)}).substr(0, kEntryHashDigits);
+  std::string hash = KernelCache::key({canonicalText(text)}).substr(0, kEntryHashDigits);
   kernel.text.entry = label + "_" + hash;
   llvm::replace(kernel.text.entry, '+', '_');
   replaceAll(text, kEntryName, kernel.text.entry);

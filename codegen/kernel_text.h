@@ -25,8 +25,10 @@ std::string entryParameters(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 /// "in0, out0, size_seq".
 std::string entryArguments(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 
-/// `text` without line comments: equal kernels of different layers differ in nothing else.
-std::string withoutComments(llvm::StringRef text);
+/// `text` as far as it decides the machine code: without line comments, and with sizes numbered as
+/// they occur. Equal kernels of different layers, and of different exports of a model, differ in
+/// nothing else.
+std::string canonicalText(llvm::StringRef text);
 
 /// Fills in what follows from the fusion and its text: text, name, arguments, bytes and flops.
 /// `config` is the kernel's configuration, for people. Flops beyond those of the elementwise ops

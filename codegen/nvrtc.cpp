@@ -264,8 +264,8 @@ compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<Kern
   std::vector<Job> jobs;
   std::vector<size_t> jobOfKernel;
   for (const KernelText &kernel : kernels) {
-    std::string key =
-        KernelCache::key({kernel.entry, kernel.text, embeddedHeadersHash(), architecture, flags});
+    std::string key = KernelCache::key(
+        {kernel.entry, canonicalText(kernel.text), embeddedHeadersHash(), architecture, flags});
     auto [entry, isNew] = jobOfKey.try_emplace(key, jobs.size());
     if (isNew)
       jobs.push_back({&kernel, key, {}, {}});

@@ -203,7 +203,7 @@ void ProgramBuilder::planArena() {
 /// Equal kernels are stored once.
 uint32_t ProgramBuilder::kernelOf(const GeneratedKernel &kernel) {
   auto [entry, isNew] =
-      kernelOfText.try_emplace(withoutComments(kernel.text.text), program->kernels.size());
+      kernelOfText.try_emplace(canonicalText(kernel.text.text), program->kernels.size());
   if (isNew) {
     auto built = std::make_unique<plan::KernelT>();
     built->entry = kernel.text.entry;

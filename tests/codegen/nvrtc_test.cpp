@@ -140,6 +140,29 @@ TEST_F(NvrtcTest, ABatchSharesEqualTextsAndTheCache) {
   EXPECT_NE(llvm::toString(failed.takeError()).find("a test kernel"), std::string::npos);
 }
 
+TEST_F(NvrtcTest, NamesOfSizesAreNotPartOfTheCachesKey) {
+  CacheFolder folder;
+  KernelCache cache(folder.directory.str().str());
+  auto named = [](const std::string &first, const std::string &second) {
+    return KernelText{"k",
+                      "// [" + first + "]\nextern \"C\" __global__ void k(int *x, int size_" +
+                          first + ", int size_" + second + ") {\n  x[0] = size_" + second +
+                          ";\n}\n",
+                      "a test kernel"};
+  };
+  size_t total = 0;
+  auto compiled =
+      compileKernels(*nvrtc, cache, {named("seq", "batch"), named("s0", "s1")}, "sm_90a", 1,
+                     [&](size_t, size_t count) { return total = count, true; });
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  EXPECT_EQ(total, 1u);
+  EXPECT_EQ((*compiled)[0].code, (*compiled)[1].code);
+  // What is shared is what each would have become by itself.
+  auto alone = nvrtc->compile(named("s0", "s1"), "sm_90a");
+  ASSERT_TRUE(static_cast<bool>(alone)) << llvm::toString(alone.takeError());
+  EXPECT_EQ((*compiled)[1].code, alone->code);
+}
+
 /// As long as it lives, no thread can start: none gets a stack as large as it should have.
 class NoThreads {
 public:

@@ -98,7 +98,7 @@ private:
 
   void keepPending(Board &board, size_t index, Outcome &outcome) {
     for (PendingKernel &kernel : outcome.pending)
-      if (board.isNew(kernel.architecture + codegen::withoutComments(kernel.text.text))) {
+      if (board.isNew(kernel.architecture + codegen::canonicalText(kernel.text.text))) {
         pending.push_back(std::move(kernel));
         owners.push_back(index);
       }

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """`smelt compile` of every model, and of one of each kind for every architecture, on a machine without a GPU, from an empty
-cache of cubins. An export whose kernels are those of an earlier one, but for the names of sizes, is not compiled again.
+cache of cubins: what two exports have in common is compiled once.
 
 Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
 and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
 """
 import argparse
 import os
-import re
 import sys
 import tempfile
 import time
@@ -50,21 +49,9 @@ def complaints(model, plan):
             yield f'{len(program["launches"])} launches of {program["kernels"]} kernels on {program["arch"]}'
 
 
-def kernel_texts(args, model, path, flags):
-    """The kernels as CUDA text, without comments and with one name for all entries and for all sizes."""
-    emitted = models.call(args.smelt, 'compile', path, '--emit', 'cuda', '--arch', ','.join(architectures_of(model)), *flags)
-    for text in ('\n' + emitted.stdout).split('\n// sm_')[1:]:
-        code = re.sub(r'//.*', '', text.partition('\n')[2])
-        yield re.sub(r'\bsize_\w+', 'size', re.sub(r'(__launch_bounds__\(.*?\)) \w+\(', r'\1 entry(', code))
-
-
-def check(args, folder, model, path, flags, known):
-    """(launches and kernels per architecture as text, what is wrong); adds the kernels' texts to the known ones."""
+def check(args, folder, model, path, flags):
+    """(launches and kernels per architecture as text, what is wrong)"""
     plan = os.path.join(folder, 'model.plan')
-    texts = set(kernel_texts(args, model, path, flags))
-    if texts and texts <= known:
-        return f'its {len(texts)} kernels are those of earlier models', []
-    known |= texts
     try:
         models.compile_unspilled(args.smelt, path, plan, ','.join(architectures_of(model)), *flags,
                                  environment={'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
@@ -81,11 +68,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
     args = parser.parse_args()
-    tally, known = models.Tally(), set()
+    tally = models.Tally()
     with tempfile.TemporaryDirectory() as folder:
         for model, (path, flags) in models.selected(args, models.find_structure):
             started = time.monotonic()
-            summary, problems = check(args, folder, model, path, flags, known)
+            summary, problems = check(args, folder, model, path, flags)
             tally.add(not problems, model.name, f'{time.monotonic() - started:5.1f} s  {"; ".join(problems) or summary}')
     return tally.finish()
 
