@@ -14,10 +14,10 @@ using namespace mlir;
 namespace smelt::codegen {
 namespace {
 
-using Sizes = std::map<std::string, int64_t>;
+using SymbolValues = std::map<std::string, int64_t>;
 using Shape = std::vector<int64_t>;
 
-int64_t evaluate(Dim dim, const Sizes &values) {
+int64_t evaluate(Dim dim, const SymbolValues &values) {
   std::optional<int64_t> value = dim.evaluate([&](StringRef name) -> std::optional<int64_t> {
     auto found = values.find(name.str());
     return found == values.end() ? std::nullopt : std::optional(found->second);
@@ -80,7 +80,7 @@ public:
     Dim collapsed = space.collapse(offset);
     Shape concrete = extents();
     forEachPosition(concrete, [&](const Shape &position) {
-      Sizes values = sizes;
+      SymbolValues values = sizes;
       for (size_t axis = 0; axis < position.size(); ++axis)
         values["%e" + std::to_string(axis)] = position[axis];
       int64_t flat = offsetOf(position, concrete);
@@ -248,7 +248,7 @@ private:
   OpBuilder builder;
   Block block; // holds the input; outlives the ops that read it
   OwningOpRef<ModuleOp> module;
-  Sizes sizes;
+  SymbolValues sizes;
   SmallVector<Dim> shape;
   Value value;
   std::vector<int64_t> sources;

@@ -1,14 +1,9 @@
 // Every reduction over every producer whose index map depends on the column: the text must compile
 // for both architectures without spills. A statement that stands before the declaration of what it
 // reads shows here, whichever op it comes from.
-#include "codegen/kernel.h"
-#include "codegen/nvrtc.h"
+#include "tests/codegen/kernel_compiles.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
-#include <gtest/gtest.h>
 
 namespace smelt::codegen {
 namespace {
@@ -228,34 +223,7 @@ std::string moduleOf(const Producer &producer, const Consumer &consumer, const S
               setting);
 }
 
-struct RowwiseProducersTest : testing::TestWithParam<Setting> {
-  std::unique_ptr<Nvrtc> nvrtc;
-  mlir::MLIRContext context;
-
-  void SetUp() override {
-    auto opened = Nvrtc::open("");
-    if (!opened)
-      GTEST_SKIP() << "no NVRTC here: " << llvm::toString(opened.takeError());
-    nvrtc = std::move(*opened);
-    context.loadDialect<SmeltDialect, mlir::func::FuncDialect>();
-  }
-
-  void expectCompiles(const std::string &text, llvm::StringRef architecture) {
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
-    module->walk([&](FusionOp fusion) {
-      auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
-      ASSERT_TRUE(succeeded(variants)) << text;
-      for (const GeneratedKernel *kernel : kernelsOf(*variants)) {
-        auto compiled = nvrtc->compile(kernel->text, architecture);
-        ASSERT_TRUE(static_cast<bool>(compiled)) << architecture.str() << "\n"
-                                                 << llvm::toString(compiled.takeError()) << text;
-        EXPECT_EQ(compiled->spillBytes, 0) << architecture.str() << "\n"
-                                           << text << kernel->text.text;
-      }
-    });
-  }
-};
+struct RowwiseProducersTest : KernelCompilesTest, testing::WithParamInterface<Setting> {};
 
 TEST_P(RowwiseProducersTest, CompileUnderEveryReduction) {
   // The text is the same for both architectures: each pair goes to one, all ops to both.

@@ -1,50 +1,12 @@
 // Kernels of fused modules through NVRTC, for families of which a few texts say little: they
 // compile and keep their values in registers.
-#include "codegen/kernel.h"
-#include "codegen/nvrtc.h"
 #include "codegen/printer.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
-#include "llvm/ADT/StringSet.h"
-#include <gtest/gtest.h>
+#include "tests/codegen/kernel_compiles.h"
 
 namespace smelt::codegen {
 namespace {
 
-struct SelectTest : testing::Test {
-  std::unique_ptr<Nvrtc> nvrtc;
-  mlir::MLIRContext context;
-
-  void SetUp() override {
-    auto opened = Nvrtc::open("");
-    if (!opened)
-      GTEST_SKIP() << "no NVRTC here: " << llvm::toString(opened.takeError());
-    nvrtc = std::move(*opened);
-    context.loadDialect<SmeltDialect, mlir::func::FuncDialect>();
-  }
-
-  /// Expects that every kernel of the module compiles without spills.
-  void expectCompiles(const std::string &text, llvm::StringRef architecture) {
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
-    llvm::StringSet<> seen;
-    module->walk([&](FusionOp fusion) {
-      auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
-      ASSERT_TRUE(succeeded(variants)) << text;
-      for (const GeneratedKernel *kernel : kernelsOf(*variants))
-        if (seen.insert(kernel->text.text).second)
-          expectCompiles(*kernel, architecture);
-    });
-  }
-
-  void expectCompiles(const GeneratedKernel &kernel, llvm::StringRef architecture) {
-    auto compiled = nvrtc->compile(kernel.text, architecture);
-    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
-    EXPECT_EQ(compiled->spillBytes, 0) << kernel.name << " " << architecture.str() << "\n"
-                                       << kernel.text.text;
-  }
-};
+using SelectTest = KernelCompilesTest;
 
 constexpr char kReductions[] = R"(
 func.func @f(%x: !smelt.tensor<[n, $columns$], $type$>) -> (!smelt.tensor<[n, 1], $type$>, !smelt.tensor<[n, 1], $type$>) {
