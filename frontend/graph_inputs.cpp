@@ -12,8 +12,6 @@ namespace smelt::frontend {
 
 namespace {
 
-constexpr int kMaxRank = 64;
-
 /// Gives each dim_param one identifier.
 class SymbolNames {
 public:
@@ -42,7 +40,7 @@ private:
 };
 
 /// No node's name, so that messages do not speak of one.
-Location at(Location location, StringRef input) {
+Location inputLocation(Location location, StringRef input) {
   return NameLoc::get(StringAttr::get(location.getContext(), "input '" + input + "'"));
 }
 
@@ -149,7 +147,7 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
     if (!given && !input.type().tensor_type().has_shape())
       given = find(undeclared, input.name());
     FailureOr<TensorType> type =
-        readType(at(location, input.name()), input, symbols, given, symbolSizes);
+        readType(inputLocation(location, input.name()), input, symbols, given, symbolSizes);
     if (failed(type))
       return failure();
     inputs.push_back({input.name(), *type});
@@ -158,7 +156,7 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
   for (GraphInput &input : inputs) {
     input.type = input.type.withShape(
         llvm::map_to_vector(input.type.getShape(), [&](Dim dim) { return dim.replace(sizeOf); }));
-    if (failed(checkSize(at(location, input.name), input.type)))
+    if (failed(checkSize(inputLocation(location, input.name), input.type)))
       return failure();
   }
   for (const auto &[name, shape] : pinned)

@@ -15,8 +15,6 @@ namespace smelt::frontend {
 
 namespace {
 
-constexpr int kMaxRank = 64;
-
 template <typename Element, typename Values> std::string pack(const Values &values) {
   std::string bytes(values.size() * sizeof(Element), '\0');
   char *out = bytes.data();

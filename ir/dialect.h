@@ -35,6 +35,8 @@ class View : public mlir::OpTrait::TraitBase<ConcreteType, View> {};
 
 /// The type of `value`, which must be a smelt tensor.
 inline TensorType tensorType(mlir::Value value) { return mlir::cast<TensorType>(value.getType()); }
+inline llvm::SmallVector<Dim> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
+inline mlir::Type elementType(mlir::Value value) { return tensorType(value).getElementType(); }
 
 /// The shape that NumPy broadcasting gives, aligning trailing dimensions. A dimension of 1 yields
 /// to the other; two different symbolic dimensions are taken to be equal (the caller records the

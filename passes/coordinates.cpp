@@ -22,8 +22,6 @@ using Expression = std::optional<Dim>;
 
 Dim number(MLIRContext *context, int64_t value) { return Dim::constant(context, value); }
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 /// The coordinates at which an operand that broadcasts to `rank` axes is read.
 SmallVector<Dim> broadcastCoordinates(Value operand, unsigned rank) {
   SmallVector<Dim> shape = shapeOf(operand), result;

@@ -1,8 +1,8 @@
 #include "runtime/verify_metadata.h"
 
 #include "runtime/checked_math.h"
-#include "runtime/text.h"
 #include "runtime/verify_program.h"
+#include "runtime/verify_shared.h"
 
 #include <algorithm>
 #include <set>
@@ -12,14 +12,6 @@ namespace smelt {
 namespace {
 
 constexpr size_t kMaxDimInstructions = 4096;
-
-template <typename... Pieces> Status invalid(const Pieces &...pieces) {
-  return Status(StatusCode::kPlan, joinText("the plan's metadata is inconsistent: ", pieces...));
-}
-
-template <typename Enum> bool isKnown(Enum value) {
-  return value >= Enum::MIN && value <= Enum::MAX;
-}
 
 /// What one DimInstruction does to the stack: pops, then pushes one value.
 size_t poppedBy(plan::DimOpcode opcode) {

@@ -1,7 +1,7 @@
 #include "runtime/verify_program.h"
 
 #include "runtime/checked_math.h"
-#include "runtime/text.h"
+#include "runtime/verify_shared.h"
 
 #include <algorithm>
 #include <set>
@@ -17,14 +17,6 @@ constexpr uint64_t kTensorMapRoom = 192; // 128 bytes, and what aligning them to
 constexpr size_t kMaxTensorMapRank = 5;
 constexpr uint32_t kMaxTensorMapBox = 256;
 constexpr uint32_t kMaxTensorMapStep = 8;
-
-template <typename... Pieces> Status invalid(const Pieces &...pieces) {
-  return Status(StatusCode::kPlan, joinText("the plan's metadata is inconsistent: ", pieces...));
-}
-
-template <typename Enum> bool isKnown(Enum value) {
-  return value >= Enum::MIN && value <= Enum::MAX;
-}
 
 bool isExtent(const plan::Extent3 &extent, uint64_t most) {
   return extent.x() >= 1 && extent.y() >= 1 && extent.z() >= 1 && extent.x() <= most &&

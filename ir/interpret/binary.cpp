@@ -80,7 +80,7 @@ SMELT_SCALAR(Or, return static_cast<T>(x || y))
 SMELT_SCALAR(Xor, return static_cast<T>(!x != !y))
 #undef SMELT_SCALAR
 
-template <typename T> BinaryLoop<T, T> commonLoop(Operation *op) {
+template <typename T> BinaryLoop<T, T> commonBinaryLoop(Operation *op) {
   if (isa<AddOp>(op))
     return apply<T, T, Add>;
   if (isa<SubOp>(op))
@@ -101,7 +101,7 @@ template <typename T> BinaryLoop<T, T> floatLoop(Operation *op) {
     return apply<T, T, PowerOfFloat>;
   if (auto mod = dyn_cast<ModOp>(op))
     return mod.getFmod() ? apply<T, T, FloatRemainder> : apply<T, T, FloatModulo>;
-  return commonLoop<T>(op);
+  return commonBinaryLoop<T>(op);
 }
 
 } // namespace
@@ -127,7 +127,7 @@ template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) 
     return apply<T, T, Or>;
   if (isa<XorOp>(op))
     return apply<T, T, Xor>;
-  return commonLoop<T>(op);
+  return commonBinaryLoop<T>(op);
 }
 
 template <typename T> BinaryLoop<T, int64_t> comparisonLoop(Operation *op) {

@@ -11,7 +11,7 @@ namespace smelt::interpret {
 namespace {
 
 /// Elements that one thread takes at least: below this, waking another costs more than it saves.
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kElementwiseGrain = 16384;
 
 template <typename T> Result evaluateUnary(Operation *op, HostTensor &input, Evaluator &evaluator) {
   UnaryLoop<T> loop = unaryLoop<T>(op);
@@ -23,9 +23,9 @@ template <typename T> Result evaluateUnary(Operation *op, HostTensor &input, Eva
   if (failed(result))
     return failure();
   T *to = result->mutableValues<T>().data();
-  evaluator.threads.parallelFor(result->getNumElements(), kGrain, [&](int64_t begin, int64_t end) {
-    loop(from + begin, to + begin, end - begin);
-  });
+  evaluator.threads.parallelFor(
+      result->getNumElements(), kElementwiseGrain,
+      [&](int64_t begin, int64_t end) { loop(from + begin, to + begin, end - begin); });
   return result;
 }
 
@@ -76,11 +76,12 @@ Result evaluateBinary(Operation *op, ArrayRef<int64_t> shape, Operands operands,
     return failure();
   Out *to = result->template mutableValues<Out>().data();
   int64_t left = plan.innerStride(0), right = plan.innerStride(1);
-  evaluator.threads.parallelFor(result->getNumElements(), kGrain, [&](int64_t begin, int64_t end) {
-    plan.forRuns(begin, end, [&](int64_t position, ArrayRef<int64_t> offsets, int64_t count) {
-      loop(lhs + offsets[0], left, rhs + offsets[1], right, to + position, count);
-    });
-  });
+  evaluator.threads.parallelFor(
+      result->getNumElements(), kElementwiseGrain, [&](int64_t begin, int64_t end) {
+        plan.forRuns(begin, end, [&](int64_t position, ArrayRef<int64_t> offsets, int64_t count) {
+          loop(lhs + offsets[0], left, rhs + offsets[1], right, to + position, count);
+        });
+      });
   return result;
 }
 
@@ -95,13 +96,14 @@ Result evaluateSelect(Operation *op, ArrayRef<int64_t> shape, Operands operands,
     return failure();
   T *to = result->template mutableValues<T>().data();
   int64_t steps[3] = {plan.innerStride(0), plan.innerStride(1), plan.innerStride(2)};
-  evaluator.threads.parallelFor(result->getNumElements(), kGrain, [&](int64_t begin, int64_t end) {
-    plan.forRuns(begin, end, [&](int64_t position, ArrayRef<int64_t> at, int64_t count) {
-      for (int64_t i = 0; i < count; ++i)
-        to[position + i] =
-            condition[at[0] + i * steps[0]] ? lhs[at[1] + i * steps[1]] : rhs[at[2] + i * steps[2]];
-    });
-  });
+  evaluator.threads.parallelFor(
+      result->getNumElements(), kElementwiseGrain, [&](int64_t begin, int64_t end) {
+        plan.forRuns(begin, end, [&](int64_t position, ArrayRef<int64_t> at, int64_t count) {
+          for (int64_t i = 0; i < count; ++i)
+            to[position + i] = condition[at[0] + i * steps[0]] ? lhs[at[1] + i * steps[1]]
+                                                               : rhs[at[2] + i * steps[2]];
+        });
+      });
   return result;
 }
 
@@ -120,7 +122,7 @@ Result evaluateCast(CastOp op, HostTensor &input, Evaluator &evaluator) {
       const From *values = input.values<From>().data();
       To *converted = result->template mutableValues<To>().data();
       evaluator.threads.parallelFor(
-          input.getNumElements(), kGrain, [&](int64_t begin, int64_t end) {
+          input.getNumElements(), kElementwiseGrain, [&](int64_t begin, int64_t end) {
             castLoop<From, To>(from, to, values + begin, converted + begin, end - begin);
           });
     });

@@ -21,6 +21,12 @@ using BinaryLoop = void (*)(const T *lhs, int64_t lhsStride, const T *rhs, int64
 template <typename T> UnaryLoop<T> unaryLoop(mlir::Operation *op);
 template <typename T> BinaryLoop<T, T> arithmeticLoop(mlir::Operation *op);
 template <typename T> BinaryLoop<T, int64_t> comparisonLoop(mlir::Operation *op);
+template <> UnaryLoop<float> unaryLoop(mlir::Operation *op);
+template <> UnaryLoop<double> unaryLoop(mlir::Operation *op);
+template <> UnaryLoop<int64_t> unaryLoop(mlir::Operation *op);
+template <> BinaryLoop<float, float> arithmeticLoop(mlir::Operation *op);
+template <> BinaryLoop<double, double> arithmeticLoop(mlir::Operation *op);
+template <> BinaryLoop<int64_t, int64_t> arithmeticLoop(mlir::Operation *op);
 
 /// Whether a cast between types of the same storage is more than a change of name.
 bool castChangesValues(mlir::Type from, mlir::Type to);

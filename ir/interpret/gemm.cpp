@@ -7,7 +7,7 @@ namespace smelt::interpret {
 namespace {
 
 /// Multiplications that one thread takes at least: about 20 microseconds.
-constexpr int64_t kGrain = 1 << 20;
+constexpr int64_t kProductGrain = 1 << 20;
 /// Rows or columns in one thread's share: a multiple of the inner kernels' tiles.
 constexpr int64_t kShare = 48;
 
@@ -53,7 +53,7 @@ template <typename T> void parallelGemm(const GemmProblem<T> &problem, ThreadPoo
   // Each share packs the operand that is not split again, so there are no more shares than threads.
   bool byRows = problem.m > problem.n;
   int64_t length = byRows ? problem.m : problem.n, other = byRows ? problem.n : problem.m;
-  int64_t least = std::max<int64_t>(kGrain / std::max<int64_t>(other * problem.k, 1), 1);
+  int64_t least = std::max<int64_t>(kProductGrain / std::max<int64_t>(other * problem.k, 1), 1);
   int64_t even = (length + threads.size() - 1) / threads.size();
   int64_t share = (std::max(least, even) + kShare - 1) / kShare * kShare;
   threads.parallelFor((length + share - 1) / share, 1, [&](int64_t first, int64_t last) {

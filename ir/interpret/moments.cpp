@@ -10,7 +10,7 @@ namespace smelt::interpret {
 namespace {
 
 /// Elements that one thread takes at least.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kMomentsGrain = 8192;
 
 struct RowStatistics {
   double mean, variance;
@@ -75,7 +75,7 @@ Result evaluateOp(RowMomentsOp op, Operands operands, Evaluator &evaluator) {
     } else {
       const T *from = input.values<T>().data();
       T *to = result->template mutableValues<T>().data();
-      evaluator.threads.parallelFor(input.getNumElements() / kGroup, kGrain / kGroup,
+      evaluator.threads.parallelFor(input.getNumElements() / kGroup, kMomentsGrain / kGroup,
                                     [&](int64_t begin, int64_t end) {
                                       for (int64_t group = begin; group < end; ++group) {
                                         double mean, variance;

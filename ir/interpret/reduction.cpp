@@ -12,10 +12,10 @@ namespace smelt::interpret {
 namespace {
 
 /// Elements that one thread takes at least.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kReductionGrain = 8192;
 
 int64_t rowGrain(int64_t rowElements) {
-  return std::max<int64_t>(kGrain / std::max<int64_t>(rowElements, 1), 1);
+  return std::max<int64_t>(kReductionGrain / std::max<int64_t>(rowElements, 1), 1);
 }
 
 /// A tensor seen as [outer, size, inner] around one axis.

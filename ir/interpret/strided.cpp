@@ -10,7 +10,7 @@ using llvm::SmallVector;
 namespace {
 
 /// Elements that one thread takes at least.
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kStridedGrain = 32768;
 /// Side of the square in which a transposition stays within the first-level cache.
 constexpr int64_t kTile = 16;
 
@@ -83,7 +83,7 @@ void copyStrided(const T *input, int64_t offset, ArrayRef<int64_t> strides, Arra
   int64_t rows = axes.sizes[outer], columns = axes.sizes[outer + 1], planes = 1;
   for (size_t axis = 0; axis < outer; ++axis)
     planes *= axes.sizes[axis];
-  int64_t grain = std::max<int64_t>(kGrain / columns, 1);
+  int64_t grain = std::max<int64_t>(kStridedGrain / columns, 1);
   threads.parallelFor(planes * rows, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t row = begin % rows, rest = begin / rows, from = offset + row * axes.strides[outer];

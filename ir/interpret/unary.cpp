@@ -70,7 +70,7 @@ void geluTanhFloat(const float *input, float *output, int64_t count) {
   }
 }
 
-template <typename T> UnaryLoop<T> commonLoop(Operation *op) {
+template <typename T> UnaryLoop<T> commonUnaryLoop(Operation *op) {
   if (isa<LogOp>(op))
     return apply<T, Logarithm>;
   if (isa<SqrtOp>(op))
@@ -118,7 +118,7 @@ template <> UnaryLoop<float> unaryLoop<float>(Operation *op) {
     return simd.silu;
   if (auto gelu = dyn_cast<GeluOp>(op))
     return gelu.getTanh() ? geluTanhFloat : simd.gelu;
-  return commonLoop<float>(op);
+  return commonUnaryLoop<float>(op);
 }
 
 template <> UnaryLoop<double> unaryLoop<double>(Operation *op) {
@@ -134,7 +134,7 @@ template <> UnaryLoop<double> unaryLoop<double>(Operation *op) {
     return apply<double, Silu>;
   if (auto gelu = dyn_cast<GeluOp>(op))
     return gelu.getTanh() ? apply<double, GeluTanh> : apply<double, GeluErf>;
-  return commonLoop<double>(op);
+  return commonUnaryLoop<double>(op);
 }
 
 template <> UnaryLoop<int64_t> unaryLoop<int64_t>(Operation *op) {

@@ -13,8 +13,6 @@ namespace smelt::passes {
 
 namespace {
 
-Type elementType(Value value) { return tensorType(value).getElementType(); }
-
 /// `reshape` only adds or drops leading axes of size 1, which broadcasting does not see.
 bool isLeadingOnes(ReshapeOp reshape) {
   return dropLeadingOnes(tensorType(reshape.getInput()).getShape()) ==

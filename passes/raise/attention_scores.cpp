@@ -19,8 +19,6 @@ namespace {
 /// Ops on a chain, at most.
 constexpr int kMaxDepth = 12;
 
-Type elementType(Value value) { return tensorType(value).getElementType(); }
-
 bool isNarrow(Value value) { return elementType(value).getIntOrFloatBitWidth() < 32; }
 
 /// Far below every score, and finite in fp32.

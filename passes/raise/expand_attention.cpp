@@ -12,8 +12,6 @@ namespace smelt::passes {
 
 namespace {
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 /// Builds at one place, for one attention. Scores are fp32, or wider where the operands are.
 class Expansion {
 public:

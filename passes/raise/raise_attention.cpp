@@ -30,10 +30,7 @@ namespace smelt::passes {
 
 namespace {
 
-constexpr double kExact = 1e-6; // the scale is kept in fp32
-
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-Type elementType(Value value) { return tensorType(value).getElementType(); }
+constexpr double kScaleTolerance = 1e-6; // the scale is kept in fp32
 
 /// A cast to a wider float type, which loses nothing.
 bool isWideningCast(Operation *op) {
@@ -200,7 +197,7 @@ public:
     llvm::SetVector<Value> leaves;
     for (Value operand : op->getOperands())
       collectLeaves(operand, operand == op.getBias(), leaves);
-    raiser.replace(op.getOutput(), raised, leaves.getArrayRef(), kExact, "attention",
+    raiser.replace(op.getOutput(), raised, leaves.getArrayRef(), kScaleTolerance, "attention",
                    "the model's own op");
   }
 
@@ -307,8 +304,8 @@ private:
     result = reshapeTo(builder, own, result, shapeOf(weighted.getOutput()));
     bool narrowed = scores.narrowed || probabilities.narrowed;
     raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(),
-                   narrowed ? roundingTolerance(builder.getF16Type()) : kExact, "attention",
-                   describe(scores, normal, zeroMaskedRows, made.key, made.query));
+                   narrowed ? roundingTolerance(builder.getF16Type()) : kScaleTolerance,
+                   "attention", describe(scores, normal, zeroMaskedRows, made.key, made.query));
   }
 
   /// The narrow type that Q, K and V all have where the result is only read in it, else the

@@ -21,7 +21,7 @@ namespace smelt::passes {
 
 namespace {
 
-constexpr double kExact = 1e-6; // epsilon is kept in fp32
+constexpr double kEpsilonTolerance = 1e-6; // epsilon is kept in fp32
 
 /// The mean of `input` over the trailing axes from `axis` on, kept with size 1.
 struct Mean {
@@ -165,8 +165,8 @@ public:
         continue;
       Value shaped = overNormalisedAxes(op, norm, scale);
       Value scaled = rebuild(norm, op, normInput(norm), {shaped});
-      raiser.replace(op.getOutput(), scaled, {normInput(norm), scale}, kExact, nameOf(norm),
-                     Twine());
+      raiser.replace(op.getOutput(), scaled, {normInput(norm), scale}, kEpsilonTolerance,
+                     nameOf(norm), Twine());
       return;
     }
   }
@@ -185,7 +185,7 @@ public:
       Value whole = LayerNormOp::create(
           builder, builder.getFusedLoc({op.getLoc(), norm.getLoc()}), norm.getInput(),
           norm.getScale(), overNormalisedAxes(op, norm, bias), norm.getAxis(), norm.getEpsilon());
-      raiser.replace(op.getOutput(), whole, leaves, kExact, "layer_norm", Twine());
+      raiser.replace(op.getOutput(), whole, leaves, kEpsilonTolerance, "layer_norm", Twine());
       return;
     }
   }

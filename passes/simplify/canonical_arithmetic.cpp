@@ -15,7 +15,6 @@ namespace smelt::passes {
 
 namespace {
 
-Type elementType(Value value) { return tensorType(value).getElementType(); }
 bool isFloat(Value value) { return isa<FloatType>(elementType(value)); }
 
 /// Commutative ops carry their constant on the right, or a weight where neither side is constant.

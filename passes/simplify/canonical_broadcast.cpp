@@ -14,8 +14,6 @@ namespace smelt::passes {
 
 namespace {
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 bool isUnit(Dim size) { return size.isConstant(1); }
 
 /// Views sink only while there are few: what eight have not cancelled goes no further, or a chain of

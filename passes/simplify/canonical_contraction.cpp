@@ -14,8 +14,6 @@ namespace smelt::passes {
 
 namespace {
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 /// The input's leading axes where `reshape` keeps the last `kept` axes as they are and changes the
 /// others alone.
 std::optional<SmallVector<Dim>> leadingAxes(ReshapeOp reshape, unsigned kept) {

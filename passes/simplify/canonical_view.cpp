@@ -13,8 +13,6 @@ namespace smelt::passes {
 
 namespace {
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 Value transposeBy(OpBuilder &builder, Location location, Value value,
                   ArrayRef<int64_t> permutation) {
   return llvm::is_sorted(permutation)

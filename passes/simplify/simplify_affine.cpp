@@ -27,8 +27,6 @@ namespace smelt::passes {
 
 namespace {
 
-SmallVector<Dim> shapeOf(Value value) { return tensorType(value).getShape(); }
-
 /// The value is already what `materialize` would build.
 bool isMaterial(Value value) {
   Operation *op = value.getDefiningOp();

@@ -1,6 +1,8 @@
 // compiler/resolve_shapes: what follows from given shapes, defaults, and the refusals.
 #include "compiler/resolve_shapes.h"
 
+#include "tests/compiler/bert_signature.h"
+
 #include <gtest/gtest.h>
 
 using namespace smelt;
@@ -9,16 +11,6 @@ using namespace smelt::compiler;
 namespace {
 
 using Shapes = std::vector<std::vector<int64_t>>;
-
-Extent symbol(const char *name) { return {name, std::nullopt}; }
-Extent number(int64_t value) { return {std::to_string(value), value}; }
-
-Signature bertSignature() {
-  Port ids{"input_ids", ElementType::i64, {symbol("batch"), symbol("seq")}, 30522};
-  Port mask{"attention_mask", ElementType::i64, {symbol("batch"), symbol("seq")}, std::nullopt};
-  Port bias{"bias", ElementType::f32, {symbol("batch"), number(12), symbol("2*seq")}, std::nullopt};
-  return {{ids, mask, bias}, {}, {}, {}, {}};
-}
 
 /// A decoder with a cache: the mask covers what is kept and what is new; positions have a table.
 Signature decoderSignature() {

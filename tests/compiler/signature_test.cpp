@@ -1,24 +1,12 @@
 // compiler/signature: where a plan is not the model that it is said to be compiled from.
 #include "compiler/signature.h"
 
+#include "tests/compiler/bert_signature.h"
+
 #include <gtest/gtest.h>
 
 using namespace smelt;
 using namespace smelt::compiler;
-
-namespace {
-
-Extent symbol(const char *name) { return {name, std::nullopt}; }
-Extent number(int64_t value) { return {std::to_string(value), value}; }
-
-Signature bertSignature() {
-  Port ids{"input_ids", ElementType::i64, {symbol("batch"), symbol("seq")}, 30522};
-  Port mask{"attention_mask", ElementType::i64, {symbol("batch"), symbol("seq")}, std::nullopt};
-  Port bias{"bias", ElementType::f32, {symbol("batch"), number(12), symbol("2*seq")}, std::nullopt};
-  return {{ids, mask, bias}, {}, {}, {}, {}};
-}
-
-} // namespace
 
 TEST(FindDifference, TakesWhatACompilationFixes) {
   Signature model = bertSignature();

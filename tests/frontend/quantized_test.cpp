@@ -5,8 +5,9 @@
 namespace smelt::test {
 namespace {
 
-ModelBuilder product(const std::string &left, const std::string &right,
-                     int32_t leftType = DataType::UINT8, int32_t rightType = DataType::INT8) {
+ModelBuilder quantizedOperands(const std::string &left, const std::string &right,
+                               int32_t leftType = DataType::UINT8,
+                               int32_t rightType = DataType::INT8) {
   ModelBuilder model;
   model.input("a", leftType, left).input("b", rightType, right);
   return model;
@@ -14,10 +15,11 @@ ModelBuilder product(const std::string &left, const std::string &right,
 
 TEST(Quantized, MatMulIntegerWithoutZeroPoints) {
   expectImports(
-      product("m k", "k n").node("MatMulInteger", {"a", "b"}).output("y").import(),
+      quantizedOperands("m k", "k n").node("MatMulInteger", {"a", "b"}).output("y").import(),
       {"smelt.matmul %arg0, %arg1 : <[m, k], ui8>, <[k, n], i8> -> <[m, n], i32>", "return %0"});
-  expectImports(product("k", "k n").node("MatMulInteger", {"a", "b"}).output("y").import(),
-                {"smelt.reshape %arg0", "smelt.matmul", "-> <[n], i32>"});
+  expectImports(
+      quantizedOperands("k", "k n").node("MatMulInteger", {"a", "b"}).output("y").import(),
+      {"smelt.reshape %arg0", "smelt.matmul", "-> <[n], i32>"});
 }
 
 /// An initializer of bytes.
@@ -32,7 +34,7 @@ void addBytes(ModelBuilder &model, const std::string &name, const std::vector<in
 }
 
 TEST(Quantized, AZeroPointOfZeroCostsNothing) {
-  ModelBuilder model = product("m k", "k n");
+  ModelBuilder model = quantizedOperands("m k", "k n");
   addBytes(model, "za", {}, std::string(1, '\0'));
   model.node("MatMulInteger", {"a", "b", "za"}).output("y");
   Imported imported = model.import();
@@ -53,7 +55,7 @@ TEST(Quantized, AWeightAroundTheMiddleBecomesOneWithASign) {
 }
 
 TEST(Quantized, ZeroPointsLeaveTheProductInBytes) {
-  ModelBuilder model = product("batch m k", "k n");
+  ModelBuilder model = quantizedOperands("batch m k", "k n");
   model.input("za", DataType::UINT8, "").input("zb", DataType::INT8, "n");
   model.node("MatMulInteger", {"a", "b", "za", "zb"}).output("y");
   expectImports(model.import(), {"smelt.reshape", "-> <[1, n], i32>",
@@ -64,7 +66,7 @@ TEST(Quantized, ZeroPointsLeaveTheProductInBytes) {
 }
 
 TEST(Quantized, AZeroPointForEachRow) {
-  ModelBuilder model = product("m k", "k n");
+  ModelBuilder model = quantizedOperands("m k", "k n");
   model.input("za", DataType::UINT8, "m");
   model.node("MatMulInteger", {"a", "b", "za"}).output("y");
   expectImports(model.import(),
@@ -72,21 +74,22 @@ TEST(Quantized, AZeroPointForEachRow) {
 }
 
 TEST(Quantized, RefusesWhatDoesNotFit) {
-  ModelBuilder other = product("m k", "k n");
+  ModelBuilder other = quantizedOperands("m k", "k n");
   other.input("za", DataType::INT8, "").node("MatMulInteger", {"a", "b", "za"}).output("y");
   expectFails(other.import(), {"must have one type"});
-  ModelBuilder rank = product("2 m k", "k n");
+  ModelBuilder rank = quantizedOperands("2 m k", "k n");
   rank.input("za", DataType::UINT8, "m 1").node("MatMulInteger", {"a", "b", "za"}).output("y");
   expectFails(rank.import(), {"'za' (uint8 [m, 1])", "nor of the rank of its matrix, 3"});
-  ModelBuilder count = product("4 3", "3 5");
+  ModelBuilder count = quantizedOperands("4 3", "3 5");
   count.input("zb", DataType::INT8, "4").node("MatMulInteger", {"a", "b", "", "zb"}).output("y");
   expectFails(count.import(), {"needs 4 = 5", "for each column"});
-  expectFails(product("m k", "k n", DataType::FLOAT).node("MatMulInteger", {"a", "b"}).import(),
-              {"not defined for an input 0 of type float"});
+  expectFails(
+      quantizedOperands("m k", "k n", DataType::FLOAT).node("MatMulInteger", {"a", "b"}).import(),
+      {"not defined for an input 0 of type float"});
 }
 
 TEST(Quantized, QLinearMatMulRoundsToBytes) {
-  ModelBuilder model = product("m k", "k n");
+  ModelBuilder model = quantizedOperands("m k", "k n");
   for (const char *name : {"sa", "sy"})
     model.input(name, DataType::FLOAT, "");
   model.input("sb", DataType::FLOAT, "n");

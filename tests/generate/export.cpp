@@ -17,7 +17,7 @@ namespace smelt::generate {
 
 namespace {
 
-constexpr uint64_t kTries = 8;
+constexpr uint64_t kExportTries = 8;
 
 std::optional<Reference> referenceOf(const Graph &graph, const std::vector<Array> &inputs) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -59,7 +59,7 @@ void write(const Graph &graph, const std::vector<Array> &inputs, const Reference
 } // namespace
 
 bool exportTask(const Task &task, const std::string &folder) {
-  for (uint64_t attempt = 0; attempt < kTries; ++attempt) {
+  for (uint64_t attempt = 0; attempt < kExportTries; ++attempt) {
     auto graph = drawTask(task, attempt, int64_t{1} << 12);
     if (!graph)
       continue;

@@ -16,4 +16,6 @@ Value partner(Drawing &draw, const Value &value, ElementType type, Bounds bounds
 
 bool hasDerived(const Shape &shape);
 
+inline bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
+
 } // namespace smelt::generate

@@ -108,8 +108,6 @@ Drawn drawMatMul(Drawing &draw, const Value &operand) {
                    productBounds(left, right, drawn->depth));
 }
 
-bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
-
 /// None, one for all, or one for each element along the axis that is `fromEnd` axes before the last.
 Value drawZeroPoint(Drawing &draw, const Value &factor, size_t fromEnd) {
   bool isSigned = factor.type == Wire::INT8;

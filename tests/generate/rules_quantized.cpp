@@ -9,7 +9,6 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
 Bounds rangeOf(ElementType type) { return type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255}; }
 
 /// Where scales and zero points lie: one for all, or one for each element along an axis.

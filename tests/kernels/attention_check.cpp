@@ -23,12 +23,6 @@ std::string describe(const AttentionShape &s) {
   return out.str();
 }
 
-template <class T> std::vector<char> bytesOf(const T &value) {
-  std::vector<char> bytes(sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
 double tolerance(Element element) {
   switch (element) {
   case Element::kHalf:

@@ -1,6 +1,5 @@
 // Correctness and speed of the GEMM templates on a GPU.
 #include <algorithm>
-#include <cstring>
 #include <sstream>
 
 #include "tests/kernels/gpu_check.h"
@@ -57,12 +56,6 @@ std::string describe(const GemmShape &s) {
   if (s.batches > 1)
     out << " b" << s.batches;
   return out.str();
-}
-
-template <class T> std::vector<char> bytesOf(const T &value) {
-  std::vector<char> bytes(sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
 }
 
 unsigned tiles(int size, int block) { return unsigned((size + block - 1) / block); }

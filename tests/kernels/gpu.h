@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -42,6 +43,13 @@ private:
   size_t bytes_;
   CUdeviceptr base_ = 0;
 };
+
+/// A kernel's parameter as it is passed.
+template <class T> std::vector<char> bytesOf(const T &value) {
+  std::vector<char> bytes(sizeof(T));
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
 
 struct Launch {
   CUfunction function = nullptr;

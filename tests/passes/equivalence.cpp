@@ -87,4 +87,11 @@ Comparison compareFunctions(func::FuncOp before, func::FuncOp after, WeightStore
   return result;
 }
 
+std::string textOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text;
+}
+
 } // namespace smelt

@@ -29,4 +29,7 @@ struct Comparison {
 Comparison compareFunctions(mlir::func::FuncOp before, mlir::func::FuncOp after,
                             WeightStore &weights, SizeChoice sizes, uint64_t seed);
 
+/// The module as it is printed, for messages.
+std::string textOf(mlir::ModuleOp module);
+
 } // namespace smelt

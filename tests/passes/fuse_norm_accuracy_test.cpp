@@ -20,7 +20,7 @@ namespace {
 
 using namespace mlir;
 
-constexpr int64_t kRows = 16, kDepth = 768, kColumns = 16;
+constexpr int64_t kNormRows = 16, kDepth = 768, kProductColumns = 16;
 
 // x = a A + r; z = layer_norm(x) * gamma W. With a = 0, x is r.
 constexpr const char *kProgram = R"(
@@ -35,7 +35,7 @@ func.func @main(%a: !smelt.tensor<[16, 32], T>, %r: !smelt.tensor<[16, 768], T>)
   return %z : !smelt.tensor<[16, 16], T>
 })";
 
-struct Case {
+struct AccuracyCase {
   const char *element;
   double mean, deviation; // of the elements of a row
   double weightMean;      // of the elements of W; their deviation is 1 / sqrt(kDepth)
@@ -82,7 +82,7 @@ protected:
     ASSERT_TRUE(before);
     type = tensorType(function(*before).getArgument(0)).getElementType();
     gamma = normal({kDepth}, 1, 0.2);
-    weight = normal({kDepth, kColumns}, weightMean, 1 / std::sqrt(kDepth));
+    weight = normal({kDepth, kProductColumns}, weightMean, 1 / std::sqrt(kDepth));
     own("wa", normal({32, kDepth}, 0, 1));
     own("gamma", gamma);
     own("w", weight);
@@ -106,7 +106,7 @@ protected:
 
   KnownValues inputsOf(ModuleOp module, const HostTensor &x) {
     HostTensor zeros =
-        HostTensor::fromValues<float>({kRows, 32}, type, std::vector<float>(kRows * 32));
+        HostTensor::fromValues<float>({kNormRows, 32}, type, std::vector<float>(kNormRows * 32));
     return {{function(module).getArgument(0), zeros}, {function(module).getArgument(1), x}};
   }
 
@@ -117,20 +117,20 @@ protected:
   /// A product as the kernels compute it: in fp32 one after the other, rounded to nearest; tensor
   /// cores add sixteen at a time and drop the digits that do not fit.
   HostTensor product(const HostTensor &lhs, const HostTensor &rhs) const {
-    std::vector<float> sums(kRows * kColumns);
+    std::vector<float> sums(kNormRows * kProductColumns);
     int64_t step = type.isF32() ? 1 : 16;
-    for (int64_t i = 0; i < kRows * kColumns; ++i)
+    for (int64_t i = 0; i < kNormRows * kProductColumns; ++i)
       for (int64_t start = 0; start < kDepth; start += step) {
         double exact = sums[i];
         for (int64_t k = start; k < start + step; ++k)
-          exact +=
-              lhs.getDouble(i / kColumns * kDepth + k) * rhs.getDouble(k * kColumns + i % kColumns);
+          exact += lhs.getDouble(i / kProductColumns * kDepth + k) *
+                   rhs.getDouble(k * kProductColumns + i % kProductColumns);
         auto nearest = static_cast<float>(exact);
         bool isLarger = std::abs(static_cast<double>(nearest)) > std::abs(exact);
         sums[i] = step > 1 && isLarger ? std::nextafter(nearest, 0.0f) : nearest;
       }
-    return HostTensor::fromValues<float>({kRows, kColumns}, Float32Type::get(type.getContext()),
-                                         sums);
+    return HostTensor::fromValues<float>({kNormRows, kProductColumns},
+                                         Float32Type::get(type.getContext()), sums);
   }
 
   HostTensor exact(const HostTensor &x) {
@@ -139,7 +139,7 @@ protected:
 
   HostTensor fused(const HostTensor &x) {
     MatmulOp matmul = *llvm::find_if(function(*after).getOps<MatmulOp>(), [](MatmulOp op) {
-      return tensorType(op.getOutput()).getDim(1).isConstant(kColumns);
+      return tensorType(op.getOutput()).getDim(1).isConstant(kProductColumns);
     });
     KnownValues known = inputsOf(*after, x);
     known[matmul.getOutput()] =
@@ -149,8 +149,8 @@ protected:
 
   /// The norm as a kernel of its own, which knows the mean but for one rounding and stores y.
   HostTensor separate(const HostTensor &x) const {
-    std::vector<float> normalized(kRows * kDepth);
-    for (int64_t row = 0; row < kRows; ++row) {
+    std::vector<float> normalized(kNormRows * kDepth);
+    for (int64_t row = 0; row < kNormRows; ++row) {
       ArrayRef<float> values = x.values<float>().slice(row * kDepth, kDepth);
       double mean = std::accumulate(values.begin(), values.end(), 0.0) / kDepth, variance = 0;
       for (float value : values)
@@ -159,7 +159,7 @@ protected:
       for (int64_t k = 0; k < kDepth; ++k)
         normalized[row * kDepth + k] = (values[k] - center) * rstd * gamma.values<float>()[k];
     }
-    HostTensor y = rounded(HostTensor::fromValues<float>({kRows, kDepth}, type, normalized));
+    HostTensor y = rounded(HostTensor::fromValues<float>({kNormRows, kDepth}, type, normalized));
     return rounded(product(y, weight).declaredAs(type));
   }
 
@@ -172,12 +172,13 @@ protected:
 };
 
 TEST_F(FuseNormAccuracy, MeansLargerThanDeviations) {
-  for (Case c : {Case{"f32", 0, 1, 0.02, 1e-6, 2}, Case{"f32", 10, 1, 0, 5e-6, 6},
-                 Case{"f32", 10, 1, 0.02, 5e-6, 1}, Case{"f32", 100, 1, 0.02, 5e-5, 1},
-                 Case{"f32", 100, 0.1, 0.02, 5e-4, 1}, Case{"f16", 10, 1, 0.02, 4e-4, 2},
-                 Case{"f16", 100, 1, 0.02, 4e-4, 2}, Case{"f16", 100, 0.1, 0.02, 1e-3, 3}}) {
+  for (AccuracyCase c :
+       {AccuracyCase{"f32", 0, 1, 0.02, 1e-6, 2}, AccuracyCase{"f32", 10, 1, 0, 5e-6, 6},
+        AccuracyCase{"f32", 10, 1, 0.02, 5e-6, 1}, AccuracyCase{"f32", 100, 1, 0.02, 5e-5, 1},
+        AccuracyCase{"f32", 100, 0.1, 0.02, 5e-4, 1}, AccuracyCase{"f16", 10, 1, 0.02, 4e-4, 2},
+        AccuracyCase{"f16", 100, 1, 0.02, 4e-4, 2}, AccuracyCase{"f16", 100, 0.1, 0.02, 1e-3, 3}}) {
     prepare(c.element, c.weightMean);
-    HostTensor x = normal({kRows, kDepth}, c.mean, c.deviation), expected = exact(x);
+    HostTensor x = normal({kNormRows, kDepth}, c.mean, c.deviation), expected = exact(x);
     double error = relativeError(fused(x), expected),
            separateError = relativeError(separate(x), expected);
     SCOPED_TRACE(::testing::Message() << c.element << ", mean " << c.mean << ", deviation "
@@ -190,8 +191,8 @@ TEST_F(FuseNormAccuracy, MeansLargerThanDeviations) {
 TEST_F(FuseNormAccuracy, EqualElementsAreExactlyZero) {
   for (const char *element : {"f32", "f16", "bf16"}) {
     prepare(element, 0.02);
-    HostTensor x = rounded(HostTensor::fromValues<float>({kRows, kDepth}, type,
-                                                         std::vector<float>(kRows * kDepth, 1.3f)));
+    HostTensor x = rounded(HostTensor::fromValues<float>(
+        {kNormRows, kDepth}, type, std::vector<float>(kNormRows * kDepth, 1.3f)));
     HostTensor result = fused(x);
     for (int64_t i = 0; i < result.getNumElements(); ++i)
       EXPECT_EQ(result.getDouble(i), 0) << element;

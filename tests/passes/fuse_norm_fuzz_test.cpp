@@ -20,9 +20,9 @@ using namespace mlir;
 
 /// Grows one function by random ops, mostly on recent values. All values have rows of 32 or 64
 /// columns.
-class Generator {
+class NormGenerator {
 public:
-  Generator(MLIRContext &context, uint64_t seed)
+  NormGenerator(MLIRContext &context, uint64_t seed)
       : random(seed), context(context), builder(&context), element(builder.getF32Type()) {}
 
   OwningOpRef<ModuleOp> generate(int steps) {
@@ -152,13 +152,6 @@ void addFuse(PassManager &manager) {
   manager.nest<func::FuncOp>().addPass(passes::createLower());
 }
 
-std::string textOf(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream);
-  return text;
-}
-
 TEST(FuseNormFuzz, KeepsValues) {
   constexpr uint64_t kPrograms = 2000;
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -166,7 +159,7 @@ TEST(FuseNormFuzz, KeepsValues) {
   int moments = 0, readers = 0, norms = 0;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     OwningOpRef<ModuleOp> before =
-        Generator(context, seed).generate(static_cast<int>(4 + seed % 40));
+        NormGenerator(context, seed).generate(static_cast<int>(4 + seed % 40));
     ASSERT_TRUE(succeeded(verify(*before))) << "seed " << seed;
     OwningOpRef<ModuleOp> after = before->clone();
     PassManager manager(&context);

@@ -264,13 +264,6 @@ private:
   SmallVector<Value> values;
 };
 
-std::string textOf(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream);
-  return text;
-}
-
 TEST(SimplifyFuzz, KeepsValues) {
   constexpr uint64_t kPrograms = 400;
   MLIRContext context(MLIRContext::Threading::DISABLED);
