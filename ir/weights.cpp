@@ -52,16 +52,28 @@ std::vector<float> normalQuantiles() {
   return quantiles;
 }
 
-template <typename T, typename Convert>
-void drawFloats(Random &random, ArrayRef<float> quantiles, float deviation, std::string &bytes,
-                Convert convert) {
+/// Fills `bytes` with values that 16 random bits pick.
+template <typename T, typename Pick> void fill(Random &random, std::string &bytes, Pick pick) {
   uint64_t bits = 0;
   for (size_t i = 0; i < bytes.size() / sizeof(T); ++i, bits >>= 16) {
     if (i % 4 == 0)
       bits = random.bits();
-    T value = convert(quantiles[bits & 0xffff] * deviation);
+    T value = pick(bits & 0xffff);
     std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
   }
+}
+
+template <typename T, typename Convert>
+void drawFloats(Random &random, ArrayRef<float> quantiles, float deviation, std::string &bytes,
+                Convert convert) {
+  auto valueOf = [&](size_t index) -> T { return convert(quantiles[index] * deviation); };
+  if (bytes.size() / sizeof(T) <= quantiles.size())
+    return fill<T>(random, bytes, valueOf);
+  // A large weight has every quantile many times: each is rounded once.
+  std::vector<T> values(quantiles.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = valueOf(i);
+  fill<T>(random, bytes, [&](size_t index) { return values[index]; });
 }
 
 std::string drawWeight(WeightOp weight, int64_t size, uint64_t seed) {

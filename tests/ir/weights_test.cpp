@@ -90,6 +90,22 @@ TEST_F(WeightsTest, AMissingFileIsNamed) {
       << errors;
 }
 
+TEST_F(WeightsTest, ALargeWeightBeginsAsASmallOneOfItsName) {
+  for (auto [type, bytes] : {std::pair("f16", 2), {"bf16", 2}, {"f32", 4}, {"f64", 8}}) {
+    WeightStore small(folder), large(folder);
+    small.drawMissing(3), large.drawMissing(3);
+    auto drawn = [&](WeightStore &store, int columns) {
+      std::string size = std::to_string(256 * columns * bytes);
+      std::string shape = "[256, " + std::to_string(columns) + "], ";
+      return read(store, weight("\"missing.bin\", 0, " + size + ", \"\"", shape + type));
+    };
+    std::string few = drawn(small, 256), many = drawn(large, 300);
+    ASSERT_EQ(many.size(), 256u * 300 * bytes);
+    EXPECT_EQ(many.substr(0, few.size()), few) << type;
+    EXPECT_NE(many.substr(few.size(), 64), few.substr(0, 64)) << type;
+  }
+}
+
 TEST_F(WeightsTest, MissingWeightsAreDrawnBySeedAndName) {
   WeightStore store(folder), again(folder), other(folder);
   store.drawMissing(1), again.drawMissing(1), other.drawMissing(2);
