@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`smelt compile` of every model, and of one of each kind for every architecture, on a machine without a GPU, from an empty
-cache of cubins: what two exports have in common is compiled once.
+"""`smelt compile` of every model, and of one of each kind for every architecture, on a machine without a GPU. What two
+exports have in common is compiled once: the cache of cubins is the user's.
 
 Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
 and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
@@ -53,8 +53,7 @@ def check(args, folder, model, path, flags):
     """(launches and kernels per architecture as text, what is wrong)"""
     plan = os.path.join(folder, 'model.plan')
     try:
-        models.compile_unspilled(args.smelt, path, plan, ','.join(architectures_of(model)), *flags,
-                                 environment={'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')})
+        models.compile_unspilled(args.smelt, path, plan, ','.join(architectures_of(model)), *flags)
         inspected = models.smelt_json(args.smelt, 'inspect', plan)
     except RuntimeError as error:
         return '', [str(error)]

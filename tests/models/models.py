@@ -218,9 +218,9 @@ def smelt_json(smelt, *arguments, environment=None):
     return json.loads(call(smelt, *arguments, '--json', environment=environment).stdout)
 
 
-def compile_unspilled(smelt, path, plan, architectures, *flags, environment=None):
+def compile_unspilled(smelt, path, plan, architectures, *flags):
     """Compiles to a plan; RuntimeError where a kernel spills registers, of which `smelt compile` warns."""
-    done = call(smelt, 'compile', path, '-o', plan, '--arch', architectures, *flags, environment=environment)
+    done = call(smelt, 'compile', path, '-o', plan, '--arch', architectures, *flags)
     if 'spills' in done.stderr:
         raise RuntimeError(done.stderr[-2000:])
 
