@@ -1,8 +1,8 @@
 // The kernel cache: what NVRTC compiled once is not compiled again.
 //
-// An entry is one file named by a BLAKE3 hash over everything that decides its bytes (canonical text,
-// headers, architecture, NVRTC's version, flags). Entries are published by writing a temporary file
-// and renaming it, so that several processes may share the directory and a killed one leaves no
+// An entry is one file named by a BLAKE3 hash over everything that decides its bytes (canonical
+// text, headers, architecture, NVRTC's version, flags). Entries are published by writing a temporary
+// file and renaming it, so that several processes may share the directory and a killed one leaves no
 // torn entry; each carries its key, length and XXH3-128 and is checked when read. The cache never
 // fails a compilation: an unreadable directory or entry only costs a compile.
 #pragma once

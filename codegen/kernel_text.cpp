@@ -97,7 +97,8 @@ std::string canonicalText(StringRef text) {
   for (StringRef rest = code; !rest.empty();) {
     StringRef word = rest.take_while(isPart);
     if (word.starts_with(kSizePrefix) && word != "size_t")
-      result += names.try_emplace(word, "size" + std::to_string(names.size())).first->second;
+      result +=
+          names.try_emplace(word, (kSizePrefix + llvm::Twine(names.size())).str()).first->second;
     else
       result += word;
     rest = rest.drop_front(word.size());

@@ -26,8 +26,8 @@ std::string entryParameters(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 std::string entryArguments(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 
 /// `text` as far as it decides the machine code: without line comments, and with sizes numbered as
-/// they occur. Equal kernels of different layers, and of different exports of a model, differ in
-/// nothing else.
+/// they occur ("size_0"; no other name begins so, and different kernels stay different). Equal
+/// kernels of different layers, and of different exports of a model, differ in nothing else.
 std::string canonicalText(llvm::StringRef text);
 
 /// Fills in what follows from the fusion and its text: text, name, arguments, bytes and flops.

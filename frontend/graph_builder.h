@@ -12,8 +12,8 @@
 
 namespace smelt::frontend {
 
-/// A tensor may have at most this many elements, dimensions and symbolic dimensions: beyond it, sizes could
-/// overflow or their products grow without bound.
+/// A tensor may have at most this many elements, dimensions and symbolic dimensions: beyond it,
+/// sizes could overflow or their products grow without bound.
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 constexpr int kMaxRank = 64;
 constexpr size_t kMaxSymbolicDims = 12;

@@ -12,8 +12,8 @@
 namespace smelt::codegen {
 
 struct KernelCompilesTest : testing::Test {
-  std::unique_ptr<Nvrtc>
-      nvrtc; // null under sanitizers, which do not watch NVRTC: the texts are made, and that is all
+  /// Null under sanitizers, which do not watch NVRTC: the texts are made, and that is all.
+  std::unique_ptr<Nvrtc> nvrtc;
   mlir::MLIRContext context;
 
   void SetUp() override {
@@ -28,12 +28,13 @@ struct KernelCompilesTest : testing::Test {
 
   /// Every kernel of the module, each text once.
   void expectCompiles(const std::string &text, llvm::StringRef architecture) {
+    SCOPED_TRACE(text);
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
+    ASSERT_TRUE(module);
     llvm::StringSet<> seen;
     module->walk([&](FusionOp fusion) {
       auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
-      ASSERT_TRUE(succeeded(variants)) << text;
+      ASSERT_TRUE(succeeded(variants));
       for (const GeneratedKernel *kernel : kernelsOf(*variants))
         if (seen.insert(kernel->text.text).second)
           expectCompiles(*kernel, architecture);
