@@ -161,8 +161,11 @@ void ProgramBuilder::addScratch(Step &step, std::vector<Dim> &bytes) {
 
 /// `hazards[b]` stands for buffer b and every buffer that may share its memory.
 StepAccess ProgramBuilder::accessOf(const Step &step, ArrayRef<unsigned> hazards) const {
+  if (step.runsOnce)
+    return {.reads = {}, .writes = step.scratch, .runsOnce = true};
   StepAccess access;
   FusionOp fusion = step.fusion;
+  access.isLight = fusion.getKind() == FusionKind::pointwise;
   for (Value input : fusion.getInputs()) {
     auto found = buffers.find(storage(input));
     if (found != buffers.end() && !llvm::is_contained(access.reads, hazards[found->second]))
@@ -191,7 +194,7 @@ void ProgramBuilder::planArena() {
   std::vector<StepAccess> accesses;
   for (Step &step : steps) {
     addScratch(step, bytes);
-    accesses.push_back(step.runsOnce ? StepAccess{{}, step.scratch} : accessOf(step, hazards));
+    accesses.push_back(accessOf(step, hazards));
   }
   memory = planMemory(accesses, bytes);
   for (auto [index, buffer] : llvm::enumerate(program->buffers))
