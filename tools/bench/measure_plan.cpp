@@ -11,8 +11,8 @@
 // another; of going back to it, bindings included; and, of processor time, of one enqueue while the
 // GPU is idle, and of one behind others. The workspace is the caller's, as large as the largest
 // shape needs, so that no time is that of an allocation. With rivals, a plan for each shape, the
-// figures of that plan's runs are there too, as "rival_median_ms" and so on; the two take turns, so
-// that both run at the clock that the other's heat leaves.
+// figures of its runs and enqueues are there too, as "rival_median_ms" and so on; the two take
+// turns, so that both run at the clock that the other's heat leaves.
 #include "runtime/context.h"
 #include "runtime/fake_driver.h"
 #include "runtime/profile.h"
@@ -33,8 +33,9 @@ using namespace smelt::runtime;
 namespace {
 
 constexpr int kPrepareSamples = 21, kSwitchSamples = 201;
+constexpr int kEnqueueSamples = 60; ///< in a turn
 constexpr int kQueuedRuns = 4;
-constexpr int kTurns = 6; ///< of two plans whose runs are compared
+constexpr int kTurns = 6; ///< spread over time, as the clocks of host and GPU change
 
 struct Flags {
   std::string plan;
@@ -121,44 +122,52 @@ public:
 
   /// The figures of shape `index`, as members of a JSON object; `rival` runs it too, or is null.
   Result<std::string> measure(size_t index, Measurement *rival) {
-    SMELT_ASSIGN_OR_RETURN(std::string figures, hostFigures(index));
-    if (flags.fake)
-      return figures;
-    std::vector<double> times, rivalTimes;
+    SMELT_ASSIGN_OR_RETURN(std::string figures, readyFigures(index));
+    Samples own, other;
     for (int turn = 0; turn < kTurns; ++turn) {
-      SMELT_RETURN_IF_ERROR(timeRuns(times));
+      SMELT_RETURN_IF_ERROR(takeTurn(own));
       if (rival)
-        SMELT_RETURN_IF_ERROR(rival->timeRuns(rivalTimes));
+        SMELT_RETURN_IF_ERROR(rival->takeTurn(other));
     }
-    figures += runFigures("", std::move(times));
-    if (rival) {
-      SMELT_ASSIGN_OR_RETURN(double enqueue, rival->timeEnqueue(1));
-      figures += runFigures("rival_", std::move(rivalTimes)) + member("rival_enqueue_us", enqueue);
-    }
-    return figures;
+    figures += runFigures("", std::move(own));
+    return rival ? figures + runFigures("rival_", std::move(other)) : figures;
   }
 
 private:
+  /// Of runs, in milliseconds, and of enqueues, in microseconds of processor time.
+  struct Samples {
+    std::vector<double> runs, idle, queued;
+  };
+
   static std::string member(const std::string &name, double value) {
     char text[64];
     std::snprintf(text, sizeof(text), ", \"%s\": %.5f", name.c_str(), value);
     return text;
   }
 
-  static std::string runFigures(const std::string &prefix, std::vector<double> times) {
+  std::string runFigures(const std::string &prefix, Samples samples) const {
+    std::string figures = member(prefix + "enqueue_us", median(std::move(samples.idle))) +
+                          member(prefix + "queued_us", median(std::move(samples.queued)));
+    if (flags.fake)
+      return figures;
+    std::vector<double> &times = samples.runs;
     std::sort(times.begin(), times.end());
-    return member(prefix + "median_ms", times[times.size() / 2]) +
+    return figures + member(prefix + "median_ms", times[times.size() / 2]) +
            member(prefix + "p99_ms", times[(times.size() - 1) * 99 / 100]);
   }
 
-  /// One turn of single runs at the shape that is ready.
-  Status timeRuns(std::vector<double> &times) {
+  /// Enqueues and single runs at the shape that is ready.
+  Status takeTurn(Samples &samples) {
+    SMELT_RETURN_IF_ERROR(timeEnqueue(1, samples.idle));
+    SMELT_RETURN_IF_ERROR(timeEnqueue(kQueuedRuns, samples.queued));
+    if (flags.fake)
+      return {};
     TimingOptions options;
     options.seconds = flags.seconds / kTurns;
     options.warmupSeconds = options.seconds / 2;
     options.sampleMilliseconds = 0; // single runs
     SMELT_ASSIGN_OR_RETURN(std::vector<double> more, timeGraph(*known, stream, options));
-    times.insert(times.end(), more.begin(), more.end());
+    samples.runs.insert(samples.runs.end(), more.begin(), more.end());
     return {};
   }
 
@@ -240,9 +249,8 @@ private:
   }
 
   /// Of the last of `count` enqueues that follow each other.
-  Result<double> timeEnqueue(int count) {
-    std::vector<double> times;
-    for (int i = 0; i < kSwitchSamples / count; ++i) {
+  Status timeEnqueue(int count, std::vector<double> &times) {
+    for (int i = 0; i < kEnqueueSamples / count; ++i) {
       for (int run = 1; run < count; ++run)
         SMELT_RETURN_IF_ERROR(known->enqueue(stream));
       double start = threadMicroseconds();
@@ -250,10 +258,10 @@ private:
       times.push_back(threadMicroseconds() - start);
       SMELT_RETURN_IF_CUDA_ERROR(engine->api(), "waiting", cuStreamSynchronize, stream);
     }
-    return median(std::move(times));
+    return {};
   }
 
-  Result<std::string> hostFigures(size_t index) {
+  Result<std::string> readyFigures(size_t index) {
     const Case &each = cases[index], &other = cases[(index + 1) % cases.size()];
     std::unique_ptr<Context> own;
     SMELT_ASSIGN_OR_RETURN(double fresh,
@@ -273,13 +281,11 @@ private:
                              SMELT_RETURN_IF_ERROR(makeReady(*known, other));
                              return known.get();
                            }));
-    SMELT_ASSIGN_OR_RETURN(double enqueue, timeEnqueue(1));
-    SMELT_ASSIGN_OR_RETURN(double queued, timeEnqueue(kQueuedRuns));
     SMELT_ASSIGN_OR_RETURN(Context::Ready ready, known->ready());
     std::string figures = joinText("\"shape\": \"", each.text,
                                    "\", \"launches\": ", ready.graph->schedule().launches.size());
     return figures + member("new_us", fresh) + member("update_us", updated) +
-           member("known_us", back) + member("enqueue_us", enqueue) + member("queued_us", queued);
+           member("known_us", back);
   }
 
   const Flags &flags;
