@@ -1,5 +1,5 @@
-// Compiles every kernel of the test lists with NVRTC, for both architectures (references and
-// strides for one), and fails on any error or spill. Needs no GPU. With --output it also keeps the
+// Compiles every kernel of the test lists with NVRTC for sm_90a, and one of each configuration for
+// sm_80, and fails on any error or spill. Needs no GPU. With --output it also keeps the
 // cubins, for gpu_check on another machine; with --timings it also compiles the kernels that are
 // only timed (sm_90a).
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "tests/kernels/nvrtc_compiler.h"
@@ -82,12 +83,28 @@ private:
   int failed = 0;
 };
 
-/// References run where the checks do; how operands lie changes plain C++ only, and is compiled for sm_90a.
-bool isForOneArchitecture(const std::string &name) {
-  for (const char *text : {"reference", "_aUnit_b", "_bUnit", "_bTransposed", "groups"})
-    if (name.find(text) != std::string::npos)
-      return true;
-  return false;
+/// Template, tile, types and the width of copies: what follows in a name (masks, epilogues, how
+/// operands lie) changes plain C++ only.
+std::string configurationOf(const std::string &name) {
+  return name.substr(0, std::min(name.find("_w"), name.find("_h4")));
+}
+
+/// All for sm_90a; for sm_80, where it is not for Hopper alone, one of each configuration.
+/// References run where the checks do.
+std::vector<Job> jobsFor(const std::vector<KernelText> &kernels, const std::string &filter,
+                         bool isForChecks) {
+  std::vector<Job> jobs;
+  std::set<std::string> configurations;
+  for (const KernelText &kernel : kernels) {
+    if (kernel.name.find(filter) == std::string::npos)
+      continue;
+    jobs.push_back({kernel, "sm_90a"});
+    bool isReference = kernel.name.find("reference") != std::string::npos;
+    if (!isForChecks && !kernel.needsHopper && !isReference &&
+        configurations.insert(configurationOf(kernel.name)).second)
+      jobs.push_back({kernel, "sm_80"});
+  }
+  return jobs;
 }
 
 } // namespace
@@ -116,13 +133,6 @@ int main(int argc, char **argv) {
     std::printf("SKIPPED: %s; no kernel was compiled\n", compiler.error().c_str());
     return 77;
   }
-  std::vector<Job> jobs;
-  for (const KernelText &kernel : allKernels(options.timings)) {
-    if (kernel.name.find(filter) == std::string::npos)
-      continue;
-    jobs.push_back({kernel, "sm_90a"});
-    if (options.output.empty() && !kernel.needsHopper && !isForOneArchitecture(kernel.name))
-      jobs.push_back({kernel, "sm_80"});
-  }
+  std::vector<Job> jobs = jobsFor(allKernels(options.timings), filter, !options.output.empty());
   return CompileAll(compiler, std::move(jobs), std::move(options)).run() == 0 ? 0 : 1;
 }

@@ -17,8 +17,7 @@ import models
 OLDEST = ['sm_90a', 'sm_80']
 MORE_ARCHITECTURES = {
     'digits_vit': ['sm_80', 'sm_86', 'sm_87', 'sm_89', 'sm_90a', 'sm_100', 'sm_103', 'sm_120', 'compute_80'],
-    **{name: OLDEST for name in ('minilm.ts_fp16', 'minilm.ts_fp32', 'bert_base.ts_fp16', 'vit_b16.ts_fp16',
-                                 'gpt2.dy20_fp16', 'rxnmap')},
+    **{name: OLDEST for name in ('minilm.ts_fp16', 'minilm.ts_fp32', 'vit_b16.ts_fp16', 'gpt2.dy20_fp16')},
 }
 
 
