@@ -10,6 +10,7 @@
 #include "llvm/Support/Path.h"
 
 #include <csignal>
+#include <cstring>
 #include <dlfcn.h>
 
 #include <atomic>
@@ -165,6 +166,17 @@ std::string Nvrtc::version() const {
 
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
                                               llvm::StringRef architecture) const {
+  return compile(kernel, architecture, {});
+}
+
+llvm::Error Nvrtc::check(const KernelText &kernel, llvm::StringRef architecture) const {
+  std::string virtualArchitecture = ("compute_" + architecture.drop_front(strlen("sm_"))).str();
+  return compile(kernel, virtualArchitecture, {"--Ofast-compile=max"}).takeError();
+}
+
+llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
+                                              llvm::StringRef architecture,
+                                              llvm::ArrayRef<const char *> moreFlags) const {
   std::vector<const char *> texts, names;
   for (const EmbeddedHeader &header : embeddedHeaders()) {
     texts.push_back(header.text);
@@ -178,6 +190,7 @@ llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
   std::string target = ("--gpu-architecture=" + architecture).str();
   std::vector<const char *> flags{target.c_str()};
   flags.insert(flags.end(), std::begin(kFlags), std::end(kFlags));
+  flags.insert(flags.end(), moreFlags.begin(), moreFlags.end());
   bool compiled = library->compileProgram(program, flags.size(), flags.data()) == 0;
   std::string log = library->text(program, library->getLogSize, library->getLog);
   CompiledKernel result;

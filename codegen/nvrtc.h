@@ -43,9 +43,16 @@ public:
   llvm::Expected<CompiledKernel> compile(const KernelText &kernel,
                                          llvm::StringRef architecture) const;
 
+  /// Whether NVRTC takes the text for `architecture`, sm_90a, sm_80, ...: as compile(), but hardly
+  /// optimised and not assembled, in a third of the time.
+  llvm::Error check(const KernelText &kernel, llvm::StringRef architecture) const;
+
 private:
   struct Library;
   explicit Nvrtc(std::unique_ptr<Library> library);
+  llvm::Expected<CompiledKernel> compile(const KernelText &kernel, llvm::StringRef architecture,
+                                         llvm::ArrayRef<const char *> moreFlags) const;
+
   std::unique_ptr<Library> library;
 };
 

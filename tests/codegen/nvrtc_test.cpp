@@ -76,6 +76,17 @@ TEST_F(NvrtcTest, CompilesForSeveralArchitectures) {
   }
 }
 
+TEST_F(NvrtcTest, ChecksWithoutAssembling) {
+  for (const char *architecture : {"sm_80", "sm_90a"}) {
+    EXPECT_FALSE(nvrtc->check(kernel("x[threadIdx.x] += 1.0f;"), architecture));
+    std::string message = llvm::toString(nvrtc->check(kernel("undeclared += 1;"), architecture));
+    EXPECT_NE(message.find("k.cu(3)"), std::string::npos) << message;
+  }
+  KernelText clusters = kernel("\n#if __CUDA_ARCH__ < 900\n#error no clusters\n#endif");
+  EXPECT_FALSE(nvrtc->check(clusters, "sm_90a"));
+  EXPECT_TRUE(static_cast<bool>(nvrtc->check(clusters, "sm_80")));
+}
+
 TEST_F(NvrtcTest, MakesPtxForAVirtualArchitectureAlsoFromTheCache) {
   KernelText adding = kernel("x[threadIdx.x] += 1.0f;");
   CacheFolder folder;

@@ -215,19 +215,23 @@ std::string joinTexts(ArrayRef<const codegen::KernelText *> kernels) {
 }
 
 void compileUnit(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &kernels,
-                 ArrayRef<size_t> members, StringRef architecture,
+                 ArrayRef<size_t> members, StringRef architecture, bool assembles,
                  std::vector<std::pair<size_t, std::string>> &failures) {
+  auto refusal = [&](const codegen::KernelText &text) {
+    return assembles ? nvrtc.compile(text, architecture).takeError()
+                     : nvrtc.check(text, architecture);
+  };
   SmallVector<const codegen::KernelText *> texts;
   for (size_t index : members)
     texts.push_back(&kernels[index].text);
   codegen::KernelText unit{"unit", joinTexts(texts), "several kernels", true};
-  auto together = nvrtc.compile(unit, architecture);
-  if (together)
+  llvm::Error together = refusal(unit);
+  if (!together)
     return;
-  llvm::consumeError(together.takeError());
+  llvm::consumeError(std::move(together));
   for (size_t index : members)
-    if (auto alone = nvrtc.compile(kernels[index].text, architecture); !alone)
-      failures.push_back({index, llvm::toString(alone.takeError())});
+    if (llvm::Error alone = refusal(kernels[index].text))
+      failures.push_back({index, llvm::toString(std::move(alone))});
 }
 
 } // namespace
@@ -237,20 +241,21 @@ Outcome judge(const Graph &graph, const JudgeOptions &options) {
 }
 
 std::vector<std::pair<size_t, std::string>>
-compilePending(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &kernels) {
+compilePending(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &kernels,
+               bool assembles) {
   std::vector<std::pair<size_t, std::string>> failures;
   std::map<std::string, SmallVector<size_t>> units;
   for (size_t index = 0; index < kernels.size(); ++index) {
     SmallVector<size_t> &unit = units[kernels[index].architecture];
     unit.push_back(index);
     if (unit.size() == kKernelsPerUnit) {
-      compileUnit(nvrtc, kernels, unit, kernels[index].architecture, failures);
+      compileUnit(nvrtc, kernels, unit, kernels[index].architecture, assembles, failures);
       unit.clear();
     }
   }
   for (auto &[architecture, unit] : units)
     if (!unit.empty())
-      compileUnit(nvrtc, kernels, unit, architecture, failures);
+      compileUnit(nvrtc, kernels, unit, architecture, assembles, failures);
   return failures;
 }
 

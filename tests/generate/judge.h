@@ -16,6 +16,7 @@ struct JudgeOptions {
       "sm_90a"};           ///< whose kernels are generated; the device's own on a device
   std::string cacheFolder; ///< of cubins; "" for none
   std::string nvrtcPath;
+  bool assemblesKernels = true;   ///< else NVRTC only checks their text, without a device
   bool interpretsPhases = true;   ///< the module after every phase, not only the last
   bool compilesUndecided = false; ///< a graph of which nothing can be said is compiled all the same
 };
@@ -45,8 +46,10 @@ struct Outcome {
 
 Outcome judge(const Graph &graph, const JudgeOptions &options);
 
-/// Compiles what is pending, many kernels in one translation unit. Failures by position in `kernels`.
+/// Compiles what is pending, or only checks it, many kernels in one translation unit. Failures by
+/// position in `kernels`.
 std::vector<std::pair<size_t, std::string>>
-compilePending(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &kernels);
+compilePending(const codegen::Nvrtc &nvrtc, const std::vector<PendingKernel> &kernels,
+               bool assembles);
 
 } // namespace smelt::generate

@@ -59,6 +59,8 @@ void addOptions(CLI::App &app, Flags &flags) {
   app.add_option("--arch", flags.architectures,
                  "architectures that kernels are compiled for (default: sm_90a)")
       ->delimiter(',');
+  app.add_flag("!--no-assembly", flags.run.judge.assemblesKernels,
+               "kernels are only checked: hardly optimised, not assembled");
   app.add_flag("!--no-phases", flags.run.judge.interpretsPhases,
                "interpret the imported and the fused module only");
   app.add_option("--matrix", flags.matrix,

@@ -113,7 +113,8 @@ private:
         return fail(0, "nvrtc", llvm::toString(opened.takeError()));
       nvrtc = std::move(*opened);
     }
-    for (const auto &[position, message] : compilePending(*nvrtc, pending))
+    for (const auto &[position, message] :
+         compilePending(*nvrtc, pending, options.judge.assemblesKernels))
       fail(owners[position], "nvrtc " + pending[position].architecture, message);
     pending.clear();
     owners.clear();
@@ -328,7 +329,8 @@ Outcome judgeApart(const Graph &graph, const JudgeOptions &options) {
     Outcome judged = judge(graph, options);
     if (!judged.failure && !judged.pending.empty())
       if (auto nvrtc = codegen::Nvrtc::open(options.nvrtcPath))
-        for (const auto &[position, message] : compilePending(**nvrtc, judged.pending))
+        for (const auto &[position, message] :
+             compilePending(**nvrtc, judged.pending, options.assemblesKernels))
           judged.failure = Failure{"nvrtc " + judged.pending[position].architecture, message};
     Report report{0, judged.failure ? Report::kFails : Report::kAgrees};
     report.failure = judged.failure, report.rejection = judged.rejection;
