@@ -125,7 +125,9 @@ SMELT_API smelt_code smelt_engine_create_from_memory(const void *plan, size_t by
                                                      const smelt_engine_options *options,
                                                      smelt_engine **engine, smelt_error *error);
 
-/* Contexts keep what they need of the engine. NULL is ignored. */
+/* Contexts keep what they need of the engine. The device's primary context, with its streams and
+ * memory, ends with the last engine and context there, unless the application holds it too, as the
+ * CUDA runtime does. NULL is ignored. */
 SMELT_API void smelt_engine_destroy(smelt_engine *engine);
 
 SMELT_API const char *smelt_engine_model_name(const smelt_engine *engine);
