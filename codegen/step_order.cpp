@@ -6,7 +6,7 @@ namespace smelt::codegen {
 
 namespace {
 
-constexpr unsigned kNone = ~0u;
+constexpr unsigned kNoStep = ~0u, kNoLane = ~0u;
 constexpr unsigned kMaxLanes = 64;
 
 using Dependencies = std::vector<std::vector<unsigned>>;
@@ -20,7 +20,7 @@ void insertSorted(std::vector<unsigned> &list, unsigned value) {
 /// What the steps have done to one buffer so far.
 struct BufferUsers {
   unsigned lastWrite = 0; ///< of all steps
-  unsigned writer = kNone;
+  unsigned writer = kNoStep;
   llvm::SmallVector<unsigned> readers; ///< since then
 };
 
@@ -33,7 +33,7 @@ Dependencies orderByBuffers(llvm::ArrayRef<StepAccess> steps, size_t bufferCount
   Dependencies dependsOn(steps.size());
   for (unsigned index = 0; index < steps.size(); ++index) {
     auto follow = [&](unsigned earlier) {
-      if (earlier != kNone && earlier != index)
+      if (earlier != kNoStep && earlier != index)
         dependsOn[index].push_back(earlier);
     };
     for (unsigned buffer : steps[index].reads) {
@@ -110,7 +110,7 @@ private:
 
 } // namespace
 
-StepOrder::StepOrder(size_t steps) : lane(steps, kNone), position(steps, 0) {
+StepOrder::StepOrder(size_t steps) : lane(steps, kNoLane), position(steps, 0) {
   clocks.reserve(steps);
 }
 
@@ -149,7 +149,7 @@ void StepOrder::merge(Clock &clock, const Clock &other) {
 }
 
 void StepOrder::raise(Clock &clock, unsigned step) const {
-  if (lane[step] == kNone)
+  if (lane[step] == kNoLane)
     return;
   if (clock.size() <= lane[step])
     clock.resize(lane[step] + 1);
@@ -157,7 +157,7 @@ void StepOrder::raise(Clock &clock, unsigned step) const {
 }
 
 bool StepOrder::reaches(const Clock &clock, unsigned step) const {
-  return lane[step] != kNone && lane[step] < clock.size() && clock[lane[step]] >= position[step];
+  return lane[step] != kNoLane && lane[step] < clock.size() && clock[lane[step]] >= position[step];
 }
 
 /// Drops what other dependencies imply.
