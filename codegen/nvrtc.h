@@ -44,7 +44,8 @@ public:
                                          llvm::StringRef architecture) const;
 
   /// Whether NVRTC takes the text for `architecture`, sm_90a, sm_80, ...: as compile(), but hardly
-  /// optimised and not assembled, in a third of the time.
+  /// optimised and not assembled, in a third of the time. Not beside a compile() in another thread:
+  /// NVRTC 13.0 lets the lower optimisation leak into it, and registers spill.
   llvm::Error check(const KernelText &kernel, llvm::StringRef architecture) const;
 
 private:

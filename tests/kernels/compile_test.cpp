@@ -1,6 +1,5 @@
 // Compiles every kernel of the test lists with NVRTC for sm_90a, and one of each configuration for
-// sm_80, and fails on any error or spill. Of references and of how operands lie only the text is
-// checked. Needs no GPU. With --output it also keeps the
+// sm_80, and fails on any error or spill. Needs no GPU. With --output it also keeps the
 // cubins, for gpu_check on another machine; with --timings it also compiles the kernels that are
 // only timed (sm_90a).
 #include <atomic>
@@ -54,7 +53,7 @@ private:
     Compiled compiled = compiler.compile(job.kernel.text, job.architecture,
                                          {SMELT_SOURCE_DIR "/codegen", SMELT_KERNEL_TESTS_DIR});
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-    int spilled = isVirtual(job.architecture) ? 0 : spilledBytes(compiled.log);
+    int spilled = spilledBytes(compiled.log);
     std::lock_guard<std::mutex> lock(mutex);
     bool serialized =
         compiled.log.find("serialized") != std::string::npos;            // wgmma, by the assembler
@@ -90,15 +89,8 @@ std::string configurationOf(const std::string &name) {
   return name.substr(0, std::min(name.find("_w"), name.find("_h4")));
 }
 
-/// References run where the checks do; operands that lie in an uncommon way change plain C++ only.
-bool isOnlyChecked(const std::string &name) {
-  for (const char *text : {"reference", "aUnit", "bUnit", "Transposed", "groups"})
-    if (name.find(text) != std::string::npos)
-      return true;
-  return false;
-}
-
 /// All for sm_90a; for sm_80, where it is not for Hopper alone, one of each configuration.
+/// References run where the checks do.
 std::vector<Job> jobsFor(const std::vector<KernelText> &kernels, const std::string &filter,
                          bool isForChecks) {
   std::vector<Job> jobs;
@@ -106,9 +98,9 @@ std::vector<Job> jobsFor(const std::vector<KernelText> &kernels, const std::stri
   for (const KernelText &kernel : kernels) {
     if (kernel.name.find(filter) == std::string::npos)
       continue;
-    bool isChecked = !isForChecks && isOnlyChecked(kernel.name);
-    jobs.push_back({kernel, isChecked ? "compute_90a" : "sm_90a"});
-    if (!isForChecks && !isChecked && !kernel.needsHopper &&
+    jobs.push_back({kernel, "sm_90a"});
+    bool isReference = kernel.name.find("reference") != std::string::npos;
+    if (!isForChecks && !kernel.needsHopper && !isReference &&
         configurations.insert(configurationOf(kernel.name)).second)
       jobs.push_back({kernel, "sm_80"});
   }

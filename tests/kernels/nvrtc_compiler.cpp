@@ -50,14 +50,10 @@ NvrtcCompiler::NvrtcCompiler() {
   resolve(library, "nvrtcGetCUBIN", getCubin_);
 }
 
-bool isVirtual(const std::string &architecture) { return architecture.starts_with("compute_"); }
-
 Compiled NvrtcCompiler::compile(const std::string &text, const std::string &architecture,
                                 const std::vector<std::string> &includeFolders) const {
   std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++17",
                                       "-default-device", "--ptxas-options=-v"};
-  if (isVirtual(architecture))
-    options.push_back("--Ofast-compile=max");
   for (const std::string &folder : includeFolders)
     options.push_back("-I" + folder);
   std::vector<const char *> pointers;

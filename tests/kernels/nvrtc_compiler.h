@@ -20,8 +20,7 @@ public:
   bool available() const { return error_.empty(); }
   const std::string &error() const { return error_; }
 
-  /// Compiles `text` for `architecture` (sm_90a, sm_80); for a virtual one (compute_90a) NVRTC only
-  /// says whether it takes the text. Safe to call from several threads.
+  /// Compiles `text` for `architecture` (sm_90a, sm_80). Safe to call from several threads.
   Compiled compile(const std::string &text, const std::string &architecture,
                    const std::vector<std::string> &includeFolders) const;
 
@@ -41,8 +40,6 @@ private:
 
   std::string error_;
 };
-
-bool isVirtual(const std::string &architecture);
 
 /// What the assembler's resource report says of the kernel; -1 where the log holds no report.
 int spilledBytes(const std::string &log);
