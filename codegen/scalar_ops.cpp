@@ -29,7 +29,16 @@ constexpr Row kRows[] = {
     {"reciprocal", "reciprocal($0)", "", "", ""},
     {"sin", "sin($0)", "", "", ""},
     {"cos", "cos($0)", "", "", ""},
+    {"tan", "tan($0)", "", "", ""},
+    {"asin", "asin($0)", "", "", ""},
+    {"acos", "acos($0)", "", "", ""},
+    {"atan", "atan($0)", "", "", ""},
+    {"sinh", "sinh($0)", "", "", ""},
+    {"cosh", "cosh($0)", "", "", ""},
     {"tanh", "tanh($0)", "approx::tanh($0)", "", ""},
+    {"asinh", "asinh($0)", "", "", ""},
+    {"acosh", "acosh($0)", "", "", ""},
+    {"atanh", "atanh($0)", "", "", ""},
     {"erf", "erf($0)", "", "", ""},
     {"sigmoid", "sigmoid($0)", "approx::sigmoid($0)", "", ""},
     {"silu", "silu($0)", "approx::silu($0)", "", ""},
@@ -42,6 +51,7 @@ constexpr Row kRows[] = {
     {"round", "roundEven($0)", "", "", ""},
     {"sign", "sign($0)", "", "sign($0)", ""},
     {"not", "", "", "", "!$0"},
+    {"bit_not", "", "", "$T(~$0)", ""},
     {"is_nan", "isNan($0)", "", "", ""},
     {"is_inf", "isInfinite($0)", "", "", ""},
     {"add", "$0 + $1", "", "$T($0 + $1)", ""},
@@ -56,6 +66,11 @@ constexpr Row kRows[] = {
     {"and", "", "", "", "$0 && $1"},
     {"or", "", "", "", "$0 || $1"},
     {"xor", "", "", "", "$0 != $1"},
+    {"bit_and", "", "", "$T($0 & $1)", ""},
+    {"bit_or", "", "", "$T($0 | $1)", ""},
+    {"bit_xor", "", "", "$T($0 ^ $1)", ""},
+    {"shift_left", "", "", "shiftLeft($0, $1)", ""},
+    {"shift_right", "", "", "shiftRight($0, $1)", ""},
     {"equal", "$0 == $1", "", "$0 == $1", "$0 == $1"},
     {"less", "$0 < $1", "", "$0 < $1", "$0 < $1"},
     {"less_equal", "$0 <= $1", "", "$0 <= $1", "$0 <= $1"},
@@ -95,6 +110,17 @@ std::string castExpression(CastOp cast, const std::string &operand) {
   return "convert<" + computeType(to).str() + ">(" + operand + ")";
 }
 
+/// A 16-bit float is computed with as a float, but its bits are those that are stored.
+std::string bitcastExpression(BitcastOp op, const std::string &operand) {
+  Type from = tensorType(op.getInput()).getElementType(),
+       to = tensorType(op.getOutput()).getElementType();
+  std::string bits = isHalfWidth(from)
+                         ? "convert<" + storageType(from).str() + ">(" + operand + ")"
+                         : operand;
+  std::string value = "bitCast<" + storageType(to).str() + ">(" + bits + ")";
+  return isHalfWidth(to) ? "convert<float>(" + value + ")" : value;
+}
+
 /// Integers go through the helper that keeps them from becoming minima (device/math.cuh).
 std::string selectExpression(Type type, ArrayRef<std::string> operands) {
   if (isa<FloatType>(type) || type.isInteger(1))
@@ -108,6 +134,8 @@ std::string selectExpression(Type type, ArrayRef<std::string> operands) {
 FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {
   if (auto cast = dyn_cast<CastOp>(op))
     return castExpression(cast, operands[0]);
+  if (auto bitcast = dyn_cast<BitcastOp>(op))
+    return bitcastExpression(bitcast, operands[0]);
   if (isa<SelectOp>(op))
     return selectExpression(tensorType(op->getResult(0)).getElementType(), operands);
   const Row *row = llvm::find_if(kRows, [name = key(op)](const Row &r) { return r.op == name; });

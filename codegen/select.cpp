@@ -14,6 +14,12 @@ using namespace mlir;
 
 namespace smelt::codegen {
 
+static FailureOr<std::vector<KernelVariant>> only(FailureOr<KernelVariant> variant) {
+  if (failed(variant))
+    return failure();
+  return std::vector{std::move(*variant)};
+}
+
 static FailureOr<std::vector<KernelVariant>> single(FailureOr<GeneratedKernel> kernel) {
   if (failed(kernel))
     return failure();
@@ -80,7 +86,7 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
   case FusionKind::attention:
     return emitAttention(fusion, target);
   case FusionKind::generic:
-    return single(emitGeneric(fusion));
+    return only(emitGeneric(fusion));
   case FusionKind::selection:
     return single(emitSelection(fusion));
   }

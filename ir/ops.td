@@ -45,7 +45,16 @@ def Smelt_RsqrtOp : Smelt_UnaryOp<"rsqrt", "1 / sqrt(x)">;
 def Smelt_ReciprocalOp : Smelt_UnaryOp<"reciprocal", "1 / x">;
 def Smelt_SinOp : Smelt_UnaryOp<"sin", "sine of x in radians">;
 def Smelt_CosOp : Smelt_UnaryOp<"cos", "cosine of x in radians">;
+def Smelt_TanOp : Smelt_UnaryOp<"tan", "tangent of x in radians">;
+def Smelt_AsinOp : Smelt_UnaryOp<"asin", "inverse sine in radians">;
+def Smelt_AcosOp : Smelt_UnaryOp<"acos", "inverse cosine in radians">;
+def Smelt_AtanOp : Smelt_UnaryOp<"atan", "inverse tangent in radians">;
+def Smelt_SinhOp : Smelt_UnaryOp<"sinh", "hyperbolic sine">;
+def Smelt_CoshOp : Smelt_UnaryOp<"cosh", "hyperbolic cosine">;
 def Smelt_TanhOp : Smelt_UnaryOp<"tanh", "hyperbolic tangent">;
+def Smelt_AsinhOp : Smelt_UnaryOp<"asinh", "inverse hyperbolic sine">;
+def Smelt_AcoshOp : Smelt_UnaryOp<"acosh", "inverse hyperbolic cosine">;
+def Smelt_AtanhOp : Smelt_UnaryOp<"atanh", "inverse hyperbolic tangent">;
 def Smelt_ErfOp : Smelt_UnaryOp<"erf", "Gauss error function">;
 def Smelt_SigmoidOp : Smelt_UnaryOp<"sigmoid", "1 / (1 + e^-x)">;
 def Smelt_SiluOp : Smelt_UnaryOp<"silu", "x * sigmoid(x)">;
@@ -56,6 +65,7 @@ def Smelt_CeilOp : Smelt_UnaryOp<"ceil", "smallest integer >= x">;
 def Smelt_RoundOp : Smelt_UnaryOp<"round", "nearest integer, halves to even">;
 def Smelt_SignOp : Smelt_UnaryOp<"sign", "-1, 0 or 1">;
 def Smelt_NotOp : Smelt_UnaryOp<"not", "logical not of a bool">;
+def Smelt_BitNotOp : Smelt_UnaryOp<"bit_not", "every bit of an integer inverted">;
 
 def Smelt_GeluOp : Smelt_UnaryOp<"gelu", "x * Phi(x); `tanh` asks for the tanh approximation"> {
   let arguments = (ins Smelt_Tensor:$input, UnitAttr:$tanh);
@@ -81,6 +91,15 @@ def Smelt_CastOp : Smelt_PureOp<"cast", [Smelt_Elementwise]> {
   let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$elementType)>];
 }
 
+def Smelt_BitcastOp : Smelt_PureOp<"bitcast", [Smelt_Elementwise]> {
+  let summary = "The bits of x as the result's element type, which is as wide";
+  let arguments = (ins Smelt_Tensor:$input);
+  let results = (outs Smelt_Tensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($output)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 class Smelt_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
     : Smelt_InferredOp<mnemonic, !listconcat([Smelt_Elementwise], traits)> {
   let summary = formula;
@@ -103,6 +122,13 @@ def Smelt_ModOp : Smelt_BinaryOp<"mod", "remainder with the sign of y (Python); 
 def Smelt_AndOp : Smelt_BinaryOp<"and", "logical and of bools", [Commutative]>;
 def Smelt_OrOp : Smelt_BinaryOp<"or", "logical or of bools", [Commutative]>;
 def Smelt_XorOp : Smelt_BinaryOp<"xor", "logical exclusive or of bools", [Commutative]>;
+
+// Of integers. A shift by the width or more leaves 0, to the right of a negative number -1; so does one by a negative count.
+def Smelt_BitAndOp : Smelt_BinaryOp<"bit_and", "and of the bits", [Commutative]>;
+def Smelt_BitOrOp : Smelt_BinaryOp<"bit_or", "or of the bits", [Commutative]>;
+def Smelt_BitXorOp : Smelt_BinaryOp<"bit_xor", "exclusive or of the bits", [Commutative]>;
+def Smelt_ShiftLeftOp : Smelt_BinaryOp<"shift_left", "x << y; bits beyond the width are lost">;
+def Smelt_ShiftRightOp : Smelt_BinaryOp<"shift_right", "x >> y; the sign fills what becomes free">;
 
 // Comparisons yield bools; greater is less with the operands exchanged.
 def Smelt_EqualOp : Smelt_BinaryOp<"equal", "x == y", [Commutative]>;
@@ -189,6 +215,15 @@ def Smelt_SliceOp : Smelt_ViewOp<"slice"> {
   let summary = "Element i of axis a is input element starts[a] + i * steps[a]; sizes are the result's";
   let arguments = (ins Smelt_Tensor:$input, Smelt_DimArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let assemblyFormat = "$input `starts` $starts `steps` $steps attr-dict `:` type($input) `->` type($output)";
+}
+
+def Smelt_WindowsOp : Smelt_ViewOp<"windows"> {
+  let summary = "Windows along an axis: element (w, k) of axes a, a + 1 is input element w * stride + k * dilation of axis a";
+  let description = "How many windows there are, and of how many elements, the result says. They may overlap.";
+  let arguments = (ins Smelt_Tensor:$input, I64Attr:$axis, I64Attr:$stride, I64Attr:$dilation);
+  let assemblyFormat = [{
+    $input `axis` $axis `stride` $stride `dilation` $dilation attr-dict `:` type($input) `->` type($output)
+  }];
 }
 
 def Smelt_ConcatOp : Smelt_InferredOp<"concat"> {
@@ -407,6 +442,33 @@ def Smelt_GatherNdOp : Smelt_InferredOp<"gather_nd"> {
   let arguments = (ins Smelt_Tensor:$data, Smelt_Tensor:$indices, I64Attr:$batch_dims);
   let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$data `,` $indices `batch_dims` $batch_dims attr-dict `:` type($data) `,` type($indices) `->` type($output)";
+}
+
+class Smelt_ScatterOp<string mnemonic, string formula> : Smelt_InferredOp<mnemonic> {
+  let summary = formula;
+  let description = [{
+    Without a reduction an update replaces the element; with one (sum, prod, max, min) it is combined with what is there.
+    Updates of one element follow each other in row-major order of the updates, on every device; an invalid index
+    updates nothing on the GPU.
+  }];
+  let results = (outs Smelt_Tensor:$output);
+}
+
+def Smelt_ScatterElementsOp : Smelt_ScatterOp<"scatter_elements",
+    "data, where [.., indices[.., i, ..], ..] at `axis` is updated by updates[.., i, ..]"> {
+  let arguments = (ins Smelt_Tensor:$data, Smelt_Tensor:$indices, Smelt_Tensor:$updates, I64Attr:$axis,
+                       OptionalAttr<Smelt_ReductionKindAttr>:$reduction);
+  let assemblyFormat = [{
+    $data `,` $indices `,` $updates `axis` $axis (`by` $reduction^)? attr-dict `:` type($data) `,` type($indices) `,` type($updates) `->` type($output)
+  }];
+}
+
+def Smelt_ScatterNdOp : Smelt_ScatterOp<"scatter_nd", "data, where [indices[i..., :], s...] is updated by updates[i..., s...]"> {
+  let arguments = (ins Smelt_Tensor:$data, Smelt_Tensor:$indices, Smelt_Tensor:$updates,
+                       OptionalAttr<Smelt_ReductionKindAttr>:$reduction);
+  let assemblyFormat = [{
+    $data `,` $indices `,` $updates (`by` $reduction^)? attr-dict `:` type($data) `,` type($indices) `,` type($updates) `->` type($output)
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -84,6 +84,14 @@ Index operandIndex(Operation *view, ArrayRef<Dim> index, const Bounds &bounds) {
              llvm::zip_equal(index, slice.getStarts(), slice.getSteps()))
           result.push_back(Dim(cast<DimAttr>(start)) + position * step);
         return result;
+      })
+      .Case([&](WindowsOp windows) {
+        size_t axis = windows.getAxis();
+        Index result(index);
+        result.erase(result.begin() + axis + 1);
+        result[axis] = index[axis] * static_cast<int64_t>(windows.getStride()) +
+                       index[axis + 1] * static_cast<int64_t>(windows.getDilation());
+        return result;
       });
 }
 

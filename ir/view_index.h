@@ -29,8 +29,8 @@ Index reshapeIndex(llvm::ArrayRef<Dim> index, llvm::ArrayRef<Dim> from, llvm::Ar
 
 /// The position of a view's operand for a position of its result. `view` has the View trait.
 Index operandIndex(mlir::Operation *view, llvm::ArrayRef<Dim> resultIndex, const Bounds &bounds);
-/// The position of a view's result for a position of its operand; none for slices and expansions,
-/// where not every element of the operand has exactly one.
+/// The position of a view's result for a position of its operand; none for slices, windows and
+/// expansions, where not every element of the operand has exactly one.
 std::optional<Index> resultIndex(mlir::Operation *view, llvm::ArrayRef<Dim> operandIndex,
                                  const Bounds &bounds);
 

@@ -1,4 +1,4 @@
-// Integer arithmetic as the IR means it, and index clamping.
+// Integer arithmetic as the IR means it, bits, and index clamping.
 //
 // No operand value is undefined behaviour: divisions by zero give 0, the most negative number
 // divided by -1 wraps.
@@ -56,6 +56,32 @@ template <class T> __device__ __forceinline__ T power(T a, T b) {
         result = T(result * a);
     return result;
   }
+}
+
+/// Bits beyond the width are lost; a count that is negative, or the width or more, leaves none.
+template <class T> __device__ __forceinline__ T shiftLeft(T a, T b) {
+  constexpr int kWidth = 8 * sizeof(T);
+  return b < T(0) || b >= T(kWidth) ? T(0) : T(uint64_t(a) << int(b));
+}
+
+/// The sign fills what becomes free, all of it for such counts.
+template <class T> __device__ __forceinline__ T shiftRight(T a, T b) {
+  constexpr int kWidth = 8 * sizeof(T);
+  if (b < T(0) || b >= T(kWidth))
+    return a < T(0) ? T(-1) : T(0);
+  return T(a >> int(b));
+}
+
+/// The bits of a value as a type of the same size.
+template <class To, class From> __device__ __forceinline__ To bitCast(From value) {
+  static_assert(sizeof(To) == sizeof(From), "only between types of one size");
+  union Bits {
+    From from;
+    To to;
+    __device__ __forceinline__ Bits() {}
+  } bits;
+  bits.from = value;
+  return bits.to;
 }
 
 __device__ __forceinline__ bool isNan(float x) { return x != x; }

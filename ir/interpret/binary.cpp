@@ -54,6 +54,14 @@ int64_t powerOfInteger(int64_t x, int64_t y) {
   return static_cast<int64_t>(result);
 }
 
+/// Of the values; what exceeds the width is cut off behind the loops. A value of 64 bits without sign
+/// is held as the signed one of the same bits.
+int64_t shiftLeft(int64_t x, int64_t y) {
+  return y < 0 || y > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(x) << y);
+}
+
+int64_t shiftRight(int64_t x, int64_t y) { return x >> (y < 0 || y > 63 ? 63 : y); }
+
 #define SMELT_SCALAR(Name, body)                                                                   \
   struct Name {                                                                                    \
     template <typename T> auto operator()(T x, T y) const { body; }                                \
@@ -78,6 +86,11 @@ SMELT_SCALAR(IntegerModulo, T r = remainder(x, y); return r != 0 && (r < 0) != (
 SMELT_SCALAR(And, return static_cast<T>(x && y))
 SMELT_SCALAR(Or, return static_cast<T>(x || y))
 SMELT_SCALAR(Xor, return static_cast<T>(!x != !y))
+SMELT_SCALAR(BitAnd, return x & y)
+SMELT_SCALAR(BitOr, return x | y)
+SMELT_SCALAR(BitXor, return x ^ y)
+SMELT_SCALAR(ShiftLeft, return shiftLeft(x, y))
+SMELT_SCALAR(ShiftRight, return shiftRight(x, y))
 #undef SMELT_SCALAR
 
 template <typename T> BinaryLoop<T, T> commonBinaryLoop(Operation *op) {
@@ -113,6 +126,19 @@ template <> BinaryLoop<double, double> arithmeticLoop<double>(Operation *op) {
   return floatLoop<double>(op);
 }
 
+static BinaryLoop<int64_t, int64_t> bitLoop(Operation *op) {
+  using T = int64_t;
+  if (isa<BitAndOp>(op))
+    return apply<T, T, BitAnd>;
+  if (isa<BitOrOp>(op))
+    return apply<T, T, BitOr>;
+  if (isa<BitXorOp>(op))
+    return apply<T, T, BitXor>;
+  if (isa<ShiftLeftOp>(op))
+    return apply<T, T, ShiftLeft>;
+  return isa<ShiftRightOp>(op) ? apply<T, T, ShiftRight> : nullptr;
+}
+
 template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) {
   using T = int64_t;
   if (isa<DivOp>(op))
@@ -127,6 +153,8 @@ template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) 
     return apply<T, T, Or>;
   if (isa<XorOp>(op))
     return apply<T, T, Xor>;
+  if (auto loop = bitLoop(op))
+    return loop;
   return commonBinaryLoop<T>(op);
 }
 

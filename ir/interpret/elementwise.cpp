@@ -45,6 +45,17 @@ Result evaluateTest(Operation *op, const HostTensor &input, Evaluator &evaluator
   return result;
 }
 
+/// Through the bytes of the declared type.
+Result evaluateBitcast(BitcastOp op, const HostTensor &input, Evaluator &evaluator) {
+  std::vector<char> bytes = input.toBytes();
+  std::optional<HostTensor> result =
+      HostTensor::fromBytes(input.getShape(), tensorType(op.getOutput()).getElementType(), bytes,
+                            evaluator.precision);
+  if (!result)
+    return op.emitError("cannot read the bits of ") << input.getElementType();
+  return std::move(*result);
+}
+
 std::optional<Shape> broadcastAll(Operands operands) {
   Shape shape;
   for (const HostTensor &operand : operands) {
@@ -155,6 +166,8 @@ Result evaluateNary(Operation *op, Operands operands, Evaluator &evaluator) {
 Result evaluateElementwise(Operation *op, Operands operands, Evaluator &evaluator) {
   if (auto cast = dyn_cast<CastOp>(op))
     return evaluateCast(cast, operands[0], evaluator);
+  if (auto bitcast = dyn_cast<BitcastOp>(op))
+    return evaluateBitcast(bitcast, operands[0], evaluator);
   if (isa<IsNanOp, IsInfOp>(op))
     return evaluateTest(op, operands[0], evaluator);
   Result result = failure();

@@ -14,7 +14,7 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case<ConstantOp, WeightOp, DimsOp, IotaOp>(
           [&](auto source) { return evaluateOp(source, operands, evaluator); })
-      .Case<ReshapeOp, ExpandOp, TransposeOp, SliceOp, ConcatOp>(
+      .Case<ReshapeOp, ExpandOp, TransposeOp, SliceOp, WindowsOp, ConcatOp>(
           [&](auto view) { return evaluateOp(view, operands, evaluator); })
       .Case<BufferOp, AppendOp, ContentsOp>(
           [&](auto state) { return evaluateOp(state, operands, evaluator); })
@@ -26,6 +26,8 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
           [&](auto moments) { return evaluateOp(moments, operands, evaluator); })
       .Case<GatherOp, GatherElementsOp, GatherNdOp>(
           [&](auto gather) { return evaluateOp(gather, operands, evaluator); })
+      .Case<ScatterElementsOp, ScatterNdOp>(
+          [&](auto scatter) { return evaluateOp(scatter, operands, evaluator); })
       .Default([](Operation *other) {
         return other->emitError("the interpreter does not know the op ") << other->getName();
       });

@@ -63,6 +63,7 @@ Result evaluateOp(ReshapeOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(ExpandOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(TransposeOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(SliceOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(WindowsOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(ConcatOp op, Operands operands, Evaluator &evaluator);
 
 Result evaluateOp(BufferOp op, Operands operands, Evaluator &evaluator);
@@ -89,6 +90,8 @@ Results evaluateOp(TopKOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherElementsOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(GatherNdOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(ScatterElementsOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(ScatterNdOp op, Operands operands, Evaluator &evaluator);
 
 Results evaluateFusion(FusionOp op, Operands operands, Evaluator &evaluator);
 

@@ -32,7 +32,16 @@ SMELT_SCALAR(ReciprocalRoot, T(1) / std::sqrt(x))
 SMELT_SCALAR(Reciprocal, T(1) / x)
 SMELT_SCALAR(Sine, std::sin(x))
 SMELT_SCALAR(Cosine, std::cos(x))
+SMELT_SCALAR(Tangent, std::tan(x))
+SMELT_SCALAR(InverseSine, std::asin(x))
+SMELT_SCALAR(InverseCosine, std::acos(x))
+SMELT_SCALAR(InverseTangent, std::atan(x))
+SMELT_SCALAR(HyperbolicSine, std::sinh(x))
+SMELT_SCALAR(HyperbolicCosine, std::cosh(x))
 SMELT_SCALAR(HyperbolicTangent, std::tanh(x))
+SMELT_SCALAR(InverseHyperbolicSine, std::asinh(x))
+SMELT_SCALAR(InverseHyperbolicCosine, std::acosh(x))
+SMELT_SCALAR(InverseHyperbolicTangent, std::atanh(x))
 SMELT_SCALAR(ErrorFunction, std::erf(x))
 SMELT_SCALAR(Sigmoid, T(1) / (T(1) + std::exp(-x)))
 SMELT_SCALAR(Silu, x / (T(1) + std::exp(-x)))
@@ -51,6 +60,7 @@ SMELT_SCALAR(NegateInteger, -static_cast<uint64_t>(x))
 SMELT_SCALAR(AbsoluteInteger, x < 0 ? -static_cast<uint64_t>(x) : static_cast<uint64_t>(x))
 SMELT_SCALAR(Same, x)
 SMELT_SCALAR(LogicalNot, x == 0)
+SMELT_SCALAR(BitwiseNot, ~x)
 #undef SMELT_SCALAR
 
 /// tanh-approximated GELU through the vectorised tanh, a piece at a time that stays in the
@@ -70,6 +80,32 @@ void geluTanhFloat(const float *input, float *output, int64_t count) {
   }
 }
 
+template <typename T> UnaryLoop<T> trigonometricLoop(Operation *op) {
+  if (isa<SinOp>(op))
+    return apply<T, Sine>;
+  if (isa<CosOp>(op))
+    return apply<T, Cosine>;
+  if (isa<TanOp>(op))
+    return apply<T, Tangent>;
+  if (isa<AsinOp>(op))
+    return apply<T, InverseSine>;
+  if (isa<AcosOp>(op))
+    return apply<T, InverseCosine>;
+  if (isa<AtanOp>(op))
+    return apply<T, InverseTangent>;
+  if (isa<SinhOp>(op))
+    return apply<T, HyperbolicSine>;
+  if (isa<CoshOp>(op))
+    return apply<T, HyperbolicCosine>;
+  if (isa<AsinhOp>(op))
+    return apply<T, InverseHyperbolicSine>;
+  if (isa<AcoshOp>(op))
+    return apply<T, InverseHyperbolicCosine>;
+  if (isa<AtanhOp>(op))
+    return apply<T, InverseHyperbolicTangent>;
+  return nullptr;
+}
+
 template <typename T> UnaryLoop<T> commonUnaryLoop(Operation *op) {
   if (isa<LogOp>(op))
     return apply<T, Logarithm>;
@@ -79,10 +115,6 @@ template <typename T> UnaryLoop<T> commonUnaryLoop(Operation *op) {
     return apply<T, ReciprocalRoot>;
   if (isa<ReciprocalOp>(op))
     return apply<T, Reciprocal>;
-  if (isa<SinOp>(op))
-    return apply<T, Sine>;
-  if (isa<CosOp>(op))
-    return apply<T, Cosine>;
   if (isa<SoftplusOp>(op))
     return apply<T, Softplus>;
   if (isa<FloorOp>(op))
@@ -99,7 +131,7 @@ template <typename T> UnaryLoop<T> commonUnaryLoop(Operation *op) {
     return apply<T, Relu>;
   if (isa<SignOp>(op))
     return apply<T, Sign>;
-  return nullptr;
+  return trigonometricLoop<T>(op);
 }
 
 } // namespace
@@ -148,6 +180,8 @@ template <> UnaryLoop<int64_t> unaryLoop<int64_t>(Operation *op) {
     return apply<int64_t, Sign>;
   if (isa<NotOp>(op))
     return apply<int64_t, LogicalNot>;
+  if (isa<BitNotOp>(op))
+    return apply<int64_t, BitwiseNot>;
   if (isa<FloorOp, CeilOp, RoundOp>(op))
     return apply<int64_t, Same>;
   return nullptr;

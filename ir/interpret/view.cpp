@@ -84,6 +84,27 @@ Result evaluateOp(SliceOp op, Operands operands, Evaluator &evaluator) {
   return copyView(op, input, offset, strides, *shape, evaluator);
 }
 
+Result evaluateOp(WindowsOp op, Operands operands, Evaluator &evaluator) {
+  FailureOr<Shape> shape = evaluator.resultShape(op);
+  if (failed(shape))
+    return failure();
+  const HostTensor &input = operands[0];
+  int64_t axis = op.getAxis(), stride = op.getStride(), dilation = op.getDilation();
+  int64_t count = (*shape)[axis], length = (*shape)[axis + 1], limit = input.getSize(axis);
+  int64_t last, lastInWindow;
+  bool overflow = __builtin_mul_overflow(count - 1, stride, &last) ||
+                  __builtin_mul_overflow(length - 1, dilation, &lastInWindow) ||
+                  __builtin_add_overflow(last, lastInWindow, &last);
+  if (count != 0 && length != 0 && (overflow || last >= limit))
+    return op.emitError("leaves axis ")
+           << axis << " of shape " << toString(input.getShape()) << ": " << count << " windows of "
+           << length << " elements, stride " << stride << ", dilation " << dilation;
+  SmallVector<int64_t> strides = rowMajorStrides(input.getShape());
+  strides.insert(strides.begin() + axis + 1, length > 1 ? strides[axis] * dilation : 0);
+  strides[axis] *= count > 1 ? stride : 0;
+  return copyView(op, input, 0, strides, *shape, evaluator);
+}
+
 Result evaluateOp(ConcatOp op, Operands operands, Evaluator &evaluator) {
   int64_t axis = op.getAxis();
   Shape shape(operands[0].getShape());

@@ -52,6 +52,15 @@ LogicalResult inferLogical(std::optional<Location> location, ValueRange operands
   return inferSame(location, operands, results);
 }
 
+/// Integers of one type that are no bools.
+LogicalResult inferBits(std::optional<Location> location, ValueRange operands,
+                        SmallVectorImpl<Type> &results) {
+  Type type = tensorType(operands[0]).getElementType();
+  if (!type.isInteger() || type.isInteger(1))
+    return inferError(location, "operands must be integers, got ", type);
+  return inferSame(location, operands, results);
+}
+
 LogicalResult inferTest(ValueRange operands, SmallVectorImpl<Type> &results) {
   TensorType type = tensorType(operands[0]);
   results.push_back(type.withElementType(IntegerType::get(type.getContext(), 1)));
@@ -79,6 +88,11 @@ SMELT_INFER(PowOp,
 SMELT_INFER(AndOp, inferLogical(location, operands, results))
 SMELT_INFER(OrOp, inferLogical(location, operands, results))
 SMELT_INFER(XorOp, inferLogical(location, operands, results))
+SMELT_INFER(BitAndOp, inferBits(location, operands, results))
+SMELT_INFER(BitOrOp, inferBits(location, operands, results))
+SMELT_INFER(BitXorOp, inferBits(location, operands, results))
+SMELT_INFER(ShiftLeftOp, inferBits(location, operands, results))
+SMELT_INFER(ShiftRightOp, inferBits(location, operands, results))
 SMELT_INFER(EqualOp, inferComparison(location, operands, results))
 SMELT_INFER(LessOp, inferComparison(location, operands, results))
 SMELT_INFER(LessEqualOp, inferComparison(location, operands, results))
@@ -111,6 +125,20 @@ LogicalResult CastOp::verify() {
 }
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getInput().getType() == getOutput().getType() ? getInput() : OpFoldResult();
+}
+
+LogicalResult BitcastOp::verify() {
+  TensorType input = tensorType(getInput()), output = tensorType(getOutput());
+  if (input.getShape() != output.getShape())
+    return emitOpError("must keep the shape");
+  Type from = input.getElementType(), to = output.getElementType();
+  if (from.isInteger(1) || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return emitOpError() << "cannot read the bits of " << from << " as " << to;
+  return success();
+}
+
+OpFoldResult BitcastOp::fold(FoldAdaptor) {
   return getInput().getType() == getOutput().getType() ? getInput() : OpFoldResult();
 }
 

@@ -1,4 +1,4 @@
-// Gathers: result shapes.
+// Gathers and scatters: result shapes.
 #include "ir/ops/common.h"
 
 using namespace mlir;
@@ -64,6 +64,57 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *, std::optional<Location
   for (unsigned axis = batch + *width; axis < data.getRank(); ++axis)
     shape.push_back(data.getDim(axis));
   results.push_back(data.withShape(shape));
+  return success();
+}
+
+/// Updates as the indices pick elements of the data, combined by what has an order-free meaning.
+static LogicalResult checkScatter(std::optional<Location> location, ValueRange operands,
+                                  std::optional<ReductionKind> reduction) {
+  TensorType data = tensorType(operands[0]), updates = tensorType(operands[2]);
+  if (data.getElementType() != updates.getElementType())
+    return inferError(location, "data are ", data.getElementType(), ", updates ",
+                      updates.getElementType());
+  if (reduction == ReductionKind::mean)
+    return inferError(location, "updates cannot be combined by their mean");
+  return success();
+}
+
+LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                                  ValueRange operands, DictionaryAttr attributes,
+                                                  OpaqueProperties properties, RegionRange regions,
+                                                  SmallVectorImpl<Type> &results) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  TensorType data = tensorType(operands[0]), indices = tensorType(operands[1]),
+             updates = tensorType(operands[2]);
+  if (failed(checkIndices(location, data, indices, adaptor.getAxis())) ||
+      failed(checkScatter(location, operands, adaptor.getReduction())))
+    return failure();
+  if (data.getRank() != indices.getRank() || indices.getShape() != updates.getShape())
+    return inferError(location, "data ", data, ", indices ", indices, " and updates ", updates,
+                      " do not fit each other");
+  results.push_back(data);
+  return success();
+}
+
+LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            ValueRange operands, DictionaryAttr attributes,
+                                            OpaqueProperties properties, RegionRange regions,
+                                            SmallVectorImpl<Type> &results) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  TensorType data = tensorType(operands[0]), indices = tensorType(operands[1]),
+             updates = tensorType(operands[2]);
+  auto width =
+      indices.getRank() ? indices.getDim(indices.getRank() - 1).asConstant() : std::nullopt;
+  if (!width || *width > data.getRank() || !indices.getElementType().isInteger())
+    return inferError(location, "indices ", indices, " do not fit data ", data);
+  if (failed(checkScatter(location, operands, adaptor.getReduction())))
+    return failure();
+  SmallVector<Dim> shape = indices.getShape();
+  shape.pop_back();
+  llvm::append_range(shape, ArrayRef(data.getShape()).drop_front(*width));
+  if (shape != updates.getShape())
+    return inferError(location, "updates ", updates, " are not of shape ", toString(shape));
+  results.push_back(data);
   return success();
 }
 

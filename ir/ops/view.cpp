@@ -117,6 +117,35 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return whole ? getInput() : OpFoldResult();
 }
 
+LogicalResult WindowsOp::verify() {
+  TensorType input = tensorType(getInput()), output = tensorType(getOutput());
+  int64_t axis = getAxis(), stride = getStride(), dilation = getDilation();
+  if (axis < 0 || axis >= input.getRank() || output.getRank() != input.getRank() + 1 ||
+      input.getElementType() != output.getElementType())
+    return emitOpError("must keep the element type and add an axis behind one of the input's");
+  if (stride < 1 || dilation < 1)
+    return emitOpError("needs a stride and a dilation of at least 1");
+  SmallVector<Dim> kept = output.getShape();
+  kept.erase(kept.begin() + axis, kept.begin() + axis + 2);
+  SmallVector<Dim> others = input.getShape();
+  others.erase(others.begin() + axis);
+  if (kept != others)
+    return emitOpError() << "changes other axes than " << axis << " of "
+                         << toString(input.getShape());
+  auto size = input.getDim(axis).asConstant(), count = output.getDim(axis).asConstant(),
+       length = output.getDim(axis + 1).asConstant();
+  if (!size || !count || !length || *count == 0 || *length == 0)
+    return success();
+  int64_t last, lastInWindow;
+  if (__builtin_mul_overflow(*count - 1, stride, &last) ||
+      __builtin_mul_overflow(*length - 1, dilation, &lastInWindow) ||
+      __builtin_add_overflow(last, lastInWindow, &last) || last >= *size)
+    return emitOpError() << "leaves axis " << axis << " of " << toString(input.getShape());
+  return success();
+}
+
+OpFoldResult WindowsOp::fold(FoldAdaptor) { return {}; }
+
 LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                          ValueRange operands, DictionaryAttr attributes,
                                          OpaqueProperties properties, RegionRange regions,

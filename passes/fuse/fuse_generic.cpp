@@ -1,5 +1,5 @@
 // Wraps each op that no template fuses (cumsum, convolution, products of integers or doubles,
-// reductions over leading axes, ...) into a fusion of its own, so that every op has a GPU kernel.
+// reductions over leading axes, scatters, ...) into a fusion of its own, so that every op has a GPU kernel.
 // Inputs are materialised tensors.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
@@ -14,6 +14,11 @@ namespace smelt::passes {
 
 namespace {
 
+/// The data of a scatter are copied to its result: they lie in memory.
+bool isCopied(OpOperand &operand) {
+  return operand.getOperandNumber() == 0 && isa<ScatterElementsOp, ScatterNdOp>(operand.getOwner());
+}
+
 struct FuseGeneric : impl::FuseGenericBase<FuseGeneric> {
   void runOnOperation() override {
     Remarks remarks(getOperation());
@@ -26,7 +31,7 @@ struct FuseGeneric : impl::FuseGenericBase<FuseGeneric> {
       FusionGroup group;
       group.add(op);
       for (OpOperand &operand : op->getOpOperands())
-        if (isLiteral(operand.get()))
+        if (isLiteral(operand.get()) && !isCopied(operand))
           group.absorbViews(operand);
       remarks.taken(op->getLoc(), "generic", describe(group) + " alone: no template fuses it");
       group.outline(FusionKind::generic);

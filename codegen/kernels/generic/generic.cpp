@@ -2,6 +2,7 @@
 
 #include "codegen/emit_expression.h"
 #include "codegen/printer.h"
+#include "ir/element_bytes.h"
 
 using namespace mlir;
 
@@ -72,13 +73,18 @@ std::string GenericText::offset(ArrayRef<std::string> position, ArrayRef<Dim> sh
 }
 
 std::string GenericText::read(Value operand, ArrayRef<std::string> position) {
+  return readAs(sumType(), operand, position);
+}
+
+std::string GenericText::readAs(StringRef computeAs, Value operand,
+                                ArrayRef<std::string> position) {
   TensorType type = tensorType(operand);
   if (auto constant = operand.getDefiningOp<ConstantOp>())
     return literal(cast<DenseElementsAttr>(constant.getValue()).getSplatValue<Attribute>(),
                    type.getElementType());
   unsigned input = cast<BlockArgument>(operand).getArgNumber();
-  return "read<" + sumType() + ">(" + inputName(input) + " + " + offset(position, type.getShape()) +
-         ")";
+  return ("read<" + computeAs + ">(" + inputName(input) + " + ").str() +
+         offset(position, type.getShape()) + ")";
 }
 
 SmallVector<std::string> GenericText::unravel(StringRef prefix, ArrayRef<Dim> shape) {
@@ -92,11 +98,30 @@ SmallVector<std::string> GenericText::unravel(StringRef prefix, ArrayRef<Dim> sh
   return names;
 }
 
-FailureOr<GeneratedKernel> emitGeneric(FusionOp fusion) {
+/// Writes the work of the op and says how many threads share it.
+static FailureOr<Dim> writeOp(Operation *op, GenericText &text) {
+  if (isa<ConvOp, MatmulOp, AttentionOp>(op))
+    return writeContraction(op, text);
+  if (isa<ScatterElementsOp, ScatterNdOp>(op))
+    return writeScatter(op, text);
+  return writeReduction(op, text);
+}
+
+/// The data of a scatter become its result first.
+static std::optional<MemoryCopy> copyBefore(Operation *op) {
+  if (!isa<ScatterElementsOp, ScatterNdOp>(op))
+    return std::nullopt;
+  TensorType type = tensorType(op->getResult(0));
+  unsigned data = cast<BlockArgument>(op->getOperand(0)).getArgNumber();
+  return MemoryCopy{{LaunchBuffer::output, 0},
+                    {LaunchBuffer::input, data},
+                    type.getNumElements() * elementBytes(type.getElementType())};
+}
+
+FailureOr<KernelVariant> emitGeneric(FusionOp fusion) {
   Operation *op = onlyOp(fusion);
   GenericText text(fusion);
-  FailureOr<Dim> count = isa<ConvOp, MatmulOp, AttentionOp>(op) ? writeContraction(op, text)
-                                                                : writeReduction(op, text);
+  FailureOr<Dim> count = writeOp(op, text);
   if (failed(count))
     return failure();
   std::string countText = text.size(*count);
@@ -118,7 +143,11 @@ FailureOr<GeneratedKernel> emitGeneric(FusionOp fusion) {
   kernel.block = {kThreads, 1, 1};
   finishKernel(kernel, fusion, std::move(kernelText), "", used);
   kernel.text.maySpill = true;
-  return kernel;
+  KernelVariant variant;
+  if (std::optional<MemoryCopy> copy = copyBefore(op))
+    variant.launches.push_back(*copy);
+  variant.launches.push_back(std::move(kernel));
+  return variant;
 }
 
 } // namespace smelt::codegen

@@ -6,9 +6,9 @@
 
 namespace smelt::codegen {
 
-/// The kernel of a `generic` fusion, which holds one op. Reports at the op and fails where there is
-/// none.
-mlir::FailureOr<GeneratedKernel> emitGeneric(FusionOp fusion);
+/// What runs a `generic` fusion, which holds one op: one kernel, behind a copy where the op changes
+/// some elements of a tensor. Reports at the op and fails where there is none.
+mlir::FailureOr<KernelVariant> emitGeneric(FusionOp fusion);
 
 /// Loops of one op as CUDA text: what the op families write.
 class GenericText {
@@ -22,6 +22,9 @@ public:
   /// "read<float>(in2 + ...)": the element of operand `operand` at a position given as text; a
   /// literal where the operand is a constant inside the region. Axes of size 1 read position 0.
   std::string read(mlir::Value operand, llvm::ArrayRef<std::string> position);
+  /// The same in a type of the caller's: "int64_t" of indices.
+  std::string readAs(llvm::StringRef type, mlir::Value operand,
+                     llvm::ArrayRef<std::string> position);
   /// Row-major offset of a position.
   std::string offset(llvm::ArrayRef<std::string> position, llvm::ArrayRef<Dim> shape);
   /// Defines one variable an axis, `prefix`0, `prefix`1, ..., from the flat number `e`; returns
@@ -41,8 +44,9 @@ private:
   unsigned depth = 0;
 };
 
-/// Write the statements of one element (cumsum: of one line) and return how many there are.
+/// Write the statements of one element (cumsum, scatter_elements: of one line) and return how many there are.
 mlir::FailureOr<Dim> writeContraction(mlir::Operation *op, GenericText &text);
 mlir::FailureOr<Dim> writeReduction(mlir::Operation *op, GenericText &text);
+mlir::FailureOr<Dim> writeScatter(mlir::Operation *op, GenericText &text);
 
 } // namespace smelt::codegen
