@@ -176,6 +176,34 @@ Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
   return inputs.size() == 1 ? inputs[0] : create<ConcatOp>(inputs, attribute("axis", axis));
 }
 
+Value GraphBuilder::pad(Value input, int64_t axis, Dim before, Dim after, Value fill) {
+  if (!input || !fill)
+    return {};
+  SmallVector<Value> pieces;
+  auto add = [&](Dim count) {
+    SmallVector<Dim> shape = tensorType(input).getShape();
+    shape[axis] = count;
+    if (!count.isConstant(0))
+      pieces.push_back(expand(fill, shape));
+  };
+  add(before);
+  pieces.push_back(input);
+  add(after);
+  return concat(pieces, axis);
+}
+
+Value GraphBuilder::windows(Value input, int64_t axis, Dim count, Dim length, int64_t stride,
+                            int64_t dilation) {
+  if (!input)
+    return {};
+  SmallVector<Dim> shape = tensorType(input).getShape();
+  shape[axis] = count;
+  shape.insert(shape.begin() + axis + 1, length);
+  return createAs<WindowsOp>(
+      tensorType(input).withShape(shape), input,
+      {attribute("axis", axis), attribute("stride", stride), attribute("dilation", dilation)});
+}
+
 Value GraphBuilder::reduce(ReductionKind kind, Value input, ArrayRef<int64_t> axes) {
   return create<ReduceOp>(input, {attribute("kind", ReductionKindAttr::get(getContext(), kind)),
                                   attribute("axes", axes)});

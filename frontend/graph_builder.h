@@ -91,6 +91,11 @@ public:
   /// `length` elements of one axis from `start` on; both within the axis.
   mlir::Value slice(mlir::Value input, int64_t axis, Dim start, Dim length, int64_t step = 1);
   mlir::Value concat(mlir::ValueRange inputs, int64_t axis);
+  /// `before` and `after` elements more at the ends of an axis, all `fill`, a scalar.
+  mlir::Value pad(mlir::Value input, int64_t axis, Dim before, Dim after, mlir::Value fill);
+  /// `count` windows of `length` elements along an axis, as two axes in its place.
+  mlir::Value windows(mlir::Value input, int64_t axis, Dim count, Dim length, int64_t stride,
+                      int64_t dilation);
   mlir::Value reduce(ReductionKind kind, mlir::Value input, llvm::ArrayRef<int64_t> axes);
 
   mlir::Value constant(mlir::DenseElementsAttr value);

@@ -17,8 +17,9 @@ RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
        {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), microsoftRules(), normRules(), quantizedRules(),
-        reductionRules(), selectionRules(), shapeRules(), sliceRules()})
+        indexingRules(), logicRules(), microsoftRules(), normRules(), poolingRules(),
+        quantizedRules(), reductionRules(), scatterRules(), selectionRules(), shapeRules(),
+        sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

@@ -37,8 +37,10 @@ llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
 llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
 llvm::ArrayRef<NodeRule> normRules();
+llvm::ArrayRef<NodeRule> poolingRules();
 llvm::ArrayRef<NodeRule> quantizedRules();
 llvm::ArrayRef<NodeRule> reductionRules();
+llvm::ArrayRef<NodeRule> scatterRules();
 llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();
 llvm::ArrayRef<NodeRule> sliceRules();

@@ -32,3 +32,37 @@ func.func @padded(%x: !smelt.tensor<[b, 3, 8, 8], f16>, %w: !smelt.tensor<[4, 3,
   }
   return %0 : !smelt.tensor<[b, 4, 4, 4], f16>
 }
+
+// The data are copied to the result, then one thread walks one line of the updates; what is invalid updates nothing.
+// CHECK: // generic+scatter_elements
+// CHECK: int count() const { return size_n; }
+// CHECK: for (int i = 0; i < size_k; ++i) {
+// CHECK: int64_t widetarget = read<int64_t>(in1 +
+// CHECK: if (widetarget < 0 || widetarget >= 5) continue;
+// CHECK: float value = read<float>(in2 +
+// CHECK: float old = read<float>(out0 +
+// CHECK: value = old + value;
+// CHECK: write(out0 +
+func.func @scatter(%x: !smelt.tensor<[n, 5], f16>, %i: !smelt.tensor<[n, k], i32>, %u: !smelt.tensor<[n, k], f16>) -> !smelt.tensor<[n, 5], f16> {
+  %0 = smelt.fusion generic(%x, %i, %u) : (!smelt.tensor<[n, 5], f16>, !smelt.tensor<[n, k], i32>, !smelt.tensor<[n, k], f16>) -> !smelt.tensor<[n, 5], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 5], f16>, %b: !smelt.tensor<[n, k], i32>, %c: !smelt.tensor<[n, k], f16>):
+    %1 = smelt.scatter_elements %a, %b, %c axis 1 by sum : <[n, 5], f16>, <[n, k], i32>, <[n, k], f16> -> <[n, 5], f16> loc("ScatterElements_0")
+    smelt.yield %1 : !smelt.tensor<[n, 5], f16>
+  }
+  return %0 : !smelt.tensor<[n, 5], f16>
+}
+
+// Of slices one thread walks all updates of one element.
+// CHECK: // generic+scatter_nd
+// CHECK: int count() const { return 5; }
+// CHECK: for (int t0 = 0; t0 < size_k; ++t0) {
+// CHECK: int target0 = int(widetarget0);
+// CHECK: write(out0 + ((target0) * (5) + (s0)), value);
+func.func @scatter_nd(%x: !smelt.tensor<[n, 5], i32>, %i: !smelt.tensor<[k, 1], i64>, %u: !smelt.tensor<[k, 5], i32>) -> !smelt.tensor<[n, 5], i32> {
+  %0 = smelt.fusion generic(%x, %i, %u) : (!smelt.tensor<[n, 5], i32>, !smelt.tensor<[k, 1], i64>, !smelt.tensor<[k, 5], i32>) -> !smelt.tensor<[n, 5], i32> {
+  ^bb0(%a: !smelt.tensor<[n, 5], i32>, %b: !smelt.tensor<[k, 1], i64>, %c: !smelt.tensor<[k, 5], i32>):
+    %1 = smelt.scatter_nd %a, %b, %c : <[n, 5], i32>, <[k, 1], i64>, <[k, 5], i32> -> <[n, 5], i32> loc("ScatterND_0")
+    smelt.yield %1 : !smelt.tensor<[n, 5], i32>
+  }
+  return %0 : !smelt.tensor<[n, 5], i32>
+}

@@ -35,5 +35,24 @@ TEST(Selection, CountMayBeASize) {
 
 TEST(Selection, RefusesMoreThanThereAre) { expectFails(topK(11, 5).import(), {"needs 5 <= 4"}); }
 
+ModelBuilder arg(const std::string &op) {
+  ModelBuilder model(13);
+  model.input("x", DataType::FLOAT, "batch 9 4").output("y");
+  return model.node(op, {"x"}).attribute("axis", 1);
+}
+
+TEST(Selection, ThePlaceOfAnExtreme) {
+  expectImports(arg("ArgMax").import(),
+                {"smelt.transpose %arg0 [0, 2, 1]", "axis 2 : <[batch, 4, 9], f32>",
+                 "<[batch, 4, 1], i64>", "smelt.transpose"});
+  expectImports(arg("ArgMin").attribute("keepdims", 0).import(),
+                {"smelt.top_k", "smallest", "-> <[batch, 4], i64>"});
+}
+
+TEST(Selection, TheLastPlaceOfAnExtreme) {
+  expectImports(arg("ArgMax").attribute("select_last_index", 1).import(),
+                {"smelt.slice %arg0", "steps [1, -1, 1]", "smelt.top_k", "smelt.sub"});
+}
+
 } // namespace
 } // namespace smelt::test

@@ -1,5 +1,6 @@
 #include "tests/generate/kinds.h"
 
+#include "frontend/node_table.h"
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
 #include "tests/generate/spellings.h"
@@ -35,7 +36,7 @@ Value pickOperand(Drawing &draw) {
 void addNodes(Drawing &draw, const std::vector<const Rule *> &choices, size_t count) {
   for (int attempt = 0; attempt < kTries && draw.nodeCount() < count; ++attempt) {
     const Rule &rule = *draw.pick(choices);
-    if (rule.since <= draw.opset() && draw.available().size() < 30)
+    if (rule.isIn(draw.opset()) && draw.available().size() < 30)
       rule.draw(draw, pickOperand(draw));
   }
 }
@@ -113,7 +114,7 @@ void addEpilogue(Drawing &draw) {
       continue;
     }
     const Rule *rule = findRule(draw.pick(kOps));
-    if (rule->since <= draw.opset())
+    if (rule->isIn(draw.opset()))
       rule->draw(draw, pickOperand(draw));
   }
 }
@@ -235,7 +236,9 @@ Graph drawGraph(const std::string &kind, uint64_t seed, const DrawOptions &optio
 std::optional<Graph> drawChain(const std::vector<std::string> &ops, ElementType type,
                                uint64_t seed) {
   DrawOptions options;
-  options.opset = 24;
+  options.opset = frontend::kMaxOpset;
+  for (const std::string &op : ops)
+    options.opset = std::min(*options.opset, findRule(op)->last);
   options.mayBeDynamic = false;
   Drawing draw(seed, options);
   // Every op takes some of these shapes: matrices, and three or four axes with few channels.
@@ -246,7 +249,8 @@ std::optional<Graph> drawChain(const std::vector<std::string> &ops, ElementType 
     shape.push_back(Size::of(extent));
   Value value = draw.input(type, shape, Drawing::usualBounds(type));
   for (const std::string &op : ops) {
-    auto next = findRule(op)->draw(draw, value);
+    const Rule &rule = *findRule(op);
+    auto next = rule.isIn(draw.opset()) ? rule.draw(draw, value) : std::nullopt;
     if (!next)
       return std::nullopt;
     value = *next;

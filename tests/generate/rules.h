@@ -4,6 +4,7 @@
 #include "tests/generate/drawing.h"
 
 #include <functional>
+#include <limits>
 #include <string_view>
 
 namespace smelt::generate {
@@ -16,6 +17,9 @@ struct Rule {
   std::string_view op;
   int64_t since; ///< the first opset in which it can be drawn
   DrawNode draw;
+  int64_t last = std::numeric_limits<int64_t>::max(); ///< the last one
+
+  bool isIn(int64_t opset) const { return since <= opset && opset <= last; }
 };
 
 std::vector<Rule> elementwiseRules();
@@ -23,7 +27,9 @@ std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> reductionRules();
 std::vector<Rule> contractionRules();
+std::vector<Rule> poolingRules();
 std::vector<Rule> quantizedRules();
+std::vector<Rule> scatterRules();
 std::vector<Rule> attentionRules();
 
 /// All of them.

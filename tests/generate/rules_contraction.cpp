@@ -1,6 +1,7 @@
 // Matrix products and convolutions.
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
+#include "tests/generate/windows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -225,34 +226,21 @@ Drawn drawConv(Drawing &draw, const Value &operand) {
     return std::nullopt;
   int64_t in = channels.values[0], groups = in % 2 == 0 && draw.chance(0.3) ? 2 : 1;
   int64_t out = groups * draw.between(1, 9);
+  Windows windows = drawWindows(draw, Shape(operand.shape.begin() + 2, operand.shape.end()), {});
   Shape filter{Size::of(out), Size::of(in / groups)}, result{operand.shape[0], Size::of(out)};
-  std::vector<int64_t> strides, dilations, starts, ends;
-  for (size_t axis = 2; axis < rank; ++axis) {
-    const Size &size = operand.shape[axis];
-    int64_t kernel = draw.between(1, 3), stride = draw.between(1, 3), dilation = draw.between(1, 2),
-            before = draw.between(0, 2), after = draw.between(0, 2);
-    int64_t reach = (kernel - 1) * dilation + 1;
-    if (size.smallest() + before + after < reach)
-      before = after = reach;
-    std::array<int64_t, kAssignments> values;
-    for (size_t at = 0; at < kAssignments; ++at)
-      values[at] = (size.values[at] + before + after - reach) / stride + 1;
+  for (int64_t kernel : windows.kernel)
     filter.push_back(Size::of(kernel));
-    result.push_back(size.isConstant() ? Size::of(values[0]) : draw.derived(values));
-    strides.push_back(stride), dilations.push_back(dilation), starts.push_back(before),
-        ends.push_back(after);
-  }
+  result.insert(result.end(), windows.counts.begin(), windows.counts.end());
   if (largestCount(result) > 1 << 18)
     return std::nullopt;
   Value input = tamedFactor(draw, operand);
   std::vector<Value> inputs{input, draw.leaf(operand.type, filter, {-1, 1})};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(operand.type, {Size::of(out)}, {-1, 1}));
-  starts.insert(starts.end(), ends.begin(), ends.end());
   Attributes attributes;
-  attributes.add("strides", strides)
-      .add("dilations", dilations)
-      .add("pads", starts)
+  attributes.add("strides", windows.strides)
+      .add("dilations", windows.dilations)
+      .add("pads", windows.pads)
       .add("group", groups);
   double largest = input.bounds.magnitude() * static_cast<double>(largestCount(filter) / out) + 1;
   return draw.node("Conv", inputs, attributes, operand.type, result, {-largest, largest});

@@ -148,6 +148,27 @@ Drawn drawTopK(Drawing &draw, const Value &operand) {
                     {values, positions})[isExact && draw.chance(0.5) ? 1 : 0];
 }
 
+/// Of integers, which are compared exactly.
+Drawn drawArg(Drawing &draw, const Value &operand, const char *op) {
+  if (!isInteger(operand.type) || operand.shape.empty())
+    return std::nullopt;
+  size_t axis = drawAxis(draw, operand.shape);
+  if (operand.shape[axis].smallest() < 1)
+    return std::nullopt;
+  Attributes attributes;
+  attributes.add("axis", spelledAxis(draw, axis, operand.shape.size()));
+  Shape shape = operand.shape;
+  shape[axis] = Size::of(1);
+  if (draw.chance(0.5)) {
+    attributes.add("keepdims", 0);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  if (draw.opset() >= 12 && draw.chance(0.3))
+    attributes.add("select_last_index", 1);
+  return draw.node(op, {operand}, attributes, Wire::INT64, shape,
+                   {0, static_cast<double>(operand.shape[axis].largest())});
+}
+
 Drawn drawSoftmax(Drawing &draw, const Value &operand, const char *op) {
   if (!isFloat(operand.type) || operand.shape.empty() ||
       (operand.type == Wire::BFLOAT16 && draw.opset() < 13))
@@ -209,6 +230,10 @@ std::vector<Rule> reductionRules() {
       reduction("ReduceSumSquare"),
       {"CumSum", 11, drawCumSum},
       {"TopK", 11, drawTopK},
+      {"ArgMax", 1,
+       [](Drawing &draw, const Value &operand) { return drawArg(draw, operand, "ArgMax"); }},
+      {"ArgMin", 1,
+       [](Drawing &draw, const Value &operand) { return drawArg(draw, operand, "ArgMin"); }},
       {"Softmax", 11,
        [](Drawing &draw, const Value &operand) { return drawSoftmax(draw, operand, "Softmax"); }},
       {"LogSoftmax", 11,

@@ -247,7 +247,7 @@ Value drawDecomposed(Drawing &draw, const AttentionShape &shape) {
 Value drawNormSpelling(Drawing &draw, const Value &operand) {
   bool isRms = draw.chance(0.4);
   const char *op = isRms ? "RMSNormalization" : "LayerNormalization";
-  if (draw.opset() >= findRule(op)->since && draw.chance(0.4))
+  if (findRule(op)->isIn(draw.opset()) && draw.chance(0.4))
     if (auto value = findRule(op)->draw(draw, operand))
       return *value;
   bool isNarrow = operand.type == Wire::FLOAT16 || operand.type == Wire::BFLOAT16;

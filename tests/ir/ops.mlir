@@ -47,6 +47,8 @@ func.func @views(%x: !smelt.tensor<[batch, seq, 768], f16>) {
   %2 = smelt.slice %x starts [#smelt.dim<0>, #smelt.dim<seq - 1>, #smelt.dim<0>] steps [1, -1, 2] : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, seq, 384], f16>
   // CHECK: smelt.expand %{{.*}} : <[batch, seq, 768], f16> -> <[3, batch, seq, 768], f16>
   %3 = smelt.expand %x : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[3, batch, seq, 768], f16>
+  // CHECK: smelt.windows %{{.*}} axis 1 stride 2 dilation 3 : <[batch, seq, 768], f16> -> <[batch, floordiv(seq - 7, 2) + 1, 3, 768], f16>
+  %5 = smelt.windows %x axis 1 stride 2 dilation 3 : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, floordiv(seq - 7, 2) + 1, 3, 768], f16>
   // CHECK: smelt.concat %{{.*}}, %{{.*}} axis 1 : !smelt.tensor<[batch, seq, 768], f16>, !smelt.tensor<[batch, seq, 768], f16> -> <[batch, 2*seq, 768], f16>
   %4 = smelt.concat %x, %x axis 1 : !smelt.tensor<[batch, seq, 768], f16>, !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, seq*2, 768], f16>
   return
@@ -121,4 +123,26 @@ func.func @fusions(%x: !smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {
     smelt.yield %1 : !smelt.tensor<[n], f32>
   }
   return %0 : !smelt.tensor<[n], f32>
+}
+
+// CHECK-LABEL: func.func @bits
+func.func @bits(%x: !smelt.tensor<[n], i32>, %y: !smelt.tensor<[], i32>, %f: !smelt.tensor<[n], f32>) {
+  // CHECK: smelt.bit_not %{{.*}} : <[n], i32>
+  %0 = smelt.bit_not %x : <[n], i32>
+  // CHECK: smelt.shift_right %{{.*}}, %{{.*}} : <[n], i32>, <[], i32> -> <[n], i32>
+  %1 = smelt.shift_right %x, %y : <[n], i32>, <[], i32> -> <[n], i32>
+  // CHECK: smelt.bitcast %{{.*}} : <[n], f32> -> <[n], i32>
+  %2 = smelt.bitcast %f : <[n], f32> -> <[n], i32>
+  // CHECK: smelt.asinh %{{.*}} : <[n], f32>
+  %3 = smelt.asinh %f : <[n], f32>
+  return
+}
+
+// CHECK-LABEL: func.func @scatters
+func.func @scatters(%x: !smelt.tensor<[n, 4], f32>, %i: !smelt.tensor<[k, 4], i64>, %t: !smelt.tensor<[k, 1], i32>, %u: !smelt.tensor<[k, 4], f32>) {
+  // CHECK: smelt.scatter_elements %{{.*}}, %{{.*}}, %{{.*}} axis 0 by sum : <[n, 4], f32>, <[k, 4], i64>, <[k, 4], f32> -> <[n, 4], f32>
+  %0 = smelt.scatter_elements %x, %i, %u axis 0 by sum : <[n, 4], f32>, <[k, 4], i64>, <[k, 4], f32> -> <[n, 4], f32>
+  // CHECK: smelt.scatter_nd %{{.*}}, %{{.*}}, %{{.*}} : <[n, 4], f32>, <[k, 1], i32>, <[k, 4], f32> -> <[n, 4], f32>
+  %1 = smelt.scatter_nd %x, %t, %u : <[n, 4], f32>, <[k, 1], i32>, <[k, 4], f32> -> <[n, 4], f32>
+  return
 }

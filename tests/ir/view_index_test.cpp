@@ -48,6 +48,18 @@ TEST_F(ViewIndexTest, OperandsAndResultsAreInverse) {
   EXPECT_EQ(resultIndex(swapped.getDefiningOp(), inHeads, bounds), position);
 }
 
+TEST_F(ViewIndexTest, WindowsAreAffine) {
+  builder.setInsertionPointToEnd(&block);
+  Value image = input({symbol("b"), number(9), number(5)});
+  auto type = TensorType::get({symbol("b"), number(3), number(2), number(5)}, builder.getF32Type());
+  Value windows = WindowsOp::create(builder, location(), type, image, 1, /*stride=*/3,
+                                    /*dilation=*/2);
+  Index position{symbol("%b"), symbol("%w"), symbol("%k"), symbol("%c")};
+  EXPECT_EQ(operandIndex(windows.getDefiningOp(), position, {}),
+            (Index{symbol("%b"), symbol("%w") * 3 + symbol("%k") * 2, symbol("%c")}));
+  EXPECT_EQ(resultIndex(windows.getDefiningOp(), position, {}), std::nullopt);
+}
+
 TEST_F(ViewIndexTest, SlicesHaveNoPositionForEveryElementOfTheirOperand) {
   builder.setInsertionPointToEnd(&block);
   Value whole = input({number(8)});

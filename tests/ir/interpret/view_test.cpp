@@ -132,5 +132,33 @@ TEST_F(ViewTest, ConcatAlongEachAxis) {
   }
 }
 
+TEST_F(ViewTest, WindowsOverlapAndSkip) {
+  HostTensor input = random({2, 9, 3}, "f32", 11);
+  Array from(input);
+  for (auto [stride, dilation, count, length] :
+       {std::tuple(1, 1, 7, 3), {3, 2, 2, 3}, {2, 1, 5, 1}, {4, 4, 2, 2}, {1, 1, 0, 3}}) {
+    Array expected({2, count, length, 3});
+    Array::forEach(expected.shape, [&, stride = stride, dilation = dilation](const Index &at) {
+      expected.at(at) = from.at({at[0], at[1] * stride + at[2] * dilation, at[3]});
+    });
+    std::string out = "[2, " + std::to_string(count) + ", " + std::to_string(length) + ", 3], f32";
+    HostTensor result =
+        runOp("smelt.windows %a axis 1 stride " + std::to_string(stride) + " dilation " +
+                  std::to_string(dilation) + " : <[2, 9, 3], f32> -> <" + out + ">",
+              {"[2, 9, 3], f32"}, out, {input});
+    EXPECT_EQ(valuesOf(result), expected.values) << errors;
+  }
+}
+
+TEST_F(ViewTest, WindowsOutsideTheAxisAreRefused) {
+  auto module = parse("(%x: !smelt.tensor<[n], f32>) -> !smelt.tensor<[4, 3], f32>",
+                      "%y = smelt.windows %x axis 0 stride 2 dilation 1 : <[n], f32> -> <[4, 3], "
+                      "f32>\nreturn %y : !smelt.tensor<[4, 3], f32>");
+  EXPECT_EQ(run(*module, {random({9}, "f32", 1)}).size(), 1u) << errors;
+  EXPECT_TRUE(run(*module, {random({8}, "f32", 1)}).empty());
+  EXPECT_NE(errors.find("leaves axis 0 of shape [8]: 4 windows of 3 elements"), std::string::npos)
+      << errors;
+}
+
 } // namespace
 } // namespace smelt::test

@@ -1,0 +1,63 @@
+#include "frontend/ops/window.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+FailureOr<SmallVector<int64_t>> readSizes(NodeReader &node, StringRef name, size_t count,
+                                          int64_t low, int64_t standard) {
+  SmallVector<int64_t> values = node.integers(name).value_or(SmallVector<int64_t>(count, standard));
+  constexpr int64_t kLargest = 1 << 30;
+  bool fits = values.size() == count && llvm::all_of(values, [&](int64_t value) {
+                return value >= low && value <= kLargest;
+              });
+  if (!fits)
+    return node.error() << "its attribute '" << name << "' must hold " << count
+                        << " values of at least " << low;
+  return values;
+}
+
+/// Pads so that each axis yields ceil(size / stride) elements; the odd one goes to the end (upper)
+/// or the start.
+static LogicalResult padSame(NodeReader &node, Window &window, ArrayRef<Dim> sizes,
+                             ArrayRef<Dim> kernel, bool upper) {
+  size_t spatial = sizes.size();
+  for (size_t axis = 0; axis < spatial; ++axis) {
+    int64_t stride = window.strides[axis];
+    auto size = sizes[axis].asConstant(), reach = window.reach(axis, kernel[axis]).asConstant();
+    if (!reach || (!size && stride != 1))
+      return node.error() << "auto_pad SAME with a stride needs constant sizes, got "
+                          << node.describe(0);
+    int64_t total =
+        stride == 1
+            ? *reach - 1
+            : std::max<int64_t>((llvm::divideCeil(*size, stride) - 1) * stride + *reach - *size, 0);
+    window.pads[axis] = upper ? total / 2 : total - total / 2;
+    window.pads[axis + spatial] = total - window.pads[axis];
+  }
+  return success();
+}
+
+FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel) {
+  size_t spatial = sizes.size();
+  auto strides = readSizes(node, "strides", spatial, 1, 1),
+       dilations = readSizes(node, "dilations", spatial, 1, 1);
+  auto pads = readSizes(node, "pads", 2 * spatial, 0, 0);
+  if (failed(strides) || failed(dilations) || failed(pads))
+    return failure();
+  Window window{*strides, *dilations, *pads};
+  std::string automatic = node.text("auto_pad", "NOTSET");
+  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    if (failed(padSame(node, window, sizes, kernel, automatic == "SAME_UPPER")))
+      return failure();
+  } else if (automatic == "VALID") {
+    window.pads.assign(2 * spatial, 0);
+  } else if (automatic != "NOTSET") {
+    return node.error() << "auto_pad '" << automatic << "' is unknown";
+  }
+  return window;
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,25 @@
+// Windows that slide over spatial axes, as convolutions and pools read them.
+#pragma once
+
+#include "frontend/node_reader.h"
+
+namespace smelt::frontend {
+
+/// Padding, strides and dilations of each spatial axis. Pads are all starts, then all ends.
+struct Window {
+  llvm::SmallVector<int64_t> strides, dilations, pads;
+
+  /// Elements from the first to the last that a window of `taps` elements along `axis` reads.
+  Dim reach(size_t axis, Dim taps) const { return (taps - 1) * dilations[axis] + 1; }
+};
+
+/// The window of `node` over axes of `sizes` elements, `kernel` elements each. Reports and fails
+/// where an attribute does not fit, and where auto_pad needs sizes that are not constant.
+mlir::FailureOr<Window> readWindow(NodeReader &node, llvm::ArrayRef<Dim> sizes,
+                                   llvm::ArrayRef<Dim> kernel);
+
+/// `count` integers of at least `low` from attribute `name`; `standard` each where it is absent.
+mlir::FailureOr<llvm::SmallVector<int64_t>> readSizes(NodeReader &node, llvm::StringRef name,
+                                                      size_t count, int64_t low, int64_t standard);
+
+} // namespace smelt::frontend

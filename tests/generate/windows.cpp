@@ -1,0 +1,48 @@
+#include "tests/generate/windows.h"
+
+#include <algorithm>
+
+namespace smelt::generate {
+
+namespace {
+
+/// How many windows there are in `size` elements; with ceil, also an incomplete one that begins
+/// before the padding at the end.
+int64_t countWindows(int64_t size, int64_t before, int64_t after, int64_t reach, int64_t stride,
+                     bool ceil) {
+  int64_t free = size + before + after - reach;
+  int64_t count = (free + (ceil ? stride - 1 : 0)) / stride + 1;
+  return ceil && (count - 1) * stride >= size + before ? count - 1 : count;
+}
+
+} // namespace
+
+Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &options) {
+  Windows windows;
+  std::vector<int64_t> ends;
+  for (const Size &size : sizes) {
+    int64_t kernel = draw.between(1, 3), stride = draw.between(1, 3),
+            dilation = options.mayDilate ? draw.between(1, 2) : 1;
+    if (options.padsLessThanKernel)
+      kernel = std::min(kernel, std::max<int64_t>(size.smallest(), 1));
+    if (options.padsLessThanKernel && size.smallest() < (kernel - 1) * dilation + 1)
+      dilation = 1;
+    int64_t mostPadding = !options.padsLessThanKernel ? 2 : dilation > 1 ? 0 : kernel - 1;
+    int64_t before = draw.between(0, mostPadding), after = draw.between(0, mostPadding),
+            reach = (kernel - 1) * dilation + 1;
+    if (size.smallest() + before + after < reach)
+      before = after = reach;
+    std::array<int64_t, kAssignments> values;
+    for (size_t at = 0; at < kAssignments; ++at)
+      values[at] =
+          countWindows(size.values[at], before, after, reach, stride, options.countsIncomplete);
+    windows.counts.push_back(size.isConstant() ? Size::of(values[0]) : draw.derived(values));
+    windows.kernel.push_back(kernel), windows.strides.push_back(stride);
+    windows.dilations.push_back(dilation);
+    windows.pads.push_back(before), ends.push_back(after);
+  }
+  windows.pads.insert(windows.pads.end(), ends.begin(), ends.end());
+  return windows;
+}
+
+} // namespace smelt::generate
