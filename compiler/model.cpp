@@ -7,6 +7,7 @@
 #include "compiler/folder.h"
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
+#include "frontend/element_type.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/import.h"
 #include "frontend/model_file.h"
@@ -78,12 +79,30 @@ Model::Model(const ModelOptions &options)
   context->printOpOnDiagnostic(false);
 }
 
+/// ONNX's number for `type`.
+static int32_t dataTypeOf(ElementType type) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  for (int32_t dataType = onnx_wire::Tensor::DataType_MIN;
+       dataType <= onnx_wire::Tensor::DataType_MAX; ++dataType)
+    if (Type element = frontend::elementType(&context, dataType))
+      if (codegen::planElementType(element) == type)
+        return dataType;
+  llvm_unreachable("every type of a plan is one of ONNX's");
+}
+
 static ImportOptions importOptions(const ModelOptions &options) {
   ImportOptions result;
   result.inputShapes.assign(options.shapes.begin(), options.shapes.end());
   result.undeclaredShapes.assign(options.runShapes.begin(), options.runShapes.end());
   result.drawMissingWeights = options.randomWeights.has_value();
   result.seed = options.randomWeights.value_or(0);
+  if (options.valueOf)
+    result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
+      std::optional<InputValue> value = options.valueOf(name, number);
+      if (!value)
+        return std::nullopt;
+      return TensorValue{dataTypeOf(value->type), std::move(value->shape), std::move(value->bytes)};
+    };
   return result;
 }
 
@@ -264,6 +283,8 @@ Status Model::readOnnx(const ModelOptions &options) {
   importedSignature = signatureOf(*imported);
   importedSignature.constants = std::move(result->constantInputs);
   importedSignature.equalities = equalitiesOf(result->equated);
+  for (FixedInput &input : result->fixedInputs)
+    importedSignature.fixed.push_back({std::move(input.name), input.number});
   markOrigin(module(), options);
   return addShapeLimits(module(), importedSignature, options.smallest, options.largest);
 }

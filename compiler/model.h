@@ -9,11 +9,19 @@
 
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace smelt::compiler {
+
+/// Row-major and little-endian; a bool is one byte.
+struct InputValue {
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
 
 struct ModelOptions {
   /// An ONNX file, or a dump of Model::fuse, which the passes go on from: it says which model its
@@ -27,6 +35,8 @@ struct ModelOptions {
   NamedShapes smallest, largest;
   /// Draw weights whose file is missing, by this seed.
   std::optional<uint64_t> randomWeights;
+  /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
+  std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
   /// Of the import and of everything that is done with the model afterwards.
   DiagnosticHandler onDiagnostic;
 };

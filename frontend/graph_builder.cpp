@@ -247,4 +247,17 @@ Value GraphBuilder::dim(Dim value, Type elementType) {
   return reshape(dims(value, elementType), {});
 }
 
+void GraphBuilder::needValue(Value value) {
+  SmallVector<Value> pending{value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op)
+      needed.insert(next);
+    else if (seen.insert(op).second)
+      pending.append(op->operand_begin(), op->operand_end());
+  }
+}
+
 } // namespace smelt::frontend

@@ -9,6 +9,7 @@
 #include "frontend/shape_facts.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace smelt::frontend {
 
@@ -107,6 +108,10 @@ public:
   mlir::Value dim(Dim value, mlir::Type elementType);
   Dim size(int64_t value) const { return Dim::constant(getContext(), value); }
 
+  /// Remembers the inputs that `value` is computed from: their values are needed to go on.
+  void needValue(mlir::Value value);
+  const llvm::SmallPtrSetImpl<mlir::Value> &neededInputs() const { return needed; }
+
 private:
   /// Without `types` the op has one result, whose type is inferred. Null after a report, and where
   /// an operand is missing.
@@ -124,6 +129,7 @@ private:
   mlir::Block *nodes;   // appended to it by finish()
   mlir::OpBuilder builder;
   mlir::Location location;
+  llvm::SmallPtrSet<mlir::Value, 4> needed;
 };
 
 } // namespace smelt::frontend

@@ -3,6 +3,7 @@
 #include "frontend/import.h"
 
 #include "frontend/declared_types.h"
+#include "frontend/fixed_inputs.h"
 #include "frontend/graph.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/model_file.h"
@@ -81,9 +82,15 @@ public:
     func::FuncOp function = declareMain(*module, *inputs);
     if (failed(importGraph(*graph, function, *inputs)) || failed(verify(*module)))
       return failure();
-    return ImportedModel{std::move(module), std::move(weights), constantInputs(*graph->proto),
-                         std::move(equated)};
+    return ImportedModel{std::move(module),
+                         std::move(weights),
+                         constantInputs(*graph->proto),
+                         std::move(equated),
+                         {}};
   }
+
+  /// Inputs whose values the graph's structure depends on.
+  ArrayRef<std::string> neededInputs() const { return needed; }
 
 private:
   func::FuncOp declareMain(ModuleOp module, ArrayRef<GraphInput> inputs) {
@@ -131,6 +138,9 @@ private:
       if (isOutside && results.back())
         failures += failed(checkDeclared(location, output.name(), results.back(), "the output"));
     }
+    for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
+      if (build.neededInputs().contains(argument))
+        needed.push_back(input.name);
     if (failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
       return build.finish({}), failure();
     build.finish(results);
@@ -231,15 +241,34 @@ private:
   llvm::StringMap<onnx_wire::Tensor *> initializers;
   bool isStructureOnly = false; ///< and its weights are to be drawn
   std::vector<EquatedSymbol> equated;
+  std::vector<std::string> needed;
   size_t failures = 0;
 };
 
-FailureOr<ImportedModel> importParsed(Location location,
-                                      FailureOr<std::unique_ptr<onnx_wire::Model>> model,
-                                      StringRef directory, const ImportOptions &options) {
-  if (failed(model))
-    return failure();
-  return Importer(location, directory, options).run(**model);
+using ParseModel = llvm::function_ref<FailureOr<std::unique_ptr<onnx_wire::Model>>()>;
+
+/// Imports, and imports again for as long as more inputs turn out to be needed as constants.
+FailureOr<ImportedModel> importParsed(Location location, ParseModel parse, StringRef directory,
+                                      const ImportOptions &options) {
+  FixedInputs fixed(options);
+  while (true) {
+    FailureOr<std::unique_ptr<onnx_wire::Model>> model = parse();
+    if (failed(model))
+      return failure();
+    fixed.addTo(*(*model)->mutable_graph());
+    std::optional<HeldDiagnostics> held;
+    if (options.valueOf)
+      held.emplace(*location.getContext());
+    Importer importer(location, directory, options);
+    FailureOr<ImportedModel> result = importer.run(**model);
+    if (held && failed(result) && fixed.fix(importer.neededInputs()))
+      continue;
+    if (held)
+      held->release();
+    if (succeeded(result))
+      result->fixedInputs = fixed.list();
+    return result;
+  }
 }
 
 void loadDialects(MLIRContext &context) { context.loadDialect<SmeltDialect, func::FuncDialect>(); }
@@ -251,15 +280,16 @@ FailureOr<ImportedModel> importModel(MLIRContext &context, StringRef path,
   loadDialects(context);
   Location location = NameLoc::get(StringAttr::get(&context, path));
   StringRef directory = llvm::sys::path::parent_path(path);
-  return importParsed(location, readModelFile(location, path), directory.empty() ? "." : directory,
-                      options);
+  return importParsed(
+      location, [&] { return readModelFile(location, path); }, directory.empty() ? "." : directory,
+      options);
 }
 
 FailureOr<ImportedModel> importModel(MLIRContext &context, ArrayRef<char> bytes,
                                      StringRef directory, const ImportOptions &options) {
   loadDialects(context);
   Location location = NameLoc::get(StringAttr::get(&context, "model"));
-  return importParsed(location, parseModel(location, bytes), directory, options);
+  return importParsed(location, [&] { return parseModel(location, bytes); }, directory, options);
 }
 
 } // namespace smelt

@@ -6,11 +6,20 @@
 
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace smelt {
+
+/// A tensor as ONNX writes one.
+struct TensorValue {
+  int32_t dataType = 0; ///< of onnx.TensorProto.DataType
+  std::vector<int64_t> shape;
+  std::string bytes; ///< little-endian, row-major
+};
 
 struct ImportOptions {
   /// Shapes to compile for, by input name; -1 keeps a dimension as the model declares it.
@@ -21,6 +30,10 @@ struct ImportOptions {
   /// `seed` and name; where there is one, vectors of equal floats get noise too.
   bool drawMissingWeights = false;
   uint64_t seed = 0;
+  /// Values of inputs, by name and by number among the inputs that no initializer stands for. Asked
+  /// for where the graph's structure depends on one, such as a list of axes: the input then becomes a
+  /// constant. None: the model is refused there.
+  std::function<std::optional<TensorValue>(const std::string &name, size_t number)> valueOf = {};
 };
 
 /// `symbol` of the file is `as` in the module, since `node` needs them to be equal.
@@ -30,6 +43,12 @@ struct EquatedSymbol {
   std::string node;
 };
 
+/// An input that is compiled for one value.
+struct FixedInput {
+  std::string name;
+  size_t number; ///< among the inputs that no initializer stands for, itself counted
+};
+
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<WeightStore> weights;
@@ -37,6 +56,8 @@ struct ImportedModel {
   std::vector<std::string> constantInputs;
   /// Symbols that are another's or a number, since a node equates them.
   std::vector<EquatedSymbol> equated;
+  /// Inputs that became constants by ImportOptions::valueOf.
+  std::vector<FixedInput> fixedInputs;
 };
 
 /// Imports the ONNX file at `path`: opsets 7 to 26, normalised to one set of ops; local functions

@@ -132,6 +132,7 @@ FailureOr<SmallVector<Dim>> NodeReader::dims(size_t index, StringRef what) {
   auto known = knownDims(input(index));
   if (known)
     return *known;
+  build.needValue(input(index));
   return error() << what << ", " << describe(index)
                  << ", depends on the data of an input, not only on sizes; only "
                  << "what follows from the sizes of the inputs is supported";
@@ -145,6 +146,7 @@ FailureOr<SmallVector<int64_t>> NodeReader::constants(size_t index, StringRef wh
       result.push_back(*dim.asConstant());
     return result;
   }
+  build.needValue(input(index));
   return error() << what << ", " << describe(index) << ", must be constant";
 }
 

@@ -152,9 +152,11 @@ FailureOr<Dim> wholeCount(NodeReader &node, ArrayRef<Value> scalars) {
     numbers.push_back(*number);
   }
   std::optional<int64_t> step = numbers[2] ? numbers[2].asConstant() : std::nullopt;
-  if (!numbers[0] || !numbers[1] || !step || *step == 0)
+  if (!numbers[0] || !numbers[1] || !step || *step == 0) {
+    llvm::for_each(scalars, [&](Value scalar) { node.build.needValue(scalar); });
     return node.error() << "the bounds of a float range must be constants, or whole numbers made "
                            "of sizes with a constant whole step";
+  }
   return countSteps(node, numbers[0], numbers[1], *step);
 }
 

@@ -126,6 +126,7 @@ static void report(const Flags &flags, const Session &session, const RunInputs &
 static Status bench(Flags flags) {
   if (!isPlan(flags.open.model.path))
     flags.open.model.shapes = flags.inputs.shapes;
+  flags.open.model.values = flags.inputs.inputs;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(model.session->signature(), flags.inputs));
   std::vector<double> samples;

@@ -54,7 +54,10 @@ static void printProblems(const Flags &flags, const std::vector<Problem> &proble
 
 static Status check(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags.model));
+  Status unread;
+  SMELT_RETURN_IF_ERROR(giveValues(options, flags.model.values, unread));
   SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(options));
+  SMELT_RETURN_IF_ERROR(unread);
   printProblems(flags, problems);
   if (problems.empty())
     return {};
@@ -71,6 +74,7 @@ void addCheck(CommandLine &line) {
   command.argument("model", flags->model.path, "The .onnx file");
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Check what would be compiled for this shape (repeatable)");
+  addValues(command, flags->model.values);
   addRandomWeights(command, flags->model.randomWeights);
   addJson(command, flags->json);
   command.footer("example:\n  smelt check model.onnx --json");

@@ -6,6 +6,12 @@ void addJson(Command &command, bool &json) {
   command.flag("--json", json, "Print the result as one JSON object");
 }
 
+void addValues(Command &command, std::vector<std::string> &values) {
+  command.texts("--value", values, "NAME=@FILE.npy|@FOLDER",
+                "Value of an input that is compiled for where the model's structure depends on it, "
+                "such as a list of axes (repeatable), or @FOLDER of ONNX test data");
+}
+
 void addRandomWeights(Command &command, std::optional<uint64_t> &seed) {
   command.seed(
       "--random-weights", [&seed](uint64_t value) { seed = value; },

@@ -17,6 +17,8 @@ void addCompare(CommandLine &line);
 
 // Flags that several commands share.
 void addJson(Command &command, bool &json);
+/// --value of what is compiled and not run.
+void addValues(Command &command, std::vector<std::string> &values);
 void addRandomWeights(Command &command, std::optional<uint64_t> &seed);
 void addTf32(Command &command, bool &tf32);
 /// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.

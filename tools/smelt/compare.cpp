@@ -179,6 +179,7 @@ static Result<std::vector<Reference>> references(const Flags &flags, Model &impo
 
 static Status compare(Flags flags) {
   flags.open.model.runShapes = flags.inputs.shapes;
+  flags.open.model.values = flags.inputs.inputs;
   if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));

@@ -178,6 +178,7 @@ void addCompile(CommandLine &line) {
                    ", which is PTX for GPUs that no other suits (default: " +
                    flags->build.architectures[0] + ")");
   addShapeFlags(command, flags->model);
+  addValues(command, flags->model.values);
   command.choice("--emit", flags->emit,
                  {{"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}},
                  "plan|mlir|cuda", "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)");

@@ -100,6 +100,7 @@ void addExplain(CommandLine &line) {
   command.argument("model", flags->model.path, "The .onnx file");
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Explain what is compiled for this shape (repeatable)");
+  addValues(command, flags->model.values);
   addRandomWeights(command, flags->model.randomWeights);
   addJson(command, flags->json);
   command.footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "

@@ -52,6 +52,9 @@ static Result<NamedArrays> readFiles(const Signature &signature,
     if (at == std::string::npos || at == 0)
       return usage(joinText("'", flag, "' is no input; write NAME=@FILE.npy or @FOLDER"));
     std::string name = flag.substr(0, at), path = flag.substr(at + 2);
+    auto isNamed = [&](const auto &fixed) { return fixed.first == name; };
+    if (std::any_of(signature.fixed.begin(), signature.fixed.end(), isNamed))
+      continue;
     auto port = std::find_if(signature.inputs.begin(), signature.inputs.end(),
                              [&](const Port &input) { return input.name == name; });
     if (port == signature.inputs.end())
@@ -68,12 +71,16 @@ static Result<NamedArrays> readFiles(const Signature &signature,
 static Result<NamedArrays> readFolder(const Signature &signature, const std::string &folder,
                                       std::vector<Array> &expected) {
   SMELT_ASSIGN_OR_RETURN(TestData data, readTestData(folder));
-  if (data.inputs.size() != signature.inputs.size())
-    return usage(joinText(folder, " has ", data.inputs.size(), " inputs, the model takes ",
-                          signature.inputs.size()));
+  size_t wanted = signature.inputs.size() + signature.fixed.size(), next = 0;
+  if (data.inputs.size() != wanted)
+    return usage(
+        joinText(folder, " has ", data.inputs.size(), " inputs, the model takes ", wanted));
   NamedArrays arrays;
   for (size_t i = 0; i < data.inputs.size(); ++i) {
-    const Port &port = signature.inputs[i];
+    auto isNumbered = [&](const auto &fixed) { return fixed.second == i; };
+    if (std::any_of(signature.fixed.begin(), signature.fixed.end(), isNumbered))
+      continue;
+    const Port &port = signature.inputs[next++];
     SMELT_RETURN_IF_ERROR(checkType(port, data.inputs[i], joinText(folder, "/input_", i, ".pb")));
     arrays.emplace(port.name, std::move(data.inputs[i]));
   }

@@ -2,7 +2,9 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
+#include "tools/smelt/npy.h"
 #include "tools/smelt/report.h"
+#include "tools/smelt/test_data.h"
 
 #include <charconv>
 #include <unistd.h>
@@ -63,9 +65,58 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   return options;
 }
 
+/// The value that `flags` give for the input called `name`, number `number` of the file.
+static Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
+                                              const std::string &name, size_t number) {
+  for (const std::string &flag : flags) {
+    if (flag.starts_with("@")) {
+      SMELT_ASSIGN_OR_RETURN(TestData data, readTestData(flag.substr(1)));
+      if (number < data.inputs.size())
+        return std::optional(std::move(data.inputs[number]));
+    } else if (flag.starts_with(name + "=@")) {
+      SMELT_ASSIGN_OR_RETURN(Array array, readNpy(flag.substr(name.size() + 2)));
+      return std::optional(std::move(array));
+    }
+  }
+  return std::optional<Array>();
+}
+
+static Status checkValueFlags(const std::vector<std::string> &flags) {
+  for (const std::string &flag : flags)
+    if (!flag.starts_with("@") && (flag.find("=@") == std::string::npos || flag.starts_with("=")))
+      return Status(StatusCode::kUsage,
+                    joinText("'", flag, "' is no value; write NAME=@FILE.npy or @FOLDER"));
+  return {};
+}
+
+Status giveValues(ModelOptions &options, const std::vector<std::string> &flags, Status &unread) {
+  SMELT_RETURN_IF_ERROR(checkValueFlags(flags));
+  if (flags.empty())
+    return {};
+  options.valueOf = [&flags, &unread](const std::string &name,
+                                      size_t number) -> std::optional<InputValue> {
+    Result<std::optional<Array>> value = readValue(flags, name, number);
+    if (!value.isOk())
+      unread = value.status();
+    if (!value.isOk() || !*value)
+      return std::nullopt;
+    const Array &array = **value;
+    const char *bytes = reinterpret_cast<const char *>(array.bytes.data());
+    return InputValue{array.type, array.shape, std::string(bytes, array.bytes.size())};
+  };
+  return {};
+}
+
 Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags));
-  return Model::import(options);
+  Status unread;
+  SMELT_RETURN_IF_ERROR(giveValues(options, flags.values, unread));
+  Result<std::unique_ptr<Model>> model = Model::import(options);
+  SMELT_RETURN_IF_ERROR(unread);
+  if (model.isOk())
+    for (const auto &[name, number] : (*model)->signature().fixed)
+      note(joinText("input '", name, "' is a constant: the model is compiled for the value given"));
+  return model;
 }
 
 Status fuse(Model &model, FuseOptions options) {

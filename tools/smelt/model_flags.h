@@ -15,6 +15,9 @@ struct ModelFlags {
   std::vector<std::string> runShapes;
   std::vector<std::string> minShapes;
   std::vector<std::string> maxShapes;
+  /// "name=@file.npy", or one "@folder" of ONNX test data: values of inputs, which are compiled for
+  /// where the model's structure depends on them.
+  std::vector<std::string> values;
   /// Draw weights whose file is missing.
   std::optional<uint64_t> randomWeights;
 };
@@ -30,6 +33,10 @@ Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
 
 /// With warnings on stderr. Fails with kUsage where a shape is none.
 Result<ModelOptions> modelOptions(const ModelFlags &flags);
+
+/// Gives the values that `flags` name to the import. Fails with kUsage where a flag is malformed;
+/// `unread` receives why a file cannot be read. Both must outlive the import.
+Status giveValues(ModelOptions &options, const std::vector<std::string> &flags, Status &unread);
 
 /// Model::import of the flags.
 Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags);

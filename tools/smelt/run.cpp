@@ -21,6 +21,7 @@ struct Flags {
   InputFlags inputs;
   std::vector<std::string> outputs;
   std::string outputDir;
+  std::optional<double> tolerance;
   bool json = false;
 };
 
@@ -103,9 +104,10 @@ static Status checkFiles(const std::map<std::string, std::string> &files, const 
   return {};
 }
 
-/// Compares with the outputs of a test data folder.
-static Status checkExpected(const Signature &signature, const std::vector<Array> &outputs,
-                            const std::vector<Array> &expected, llvm::json::Array &report) {
+/// Compares with the outputs of a test data folder; floats within `limit` where there is one.
+static Status checkExpected(std::optional<double> limit, const Signature &signature,
+                            const std::vector<Array> &outputs, const std::vector<Array> &expected,
+                            llvm::json::Array &report) {
   std::string failures;
   for (size_t i = 0; i < expected.size(); ++i) {
     const Port &port = signature.outputs[i];
@@ -117,6 +119,8 @@ static Status checkExpected(const Signature &signature, const std::vector<Array>
     }
     ErrorStatistics error = compareTensors(outputs[i], expected[i]);
     double tolerance = foreignTolerance(port.type);
+    if (limit && isFloat(port.type))
+      tolerance = *limit;
     report.push_back(llvm::json::Object{{"name", port.name},
                                         {"relative_norm", jsonNumber(error.relativeNorm)},
                                         {"max_absolute", jsonNumber(error.maxAbsolute)},
@@ -173,6 +177,7 @@ static Status report(const Flags &flags, const Session &session, const std::vect
 
 static Status run(Flags flags) {
   flags.open.model.runShapes = flags.inputs.shapes;
+  flags.open.model.values = flags.inputs.inputs;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
   Session &session = *model.session;
   SMELT_ASSIGN_OR_RETURN(auto files, outputFiles(flags, session.signature()));
@@ -181,7 +186,8 @@ static Status run(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, session.run(inputs.inputs));
   SMELT_RETURN_IF_ERROR(writeOutputs(flags, files, session.signature(), outputs));
   llvm::json::Array comparison;
-  Status agreement = checkExpected(session.signature(), outputs, inputs.expected, comparison);
+  Status agreement =
+      checkExpected(flags.tolerance, session.signature(), outputs, inputs.expected, comparison);
   Status finite = report(flags, session, outputs, files, std::move(comparison));
   return inputs.expected.empty() ? finite : agreement;
 }
@@ -196,6 +202,8 @@ void addRun(CommandLine &line) {
                 "File for an output, NAME=@FILE.npy (repeatable)");
   command.text("--output-dir", flags->outputDir,
                "Folder for all outputs, one NAME.npy each ('/' and zero bytes become '_')");
+  command.tolerance("--tolerance", flags->tolerance,
+                    "Largest ||out - ref|| / ||ref|| of floats against a folder's outputs");
   addJson(command, flags->json);
   command.footer(
       "examples:\n"
