@@ -40,6 +40,7 @@ llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> poolingRules();
 llvm::ArrayRef<NodeRule> quantizedRules();
 llvm::ArrayRef<NodeRule> reductionRules();
+llvm::ArrayRef<NodeRule> rotaryRules();
 llvm::ArrayRef<NodeRule> scatterRules();
 llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();

@@ -121,6 +121,7 @@ const TypeRow kRows[] = {
     {"ReduceSumSquare", {kWide, kSizes}},
     {"Relu", {kSigned}},
     {"Reshape", {kAny, kSizes}},
+    {"RotaryEmbedding", {kFloats, kFloats, kFloats, kSizes}},
     {"Round", {kFloats}},
     {"Scatter", {kAny, kIndices, kAny}},
     {"ScatterElements", {kAny, kIndices, kAny}},

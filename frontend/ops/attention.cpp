@@ -133,16 +133,59 @@ Value iota(GraphBuilder &build, Dim length, ArrayRef<Dim> shape) {
   return build.reshape(build.createAs<IotaOp>(TensorType::get({length}, i64), {}), shape);
 }
 
-/// Adds what `nonpad_kv_seqlen` and `is_causal` hide. Causal: key j is visible to query i where j
-/// <= i + offset, with the cache's length as offset, or valid keys - queries, or 0.
+/// Keys that a query sees around its own position; none: all on that side.
+struct Sight {
+  std::optional<int64_t> left, right;
+
+  bool isLimited() const { return left || right; }
+};
+
+FailureOr<Sight> readSight(NodeReader &node) {
+  int64_t left = node.integer("left_window_size", -1),
+          right = node.integer("right_window_size", -1);
+  if (left < -1 || right < -1)
+    return node.error() << "its window of " << left << " and " << right
+                        << " keys must be -1 or more on each side";
+  Sight sight;
+  if (left >= 0)
+    sight.left = left;
+  if (right >= 0)
+    sight.right = right;
+  if (node.flag("is_causal"))
+    sight.right = 0;
+  return sight;
+}
+
+/// A bias that shows each query the keys in sight of `position`, its own among the keys.
+Value sightBias(GraphBuilder &build, const Sight &sight, Value position, Value key, Type element) {
+  Type i64 = tensorType(key).getElementType();
+  auto moved = [&](int64_t distance) {
+    return distance == 0
+               ? position
+               : build.create<AddOp>({position, build.scalar(static_cast<double>(distance), i64)});
+  };
+  Value bias;
+  if (sight.right)
+    bias = biasFrom(build, build.create<LessEqualOp>({key, moved(*sight.right)}), element);
+  if (sight.left)
+    bias = addBias(build, bias,
+                   biasFrom(build, build.create<LessEqualOp>({moved(-*sight.left), key}), element));
+  return bias;
+}
+
+/// Adds what `nonpad_kv_seqlen`, `is_causal` and the window hide. Query i stands at position i +
+/// offset, with the cache's length as offset, or valid keys - queries, or 0.
 LogicalResult addVisibility(NodeReader &node, Operands &operands) {
   GraphBuilder &build = node.build;
-  bool causal = node.flag("is_causal");
+  FailureOr<Sight> sight = readSight(node);
+  if (failed(sight))
+    return failure();
+  bool isCausal = node.flag("is_causal") && !sight->left;
   Dim queries = tensorType(operands.query).getDim(2), keys = tensorType(operands.key).getDim(2);
   Dim past = node.input(kPastKey) ? tensorType(node.input(kPastKey)).getDim(2) : build.size(0);
   Value valid = node.input(kValidKeys);
-  if (!valid && (!causal || keys - queries == past)) {
-    operands.causal = causal;
+  if (!valid && (!sight->isLimited() || (isCausal && keys - queries == past))) {
+    operands.causal = isCausal;
     return success();
   }
   Type element = tensorType(operands.query).getElementType(),
@@ -160,9 +203,9 @@ LogicalResult addVisibility(NodeReader &node, Operands &operands) {
         addBias(build, operands.bias, biasFrom(build, build.create<LessOp>({key, valid}), element));
     offset = build.create<SubOp>({valid, build.dim(queries, i64)});
   }
-  if (causal) {
-    Value visible = build.create<LessEqualOp>({key, build.create<AddOp>({query, offset})});
-    operands.bias = addBias(build, operands.bias, biasFrom(build, visible, element));
+  if (sight->isLimited()) {
+    Value position = build.create<AddOp>({query, offset});
+    operands.bias = addBias(build, operands.bias, sightBias(build, *sight, position, key, element));
   }
   return success(operands.bias != nullptr);
 }
@@ -192,14 +235,70 @@ FailureOr<float> readScale(NodeReader &node, Value query) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(*size)));
 }
 
+/// scale * Q K^T, [batch, heads, queries, keys]; heads of queries that share keys are a fifth axis
+/// meanwhile.
+Value scoresOf(GraphBuilder &build, const Operands &operands, float scale) {
+  SmallVector<Dim> query = tensorType(operands.query).getShape(),
+                   key = tensorType(operands.key).getShape();
+  Value scaled = build.create<MulOp>(
+      {operands.query, build.scalar(scale, tensorType(operands.query).getElementType())});
+  auto share = query[1].exactDiv(key[1]);
+  if (!share || share->isConstant(1))
+    return build.create<MatmulOp>({scaled, build.transposeMatrix(operands.key)});
+  Dim one = build.size(1);
+  Value rows = build.reshape(scaled, {query[0], key[1], *share, query[2], query[3]});
+  Value columns = build.reshape(operands.key, {key[0], key[1], one, key[2], key[3]});
+  Value product = build.create<MatmulOp>({rows, build.transposeMatrix(columns)});
+  return build.reshape(product, {query[0], query[1], query[2], key[2]});
+}
+
+/// Probabilities; zeros for a query from which every key is hidden.
+Value probabilities(GraphBuilder &build, Value scores, Value bias) {
+  Value result = build.unary<SoftmaxOp>(scores, build.attribute("axis", 3l));
+  if (!bias)
+    return result;
+  Type element = tensorType(scores).getElementType();
+  Value most = build.reduce(ReductionKind::max, bias, 3);
+  Value isHidden = build.create<EqualOp>({most, minusInfinity(build, element)});
+  return build.create<SelectOp>({isHidden, build.scalar(0, element), result});
+}
+
+/// What `qk_matmul_output_mode` asks for on the way to the probabilities.
+LogicalResult outputScores(NodeReader &node, const Operands &operands, float scale) {
+  enum Mode { kRaw, kCapped, kBiased, kProbabilities };
+  GraphBuilder &build = node.build;
+  int64_t mode = node.integer("qk_matmul_output_mode", kRaw);
+  if (mode < kRaw || mode > kProbabilities)
+    return node.error() << "its qk_matmul_output_mode " << mode << " is none of 0 to 3";
+  Value scores = scoresOf(build, operands, scale), bias = operands.bias;
+  Type element = tensorType(operands.query).getElementType();
+  if (float cap = node.real("softcap", 0); cap > 0) {
+    Value limit = build.scalar(cap, element);
+    scores =
+        build.create<MulOp>({build.unary<TanhOp>(build.create<DivOp>({scores, limit})), limit});
+  }
+  if (operands.causal) {
+    Dim queries = tensorType(operands.query).getDim(2), keys = tensorType(operands.key).getDim(2),
+        one = build.size(1);
+    Value position =
+        build.create<AddOp>({iota(build, queries, {one, one, queries, one}),
+                             build.dim(keys - queries, IntegerType::get(build.getContext(), 64))});
+    bias = addBias(build, bias,
+                   sightBias(build, {std::nullopt, 0}, position,
+                             iota(build, keys, {one, one, one, keys}), element));
+  }
+  if (mode >= kBiased && bias)
+    scores = build.create<AddOp>({scores, bias});
+  if (mode == kProbabilities)
+    scores = probabilities(build, scores, bias);
+  return node.output(scores, 3);
+}
+
 LogicalResult importAttention(NodeReader &node) {
   GraphBuilder &build = node.build;
   FailureOr<Operands> operands = readOperands(node);
   if (failed(operands))
     return failure();
-  for (StringRef name : {"left_window_size", "right_window_size"})
-    if (node.integer(name, -1) != -1)
-      return node.error() << "attention windows are not supported (attribute '" << name << "')";
   FailureOr<float> scale = readScale(node, operands->query);
   if (failed(scale))
     return failure();
@@ -209,6 +308,8 @@ LogicalResult importAttention(NodeReader &node) {
       return failure();
   }
   if (failed(addVisibility(node, *operands)) || failed(requireFit(node, *operands)))
+    return failure();
+  if (node.outputCount() > 3 && failed(outputScores(node, *operands, *scale)))
     return failure();
   SmallVector<Value> values{operands->query, operands->key, operands->value};
   if (operands->bias)

@@ -85,11 +85,38 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   auto wide = attention("b 2 3 8", "b 2 5 8", {"q", "k", "v", "mask"});
   wide.input("mask", DataType::FLOAT16, "3 8");
   expectFails(wide.import(), {"needs 8 = 5", "the mask broadcasts to the scores"});
-  auto scores = attention("b 2 s 8", "b 2 t 8");
-  scores.lastNode().add_output("");
-  scores.lastNode().add_output("");
-  scores.lastNode().add_output("scores");
-  expectFails(scores.import(), {"its output 'scores' is not supported"});
+}
+
+ModelBuilder withScores(const std::string &query, const std::string &key, int64_t mode) {
+  ModelBuilder model = attention(query, key);
+  for (const char *output : {"", "", "scores"})
+    model.lastNode().add_output(output);
+  return model.output("scores").attribute("qk_matmul_output_mode", mode);
+}
+
+TEST(Attention, ScoresOnTheWay) {
+  expectImports(
+      withScores("b 4 s 8", "b 2 t 8", 0).import(),
+      {"smelt.matmul", "<[b, 2, 2, s, 8], f16>", "<[b, 4, s, t], f16>", "smelt.attention"});
+  expectImports(withScores("b 2 s 8", "b 2 t 8", 1).attribute("softcap", 5.0f).import(),
+                {"smelt.matmul", "smelt.div", "smelt.tanh", "smelt.mul", "smelt.attention"});
+  expectImports(withScores("b 2 s 8", "b 2 s 8", 3).attribute("is_causal", 1).import(),
+                {"smelt.matmul", "smelt.less_equal", "smelt.softmax", "axis 3", "smelt.equal",
+                 "smelt.select", "smelt.attention"});
+  expectFails(withScores("b 2 s 8", "b 2 t 8", 4).import(), {"4 is none of 0 to 3"});
+}
+
+TEST(Attention, WindowsHideWhatLiesFurther) {
+  auto window = [](int64_t left, int64_t right) {
+    return attention("b 2 s 8", "b 2 t 8")
+        .attribute("left_window_size", left)
+        .attribute("right_window_size", right);
+  };
+  expectImports(window(2, -1).import(), {"dense<-2>", "smelt.add", "smelt.less_equal",
+                                         "smelt.select", "smelt.attention", "bias"});
+  expectImports(window(2, 1).import(), {"smelt.less_equal", "smelt.select", "smelt.less_equal",
+                                        "smelt.select", "smelt.add", "smelt.attention"});
+  expectFails(window(-2, 0).import(), {"must be -1 or more on each side"});
 }
 
 } // namespace

@@ -49,6 +49,17 @@ void describe(Drawing &draw, Attributes &attributes, const Heads &heads, bool is
     attributes.add("softcap", 8.0f);
 }
 
+/// The scores or probabilities beside the result.
+Value drawScores(Drawing &draw, const std::vector<Value> &inputs, Attributes attributes,
+                 const Shape &scores, const Shape &output, const Shape &cache) {
+  const Value &value = inputs[2];
+  attributes.add("qk_matmul_output_mode", 3);
+  Value result = value, present = value, probabilities = value;
+  result.shape = output, present.shape = cache, probabilities.shape = scores;
+  probabilities.bounds = {0, 1};
+  return draw.nodes("Attention", inputs, attributes, {result, present, present, probabilities})[3];
+}
+
 /// The operand is query, key or value.
 Drawn drawAttention(Drawing &draw, const Value &operand) {
   size_t rank = operand.shape.size();
@@ -91,13 +102,55 @@ Drawn drawAttention(Drawing &draw, const Value &operand) {
   describe(draw, attributes, *heads, isFlat);
   if (isCausal)
     attributes.add("is_causal", 1);
-  return draw.node("Attention", inputs, attributes, operand.type, shaped(rows, false),
-                   value.bounds);
+  if (rows == columns && draw.opset() >= 25 && draw.chance(0.3))
+    attributes.add("left_window_size", draw.between(0, 9))
+        .add("right_window_size", draw.between(-1, 4));
+  if (!draw.chance(0.2))
+    return draw.node("Attention", inputs, attributes, operand.type, shaped(rows, false),
+                     value.bounds);
+  Size size = isFlat ? Size::of(heads->size) : operand.shape[3];
+  return drawScores(draw, inputs, attributes,
+                    {operand.shape[0], Size::of(heads->query), rows, columns}, shaped(rows, false),
+                    {operand.shape[0], Size::of(heads->shared), columns, size});
+}
+
+/// Pairs of elements turned by angles of a table, or of a table's rows at given positions.
+Drawn drawRotaryEmbedding(Drawing &draw, const Value &operand) {
+  size_t rank = operand.shape.size();
+  bool taken = (operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16 ||
+                operand.type == Wire::BFLOAT16) &&
+               (rank == 3 || rank == 4) && !hasDerived(operand.shape);
+  if (!taken || largestCount(operand.shape) > 1 << 16)
+    return std::nullopt;
+  auto heads = drawHeads(draw, operand.shape.back());
+  int64_t size = !heads ? 0 : rank == 4 ? operand.shape[3].values[0] : heads->size;
+  if (size < 2 || (size % 2 != 0 && rank == 3 && draw.chance(0.5)))
+    return std::nullopt;
+  Attributes attributes;
+  if (rank == 3)
+    attributes.add("num_heads", heads->query);
+  int64_t turned = 2 * draw.between(1, size / 2);
+  if (turned != size || draw.chance(0.5))
+    attributes.add("rotary_embedding_dim", turned);
+  attributes.add("interleaved", draw.between(0, 1));
+  const Size &length = operand.shape[rank - 2];
+  Size half = Size::of(turned / 2);
+  bool hasPositions = draw.chance(0.5);
+  Shape table = hasPositions ? Shape{Size::of(16), half} : Shape{operand.shape[0], length, half};
+  std::vector<Value> inputs{operand, draw.leaf(operand.type, table, {-1, 1}),
+                            draw.leaf(operand.type, table, {-1, 1})};
+  if (hasPositions)
+    inputs.push_back(draw.leaf(Wire::INT64, {operand.shape[0], length}, {0, 15}));
+  double most = 2 * operand.bounds.magnitude();
+  return draw.node("RotaryEmbedding", inputs, attributes, operand.type, operand.shape,
+                   {-most, most});
 }
 
 } // namespace
 
-std::vector<Rule> attentionRules() { return {{"Attention", 23, drawAttention}}; }
+std::vector<Rule> attentionRules() {
+  return {{"Attention", 23, drawAttention}, {"RotaryEmbedding", 23, drawRotaryEmbedding}};
+}
 
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
