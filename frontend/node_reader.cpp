@@ -109,6 +109,13 @@ std::optional<SmallVector<float>> NodeReader::reals(StringRef name) {
   return SmallVector<float>(attribute->floats().begin(), attribute->floats().end());
 }
 
+std::optional<SmallVector<std::string>> NodeReader::texts(StringRef name) {
+  auto *attribute = find(name, onnx_wire::Attribute::STRINGS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 Value NodeReader::tensor(StringRef name) {
   if (!find(name, onnx_wire::Attribute::TENSOR))
     return {};

@@ -40,6 +40,7 @@ public:
   std::string text(llvm::StringRef name, llvm::StringRef standard);
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name);
   std::optional<llvm::SmallVector<float>> reals(llvm::StringRef name);
+  std::optional<llvm::SmallVector<std::string>> texts(llvm::StringRef name);
   bool hasAttribute(llvm::StringRef name) const;
   /// The tensor attribute as a value; null where there is none.
   mlir::Value tensor(llvm::StringRef name);

@@ -18,8 +18,8 @@ RuleMap indexRules() {
   for (ArrayRef<NodeRule> family :
        {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
         indexingRules(), logicRules(), microsoftRules(), normRules(), poolingRules(),
-        quantizedRules(), reductionRules(), rotaryRules(), scatterRules(), selectionRules(),
-        shapeRules(), sliceRules()})
+        quantizedRules(), recurrentRules(), reductionRules(), rotaryRules(), scatterRules(),
+        selectionRules(), shapeRules(), sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

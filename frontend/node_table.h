@@ -39,6 +39,7 @@ llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
 llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> poolingRules();
 llvm::ArrayRef<NodeRule> quantizedRules();
+llvm::ArrayRef<NodeRule> recurrentRules();
 llvm::ArrayRef<NodeRule> reductionRules();
 llvm::ArrayRef<NodeRule> rotaryRules();
 llvm::ArrayRef<NodeRule> scatterRules();

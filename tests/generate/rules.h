@@ -25,6 +25,7 @@ struct Rule {
 std::vector<Rule> elementwiseRules();
 std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
+std::vector<Rule> recurrentRules();
 std::vector<Rule> reductionRules();
 std::vector<Rule> contractionRules();
 std::vector<Rule> poolingRules();

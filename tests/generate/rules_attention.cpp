@@ -157,7 +157,7 @@ const std::vector<Rule> &rules() {
     std::vector<Rule> all;
     for (auto family :
          {elementwiseRules, viewRules, indexingRules, reductionRules, contractionRules,
-          poolingRules, quantizedRules, scatterRules, attentionRules})
+          poolingRules, quantizedRules, recurrentRules, scatterRules, attentionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;
