@@ -58,7 +58,7 @@ constexpr Row kRows[] = {
     {"sub", "$0 - $1", "", "$T($0 - $1)", ""},
     {"mul", "$0 * $1", "", "$T($0 * $1)", ""},
     {"div", "$0 / $1", "", "divide($0, $1)", ""},
-    {"pow", "power($0, $T($1))", "", "power($0, $T($1))", ""},
+    {"pow", "power($0, $T($1))", "", "power($0, $1)", ""},
     {"min", "minimum($0, $1)", "", "minimum($0, $1)", "$0 && $1"},
     {"max", "maximum($0, $1)", "", "maximum($0, $1)", "$0 || $1"},
     {"mod", "moduloFloor($0, $1)", "", "moduloFloor($0, $1)", ""},
@@ -114,9 +114,8 @@ std::string castExpression(CastOp cast, const std::string &operand) {
 std::string bitcastExpression(BitcastOp op, const std::string &operand) {
   Type from = tensorType(op.getInput()).getElementType(),
        to = tensorType(op.getOutput()).getElementType();
-  std::string bits = isHalfWidth(from)
-                         ? "convert<" + storageType(from).str() + ">(" + operand + ")"
-                         : operand;
+  std::string bits =
+      isHalfWidth(from) ? "convert<" + storageType(from).str() + ">(" + operand + ")" : operand;
   std::string value = "bitCast<" + storageType(to).str() + ">(" + bits + ")";
   return isHalfWidth(to) ? "convert<float>(" + value + ")" : value;
 }

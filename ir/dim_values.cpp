@@ -142,7 +142,7 @@ Known constantElements(ConstantOp op) {
       dense.getElementType().isInteger(1) || dense.getElementType().isUnsignedInteger();
   Elements result;
   for (const APInt &value : dense.getValues<APInt>()) {
-    if (value.getBitWidth() > 64)
+    if (value.getBitWidth() > 64 || (isUnsigned && value.getActiveBits() > 63))
       return std::nullopt;
     result.push_back(
         Dim::constant(op.getContext(), isUnsigned ? value.getZExtValue() : value.getSExtValue()));
@@ -230,7 +230,19 @@ Known reduceElements(ReduceOp op, int depth) {
   return Elements{total};
 }
 
-Known evaluate(Value value, int depth) {
+/// Whether a value of the integer type can be `element`: what wraps around is not followed.
+bool fits(Dim element, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool isUnsigned = width == 1 || type.isUnsignedInteger();
+  std::optional<int64_t> constant = element.asConstant();
+  if (!constant)
+    return width >= 32 && (!isUnsigned || element.isKnownNonNegative());
+  if (isUnsigned)
+    return *constant >= 0 && llvm::isUIntN(std::min(width, 63u), *constant);
+  return width >= 64 || llvm::isIntN(width, *constant);
+}
+
+Known compute(Value value, int depth) {
   TensorType type = tensorType(value);
   Operation *op = value.getDefiningOp();
   if (!op || depth > kMaxDepth || !type.isStatic() || !type.getElementType().isInteger())
@@ -269,6 +281,14 @@ Known evaluate(Value value, int depth) {
       .Default([&](Operation *other) -> Known {
         return other->hasTrait<Elementwise>() ? elementwise(other, shape, depth + 1) : std::nullopt;
       });
+}
+
+Known evaluate(Value value, int depth) {
+  Known known = compute(value, depth);
+  Type type = tensorType(value).getElementType();
+  return known && llvm::all_of(*known, [&](Dim element) { return fits(element, type); })
+             ? known
+             : std::nullopt;
 }
 
 } // namespace

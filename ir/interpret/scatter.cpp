@@ -1,5 +1,6 @@
 // Scatters: the data with updates at indexed places, one after the other in the updates' order. An
 // index outside [-n, n) is an error at the op.
+#include "ir/interpret/elementwise.h"
 #include "ir/interpret/evaluator.h"
 #include "ir/interpret/strided.h"
 
@@ -18,7 +19,7 @@ FailureOr<int64_t> normalizeIndex(Operation *op, int64_t index, int64_t axis, in
 }
 
 template <typename T> T combine(std::optional<ReductionKind> kind, T old, T update) {
-  using Wrapping = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, T>;
+  using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   if (kind == ReductionKind::sum)
     return static_cast<T>(Wrapping(old) + Wrapping(update));
   if (kind == ReductionKind::prod)
@@ -39,7 +40,7 @@ Result applyUpdates(Operation *op, std::optional<ReductionKind> kind, HostTensor
   Result result = evaluator.allocate(op, shape);
   if (failed(result))
     return failure();
-  visitStorage(data.getStorage(), [&](auto *tag) {
+  visitNumbers(data, [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     MutableArrayRef<T> to = result->template mutableValues<T>();
     llvm::copy(old.values<T>(), to.begin());
@@ -48,6 +49,7 @@ Result applyUpdates(Operation *op, std::optional<ReductionKind> kind, HostTensor
       for (int64_t i = 0; i < slice; ++i, ++update)
         to[offset + i] = combine(kind, to[offset + i], *update);
   });
+  wrapIntegers(*result);
   return result;
 }
 
@@ -80,8 +82,7 @@ Result evaluateOp(ScatterElementsOp op, Operands operands, Evaluator &evaluator)
 Result evaluateOp(ScatterNdOp op, Operands operands, Evaluator &evaluator) {
   HostTensor &data = operands[0];
   const HostTensor &indices = operands[1], &updates = operands[2];
-  int64_t width = indices.getShape().back(),
-          slice = product(data.getShape().drop_front(width)),
+  int64_t width = indices.getShape().back(), slice = product(data.getShape().drop_front(width)),
           tuples = product(indices.getShape().drop_back());
   SmallVector<int64_t> offsets;
   ArrayRef<int64_t> values = indices.values<int64_t>();
