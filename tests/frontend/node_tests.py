@@ -36,6 +36,7 @@ CONSTANT_INPUTS = {
     "Split": [1],
     "Squeeze": [1],
     "Tile": [1],
+    "TopK": [1],
     "Unsqueeze": [1],
 } | {
     "Reduce" + kind: [1]
@@ -43,7 +44,7 @@ CONSTANT_INPUTS = {
 }
 
 UNSUPPORTED = re.compile(
-    r"is not supported|are not supported|opsets 7 to 26|must be constant|must be constants|is no tensor"
+    r"is not supported|are not supported|opsets 7 to 28|must be constant|must be constants|is no tensor"
     r"|depends on the data|imports no version"
 )
 
