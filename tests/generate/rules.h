@@ -19,6 +19,7 @@ struct Rule {
 };
 
 std::vector<Rule> elementwiseRules();
+std::vector<Rule> bitRules();
 std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> reductionRules();

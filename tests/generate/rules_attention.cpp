@@ -102,7 +102,7 @@ std::vector<Rule> attentionRules() { return {{"Attention", 23, drawAttention}}; 
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto family : {elementwiseRules, viewRules, indexingRules, reductionRules,
+    for (auto family : {elementwiseRules, bitRules, viewRules, indexingRules, reductionRules,
                         contractionRules, quantizedRules, attentionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
