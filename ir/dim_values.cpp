@@ -230,16 +230,12 @@ Known reduceElements(ReduceOp op, int depth) {
   return Elements{total};
 }
 
-/// Whether a value of the integer type can be `element`: what wraps around is not followed.
-bool fits(Dim element, Type type) {
-  unsigned width = type.getIntOrFloatBitWidth();
-  bool isUnsigned = width == 1 || type.isUnsignedInteger();
-  std::optional<int64_t> constant = element.asConstant();
-  if (!constant)
-    return width >= 32 && (!isUnsigned || element.isKnownNonNegative());
-  if (isUnsigned)
-    return *constant >= 0 && llvm::isUIntN(std::min(width, 63u), *constant);
-  return width >= 64 || llvm::isIntN(width, *constant);
+/// Whether `element` was computed as a value of the type is: what wraps around is not followed.
+bool isFollowed(Dim element, Type type) {
+  if (std::optional<int64_t> constant = element.asConstant())
+    return hasInteger(type, *constant);
+  return type.getIntOrFloatBitWidth() >= 32 &&
+         (!type.isUnsignedInteger() || element.isKnownNonNegative());
 }
 
 Known compute(Value value, int depth) {
@@ -286,12 +282,19 @@ Known compute(Value value, int depth) {
 Known evaluate(Value value, int depth) {
   Known known = compute(value, depth);
   Type type = tensorType(value).getElementType();
-  return known && llvm::all_of(*known, [&](Dim element) { return fits(element, type); })
+  return known && llvm::all_of(*known, [&](Dim element) { return isFollowed(element, type); })
              ? known
              : std::nullopt;
 }
 
 } // namespace
+
+bool hasInteger(Type type, int64_t value) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1 || type.isUnsignedInteger())
+    return value >= 0 && llvm::isUIntN(std::min(width, 63u), value);
+  return width >= 64 || llvm::isIntN(width, value);
+}
 
 std::optional<SmallVector<Dim>> knownDims(Value value) { return evaluate(value, 0); }
 

@@ -100,19 +100,15 @@ Expression castElement(CastOp op, Dim value, const Bounds &bounds) {
   return fits ? Expression(value) : std::nullopt;
 }
 
-/// Whether elements of `value` can be what was computed for them: what wraps around is not followed.
+/// Whether the expression is what the elements of `value` are: what wraps around is not followed.
 /// Positions fit 32 bits.
-bool fits(Dim expression, Value value) {
+bool isFollowed(Dim expression, Value value) {
   Type type = tensorType(value).getElementType();
   unsigned width = type.getIntOrFloatBitWidth();
-  Operation *op = value.getDefiningOp();
-  if (width == 1)
-    return true;
   if (std::optional<int64_t> constant = expression.asConstant())
-    return type.isUnsignedInteger()
-               ? *constant >= 0 && llvm::isUIntN(std::min(width, 63u), *constant)
-               : width >= 64 || llvm::isIntN(width, *constant);
-  if (width < 32 && op->hasTrait<Elementwise>() && !isa<SelectOp>(op))
+    return hasInteger(type, *constant);
+  bool mayWrap = value.getDefiningOp()->hasTrait<Elementwise>() && !value.getDefiningOp<SelectOp>();
+  if (width > 1 && width < 32 && mayWrap)
     return false;
   return !type.isUnsignedInteger() ||
          expression.isKnownNonNegative(coordinateBounds(shapeOf(value)));
@@ -234,7 +230,7 @@ std::optional<Dim> CoordinateAnalysis::element(Value value) {
   ++depth;
   Expression result = compute(value);
   --depth;
-  if (result && !fits(*result, value))
+  if (result && !isFollowed(*result, value))
     result = std::nullopt;
   known[value] = result;
   return result;
