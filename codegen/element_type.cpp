@@ -11,15 +11,19 @@ plan::ElementType planElementType(mlir::Type type) {
     return plan::ElementType::bf16;
   if (type.isF64())
     return plan::ElementType::f64;
-  if (type.isInteger(64))
-    return plan::ElementType::i64;
-  if (type.isInteger(32))
-    return plan::ElementType::i32;
-  if (type.isInteger(16))
-    return plan::ElementType::i16;
-  if (type.isInteger(1))
+  bool isUnsigned = type.isUnsignedInteger();
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1:
     return plan::ElementType::boolean;
-  return type.isUnsignedInteger(8) ? plan::ElementType::u8 : plan::ElementType::i8;
+  case 8:
+    return isUnsigned ? plan::ElementType::u8 : plan::ElementType::i8;
+  case 16:
+    return isUnsigned ? plan::ElementType::u16 : plan::ElementType::i16;
+  case 32:
+    return isUnsigned ? plan::ElementType::u32 : plan::ElementType::i32;
+  default:
+    return isUnsigned ? plan::ElementType::u64 : plan::ElementType::i64;
+  }
 }
 
 } // namespace smelt::codegen

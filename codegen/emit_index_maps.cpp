@@ -19,7 +19,9 @@ std::optional<int64_t> literalInteger(Value value) {
   auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
   if (!elements || !elements.isSplat() || !elements.getElementType().isInteger())
     return std::nullopt;
-  return elements.getSplatValue<APInt>().getSExtValue();
+  auto number = elements.getSplatValue<APInt>();
+  return elements.getElementType().isUnsignedInteger() ? static_cast<int64_t>(number.getZExtValue())
+                                                       : number.getSExtValue();
 }
 
 } // namespace

@@ -29,6 +29,12 @@ std::string_view typeName(ElementType type) {
     return "uint8";
   case ElementType::boolean:
     return "bool";
+  case ElementType::u16:
+    return "uint16";
+  case ElementType::u32:
+    return "uint32";
+  case ElementType::u64:
+    return "uint64";
   }
   return "?";
 }

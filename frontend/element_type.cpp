@@ -42,6 +42,12 @@ Type elementType(MLIRContext *context, int32_t dataType) {
     return IntegerType::get(context, 32);
   case Tensor::INT64:
     return IntegerType::get(context, 64);
+  case Tensor::UINT16:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
+  case Tensor::UINT32:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
+  case Tensor::UINT64:
+    return IntegerType::get(context, 64, IntegerType::Unsigned);
   default:
     return {};
   }

@@ -10,7 +10,7 @@
 namespace smelt::frontend {
 
 /// The element type for a `Tensor.DataType`; null where the IR has none (strings, complex numbers,
-/// 8-bit floats, unsigned integers wider than 8 bits, 4-bit types) or the number is no data type.
+/// 8-bit floats, types of fewer bits) or the number is no data type.
 mlir::Type elementType(mlir::MLIRContext *context, int32_t dataType);
 
 /// "float16", "string", ... or "data type 99", for messages.

@@ -7,7 +7,7 @@ namespace smelt::frontend {
 
 /// The opsets of ONNX's own domain that are understood.
 constexpr int64_t kMinOpset = 7;
-constexpr int64_t kMaxOpset = 26;
+constexpr int64_t kMaxOpset = 28;
 
 /// Creates the IR of one node and hands its results to NodeReader::output. A failure has been
 /// reported.

@@ -135,7 +135,12 @@ std::string packTypedFields(const onnx_wire::Tensor &tensor) {
   case Tensor::FLOAT16:
   case Tensor::BFLOAT16:
   case Tensor::INT16:
+  case Tensor::UINT16:
     return pack<uint16_t>(tensor.int32_data());
+  case Tensor::UINT32:
+    return pack<uint32_t>(tensor.uint64_data());
+  case Tensor::UINT64:
+    return pack<uint64_t>(tensor.uint64_data());
   default: // BOOL, INT8, UINT8
     return pack<uint8_t>(tensor.int32_data());
   }

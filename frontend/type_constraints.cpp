@@ -22,21 +22,26 @@ enum Types : uint16_t {
   kI16 = 1 << 7,
   kI32 = 1 << 8,
   kI64 = 1 << 9,
+  kU16 = 1 << 10,
+  kU32 = 1 << 11,
+  kU64 = 1 << 12,
   kSizes = kI64,
   kIndices = kI32 | kI64,
   kBytes = kI8 | kU8,
-  kShort = kBytes | kI16,
+  kShort = kBytes | kI16 | kU16,
   kQuantized = kShort | kI32,
   kPooled = kF16 | kF32 | kF64 | kBf16 | kBytes,
   kNarrowFloats = kF16 | kF32 | kBf16,
   kQuantizable = kNarrowFloats | kI32,
   kFloats = kF16 | kF32 | kF64 | kBf16,
   kPowers = kFloats | kI32 | kI64,
-  kWide = kFloats | kI32 | kI64,
+  kWide = kFloats | kI32 | kI64 | kU32 | kU64,
   kSigned = kFloats | kI8 | kI16 | kI32 | kI64,
-  kNumbers = kSigned | kU8,
-  kOrdered = kFloats | kBool | kI8 | kU8 | kI32 | kI64,
-  kCounted = kF32 | kF64 | kI16 | kI32 | kI64,
+  kUnsigned = kU8 | kU16 | kU32 | kU64,
+  kNumbers = kSigned | kUnsigned,
+  kOrdered = kWide | kBool | kBytes,
+  kCounted = kFloats | kI16 | kI32 | kI64,
+  kIntegers = kUnsigned | kI8 | kI16 | kI32 | kI64,
   kAny = kNumbers | kBool,
 };
 
@@ -44,6 +49,7 @@ struct TypeRow {
   StringLiteral op;
   /// Of each input; the last set holds for all inputs after it.
   SmallVector<Types, 4> inputs;
+  int64_t since = 1; // the first opset that this row holds for
 };
 
 /// Ops that are not listed take all types.
@@ -56,6 +62,11 @@ const TypeRow kRows[] = {
     {"ArgMin", {kNumbers}},
     {"AveragePool", {kFloats}},
     {"BiasGelu", {kFloats}},
+    {"BitShift", {kIntegers}},
+    {"BitwiseAnd", {kIntegers}},
+    {"BitwiseNot", {kIntegers}},
+    {"BitwiseOr", {kIntegers}},
+    {"BitwiseXor", {kIntegers}},
     {"Ceil", {kFloats}},
     {"Clip", {kNumbers}},
     {"ConstantOfShape", {kSizes}},
@@ -115,7 +126,9 @@ const TypeRow kRows[] = {
     {"ReduceL1", {kWide, kSizes}},
     {"ReduceL2", {kWide, kSizes}},
     {"ReduceLogSum", {kWide, kSizes}},
+    {"ReduceLogSum", {kFloats, kSizes}, 28},
     {"ReduceLogSumExp", {kWide, kSizes}},
+    {"ReduceLogSumExp", {kFloats, kSizes}, 28},
     {"ReduceMax", {kOrdered, kSizes}},
     {"ReduceMean", {kWide, kSizes}},
     {"ReduceMin", {kOrdered, kSizes}},
@@ -160,27 +173,44 @@ Types typeOf(Type type) {
     return kF64;
   if (type.isBF16())
     return kBf16;
-  if (type.isInteger(1))
+  bool isUnsigned = type.isUnsignedInteger();
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1:
     return kBool;
-  if (type.isInteger(8))
-    return type.isUnsignedInteger() ? kU8 : kI8;
-  if (type.isInteger(16))
-    return kI16;
-  return type.isInteger(32) ? kI32 : kI64;
+  case 8:
+    return isUnsigned ? kU8 : kI8;
+  case 16:
+    return isUnsigned ? kU16 : kI16;
+  case 32:
+    return isUnsigned ? kU32 : kI32;
+  default:
+    return isUnsigned ? kU64 : kI64;
+  }
 }
 
-llvm::StringMap<const TypeRow *> indexRows() {
-  llvm::StringMap<const TypeRow *> index;
+using RowsOfOp = SmallVector<const TypeRow *, 2>; // the oldest first
+
+llvm::StringMap<RowsOfOp> indexRows() {
+  llvm::StringMap<RowsOfOp> index;
   for (const TypeRow &row : kRows)
-    index[row.op] = &row;
+    index[row.op].push_back(&row);
   return index;
+}
+
+/// Null where all types are taken.
+const TypeRow *findTypes(StringRef op, int64_t opset) {
+  static const llvm::StringMap<RowsOfOp> kIndex = indexRows();
+  const TypeRow *newest = nullptr;
+  for (const TypeRow *row : kIndex.lookup(op))
+    if (row->since <= opset)
+      newest = row;
+  return newest;
 }
 
 } // namespace
 
 LogicalResult checkTypes(NodeReader &node) {
-  static const llvm::StringMap<const TypeRow *> kIndex = indexRows();
-  const TypeRow *row = kIndex.lookup(node.opType());
+  const TypeRow *row = findTypes(node.opType(), node.opset());
   for (size_t index = 0; row && index < node.inputCount(); ++index) {
     Value input = node.input(index);
     Types allowed = row->inputs[std::min(index, row->inputs.size() - 1)];

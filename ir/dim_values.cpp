@@ -142,7 +142,7 @@ Known constantElements(ConstantOp op) {
       dense.getElementType().isInteger(1) || dense.getElementType().isUnsignedInteger();
   Elements result;
   for (const APInt &value : dense.getValues<APInt>()) {
-    if (value.getBitWidth() > 64)
+    if (value.getBitWidth() > 64 || (isUnsigned && value.getActiveBits() > 63))
       return std::nullopt;
     result.push_back(
         Dim::constant(op.getContext(), isUnsigned ? value.getZExtValue() : value.getSExtValue()));
@@ -230,7 +230,15 @@ Known reduceElements(ReduceOp op, int depth) {
   return Elements{total};
 }
 
-Known evaluate(Value value, int depth) {
+/// Whether `element` was computed as a value of the type is: what wraps around is not followed.
+bool isFollowed(Dim element, Type type) {
+  if (std::optional<int64_t> constant = element.asConstant())
+    return hasInteger(type, *constant);
+  return type.getIntOrFloatBitWidth() >= 32 &&
+         (!type.isUnsignedInteger() || element.isKnownNonNegative());
+}
+
+Known compute(Value value, int depth) {
   TensorType type = tensorType(value);
   Operation *op = value.getDefiningOp();
   if (!op || depth > kMaxDepth || !type.isStatic() || !type.getElementType().isInteger())
@@ -271,7 +279,22 @@ Known evaluate(Value value, int depth) {
       });
 }
 
+Known evaluate(Value value, int depth) {
+  Known known = compute(value, depth);
+  Type type = tensorType(value).getElementType();
+  return known && llvm::all_of(*known, [&](Dim element) { return isFollowed(element, type); })
+             ? known
+             : std::nullopt;
+}
+
 } // namespace
+
+bool hasInteger(Type type, int64_t value) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1 || type.isUnsignedInteger())
+    return value >= 0 && llvm::isUIntN(std::min(width, 63u), value);
+  return width >= 64 || llvm::isIntN(width, value);
+}
 
 std::optional<SmallVector<Dim>> knownDims(Value value) { return evaluate(value, 0); }
 

@@ -12,4 +12,7 @@ namespace smelt {
 /// min, max, cast, equal, select, reduce.
 std::optional<llvm::SmallVector<Dim>> knownDims(mlir::Value value);
 
+/// Whether a tensor of the integer type can hold the value.
+bool hasInteger(mlir::Type type, int64_t value);
+
 } // namespace smelt

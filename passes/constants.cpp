@@ -53,7 +53,7 @@ std::optional<int64_t> splatInteger(Value value) {
     return std::nullopt;
   APInt number = splat.getSplatValue<APInt>();
   bool isUnsigned = number.getBitWidth() == 1 || splat.getElementType().isUnsignedInteger();
-  if (number.getBitWidth() > 64)
+  if (number.getBitWidth() > 64 || (isUnsigned && number.getActiveBits() > 63))
     return std::nullopt;
   return isUnsigned ? static_cast<int64_t>(number.getZExtValue()) : number.getSExtValue();
 }

@@ -100,6 +100,20 @@ Expression castElement(CastOp op, Dim value, const Bounds &bounds) {
   return fits ? Expression(value) : std::nullopt;
 }
 
+/// Whether the expression is what the elements of `value` are: what wraps around is not followed.
+/// Positions fit 32 bits.
+bool isFollowed(Dim expression, Value value) {
+  Type type = tensorType(value).getElementType();
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (std::optional<int64_t> constant = expression.asConstant())
+    return hasInteger(type, *constant);
+  bool mayWrap = value.getDefiningOp()->hasTrait<Elementwise>() && !value.getDefiningOp<SelectOp>();
+  if (width > 1 && width < 32 && mayWrap)
+    return false;
+  return !type.isUnsignedInteger() ||
+         expression.isKnownNonNegative(coordinateBounds(shapeOf(value)));
+}
+
 /// A table that is affine in its coordinates; checked at every element.
 Expression affineTable(ArrayRef<int64_t> values, ArrayRef<int64_t> shape, MLIRContext *context) {
   if (values.empty())
@@ -154,12 +168,14 @@ Expression weightTable(WeightOp op, WeightStore &store) {
     return std::nullopt;
   FailureOr<ArrayRef<char>> bytes = store.bytes(op);
   unsigned width = elementType.getIntOrFloatBitWidth() / 8;
+  bool isUnsigned = elementType.isUnsignedInteger();
   if (failed(bytes) || bytes->size() != static_cast<size_t>(*count) * width)
     return std::nullopt;
   SmallVector<int64_t> values;
   for (const char *at = bytes->begin(); at != bytes->end(); at += width)
-    values.push_back(width == 8 ? llvm::support::endian::read64le(at)
-                                : static_cast<int32_t>(llvm::support::endian::read32le(at)));
+    values.push_back(width == 8   ? static_cast<int64_t>(llvm::support::endian::read64le(at))
+                     : isUnsigned ? llvm::support::endian::read32le(at)
+                                  : static_cast<int32_t>(llvm::support::endian::read32le(at)));
   return affineTable(values, type.getStaticShape(), op.getContext());
 }
 
@@ -214,6 +230,8 @@ std::optional<Dim> CoordinateAnalysis::element(Value value) {
   ++depth;
   Expression result = compute(value);
   --depth;
+  if (result && !isFollowed(*result, value))
+    result = std::nullopt;
   known[value] = result;
   return result;
 }

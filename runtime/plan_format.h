@@ -30,7 +30,7 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 1;
+inline constexpr uint16_t kFormatMinor = 2;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.
@@ -81,13 +81,16 @@ constexpr uint32_t elementBytes(ElementType type) {
   switch (type) {
   case ElementType::f64:
   case ElementType::i64:
+  case ElementType::u64:
     return 8;
   case ElementType::f32:
   case ElementType::i32:
+  case ElementType::u32:
     return 4;
   case ElementType::f16:
   case ElementType::bf16:
   case ElementType::i16:
+  case ElementType::u16:
     return 2;
   case ElementType::i8:
   case ElementType::u8:

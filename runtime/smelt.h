@@ -72,7 +72,10 @@ enum {
   SMELT_I16 = 6,
   SMELT_I8 = 7,
   SMELT_U8 = 8,
-  SMELT_BOOL = 9 /* one byte, 0 or 1 */
+  SMELT_BOOL = 9, /* one byte, 0 or 1 */
+  SMELT_U16 = 10,
+  SMELT_U32 = 11,
+  SMELT_U64 = 12
 };
 
 /* Bytes of one element; 0 for an unknown type. */

@@ -42,12 +42,19 @@ template <typename T> constexpr smelt_element_type elementTypeOf() {
     return SMELT_F64;
   else if constexpr (std::is_same_v<Element, bool>)
     return SMELT_BOOL;
-  else if constexpr (std::is_integral_v<Element> && sizeof(Element) == 1)
-    return std::is_signed_v<Element> ? SMELT_I8 : SMELT_U8;
   else {
-    static_assert(std::is_integral_v<Element> && std::is_signed_v<Element>,
-                  "name the element type of this type");
-    return sizeof(Element) == 8 ? SMELT_I64 : sizeof(Element) == 4 ? SMELT_I32 : SMELT_I16;
+    static_assert(std::is_integral_v<Element>, "name the element type of this type");
+    constexpr bool isSigned = std::is_signed_v<Element>;
+    switch (sizeof(Element)) {
+    case 1:
+      return isSigned ? SMELT_I8 : SMELT_U8;
+    case 2:
+      return isSigned ? SMELT_I16 : SMELT_U16;
+    case 4:
+      return isSigned ? SMELT_I32 : SMELT_U32;
+    default:
+      return isSigned ? SMELT_I64 : SMELT_U64;
+    }
   }
 }
 

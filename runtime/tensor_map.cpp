@@ -20,7 +20,12 @@ static CUtensorMapDataType dataType(plan::ElementType type) {
     return CU_TENSOR_MAP_DATA_TYPE_INT64;
   case plan::ElementType::i32:
     return CU_TENSOR_MAP_DATA_TYPE_INT32;
+  case plan::ElementType::u64:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT64;
+  case plan::ElementType::u32:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT32;
   case plan::ElementType::i16:
+  case plan::ElementType::u16:
     return CU_TENSOR_MAP_DATA_TYPE_UINT16;
   case plan::ElementType::i8:
   case plan::ElementType::u8:

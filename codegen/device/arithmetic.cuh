@@ -30,9 +30,12 @@ template <class T> __device__ __forceinline__ T moduloTruncate(T a, T b) {
     return b == T(0) || (T(-1) < T(0) && b == T(-1)) ? T(0) : T(a % b);
 }
 
-/// Remainder with the sign of the divisor.
+/// Remainder with the sign of the divisor, also where it is 0.
 template <class T> __device__ __forceinline__ T moduloFloor(T a, T b) {
   T remainder = moduloTruncate(a, b);
+  if constexpr (kIsFloat<T>)
+    if (remainder == T(0))
+      return b < T(0) ? -T(0) : T(0);
   return remainder != T(0) && (remainder < T(0)) != (b < T(0)) ? T(remainder + b) : remainder;
 }
 
@@ -44,15 +47,19 @@ template <class T> __device__ __forceinline__ T absolute(T a) {
 }
 
 /// a to the power b; integers by repeated squaring, 0 for a negative exponent unless a is 1 or -1.
-template <class T> __device__ __forceinline__ T power(T a, T b) {
-  if constexpr (kIsSame<T, float> || kIsSame<T, double>) {
-    return b == T(2) ? a * a : pow(a, b);
+/// An integer exponent of an integer keeps its type, which may be the wider one.
+template <class T, class Exponent> __device__ __forceinline__ T power(T a, Exponent b) {
+  if constexpr (kIsFloat<T>) {
+    return T(b) == T(2) ? a * a : pow(a, T(b));
+  } else if constexpr (!kIsInteger<Exponent>) {
+    return power(a, T(b));
   } else {
-    if (b < T(0))
-      return a == T(1) ? T(1) : a == T(-1) ? (b % T(2) == T(0) ? T(1) : T(-1)) : T(0);
+    bool isMinusOne = T(-1) < T(0) && a == T(-1);
+    if (b < Exponent(0))
+      return a == T(1) ? T(1) : isMinusOne ? (b % Exponent(2) == Exponent(0) ? T(1) : T(-1)) : T(0);
     T result = T(1);
-    for (; b != T(0); b = T(b / T(2)), a = T(a * a))
-      if (b % T(2) != T(0))
+    for (; b != Exponent(0); b = Exponent(b / Exponent(2)), a = T(a * a))
+      if (b % Exponent(2) != Exponent(0))
         result = T(result * a);
     return result;
   }

@@ -62,8 +62,7 @@ __device__ __forceinline__ double fmod(double x, double y) { return ::fmod(x, y)
 /// makes minima of comparisons and selections, and where two are nested and an operand is negated,
 /// ptxas 13.0 makes of them a VIMNMX3 without the negation: min(min(s, -x), x) becomes min(s, x, x).
 template <class T> __device__ __forceinline__ T choose(bool condition, T a, T b) {
-  if constexpr (kIsSame<T, int> || kIsSame<T, int16_t> || kIsSame<T, int8_t> ||
-                kIsSame<T, uint8_t>) {
+  if constexpr (kIsInteger<T> && sizeof(T) <= sizeof(int)) {
     int result;
     asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.s32 %0, %1, %2, p; }"
         : "=r"(result)

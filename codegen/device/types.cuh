@@ -32,6 +32,10 @@ template <class A> inline constexpr bool kIsSame<A, A> = true;
 /// True for the 16-bit storage types, whose arithmetic is done in float.
 template <class T> inline constexpr bool kIsHalfWidth = kIsSame<T, half> || kIsSame<T, bfloat16>;
 
+template <class T>
+inline constexpr bool kIsFloat = kIsSame<T, float> || kIsSame<T, double> || kIsHalfWidth<T>;
+template <class T> inline constexpr bool kIsInteger = !kIsFloat<T> && !kIsSame<T, bool>;
+
 template <bool Condition, class A, class B> struct SelectType {
   using type = A;
 };

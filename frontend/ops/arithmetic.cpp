@@ -1,6 +1,7 @@
 // Elementwise arithmetic, n-ary sums and extremes, casts.
 #include "frontend/element_type.h"
 #include "frontend/node_table.h"
+#include "ir/element_bytes.h"
 
 #include <limits>
 
@@ -36,12 +37,16 @@ LogicalResult importMod(NodeReader &node) {
   bool fmod = node.flag("fmod");
   if (failed(node.requireSameType()))
     return failure();
-  if (!fmod && !tensorType(node.input(0)).getElementType().isInteger())
-    return node.error() << "floats need the attribute fmod = 1";
   SmallVector<NamedAttribute> attributes;
   if (fmod)
     attributes.push_back(node.build.flag("fmod"));
   return node.output(node.build.create<ModOp>({node.input(0), node.input(1)}, attributes));
+}
+
+LogicalResult importModOfIntegers(NodeReader &node) {
+  if (!node.flag("fmod") && !tensorType(node.input(0)).getElementType().isInteger())
+    return node.error() << "floats need the attribute fmod = 1";
+  return importMod(node);
 }
 
 template <typename Op> Value combine(NodeReader &node) {
@@ -65,13 +70,38 @@ LogicalResult importMean(NodeReader &node) {
   return node.output(node.build.create<DivOp>({sum, count}));
 }
 
-LogicalResult importCast(NodeReader &node) {
+/// The type that attribute 'to' names; null after a report.
+Type targetType(NodeReader &node) {
   int64_t to = node.integer("to", 0);
   Type target = elementType(node.build.getContext(), static_cast<int32_t>(to));
-  if (!target || to != static_cast<int32_t>(to))
-    return node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to))
-                        << " is not supported";
-  return node.output(node.build.cast(node.input(0), target));
+  if (target && to == static_cast<int32_t>(to))
+    return target;
+  node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to)) << " is not supported";
+  return {};
+}
+
+LogicalResult importCast(NodeReader &node) {
+  Type target = targetType(node);
+  return target ? node.output(node.build.cast(node.input(0), target)) : failure();
+}
+
+/// The byte of a bool is 0 or 1, as its cast to a number is; not every byte is that of a bool.
+LogicalResult importBitCast(NodeReader &node) {
+  Value input = node.input(0);
+  TensorType type = tensorType(input);
+  Type from = type.getElementType(), target = targetType(node);
+  if (!target)
+    return failure();
+  if (from == target)
+    return node.output(input);
+  if (target.isInteger(1))
+    return node.error() << "reading the bits of " << typeName(from) << " as bool is not supported";
+  if (elementBytes(from) != elementBytes(target))
+    return node.error() << "cannot read the bits of " << typeName(from) << " as "
+                        << typeName(target) << ", which has another width";
+  if (from.isInteger(1))
+    return node.output(node.build.cast(input, target));
+  return node.output(node.build.createAs<BitcastOp>(type.withElementType(target), input));
 }
 
 LogicalResult importCastLike(NodeReader &node) {
@@ -106,6 +136,7 @@ ArrayRef<NodeRule> arithmeticRules() {
   static constexpr NodeRule kRules[] = {
       {"Abs", 6, 1, importUnary<AbsOp>},
       {"Add", 7, 2, importBinary<AddOp>},
+      {"BitCast", 26, 1, importBitCast},
       {"Cast", 6, 1, importCast},
       {"CastLike", 15, 2, importCastLike},
       {"Ceil", 6, 1, importUnary<CeilOp>},
@@ -120,7 +151,8 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Max", 6, 1, importVariadic<MaxOp>},
       {"Mean", 6, 1, importMean},
       {"Min", 6, 1, importVariadic<MinOp>},
-      {"Mod", 10, 2, importMod},
+      {"Mod", 10, 2, importModOfIntegers},
+      {"Mod", 28, 2, importMod},
       {"Mul", 7, 2, importBinary<MulOp>},
       {"Neg", 6, 1, importUnary<NegOp>},
       {"Pow", 7, 2, importPow},

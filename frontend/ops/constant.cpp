@@ -1,5 +1,6 @@
 // Nodes without data inputs: constants, filled tensors, ranges, and the sizes of tensors.
 #include "frontend/node_table.h"
+#include "frontend/onnx.pb.h"
 
 #include "ir/dim_values.h"
 
@@ -160,24 +161,45 @@ FailureOr<Dim> wholeCount(NodeReader &node, ArrayRef<Value> scalars) {
   return countSteps(node, numbers[0], numbers[1], *step);
 }
 
-LogicalResult importFloatRange(NodeReader &node, ArrayRef<Value> scalars) {
+/// Ranges of 16-bit floats are made in float32, or in the type that 'stash_type' names.
+FailureOr<Type> rangeType(NodeReader &node, Type element) {
+  int64_t stash = node.integer("stash_type", onnx_wire::Tensor::FLOAT);
+  if (!element.isF16() && !element.isBF16())
+    return element;
+  if (stash == onnx_wire::Tensor::FLOAT)
+    return Type(Float32Type::get(element.getContext()));
+  if (stash == onnx_wire::Tensor::DOUBLE)
+    return Type(Float64Type::get(element.getContext()));
+  return node.error() << "stash_type " << stash
+                      << " is not supported; float (1) and double (11) are";
+}
+
+LogicalResult importFloatRange(NodeReader &node, SmallVector<Value> scalars) {
   Type element = tensorType(scalars[0]).getElementType();
+  FailureOr<Type> wide = rangeType(node, element);
+  if (failed(wide))
+    return failure();
+  auto output = [&](Dim count, bool startIsZero, bool deltaIsOne) {
+    for (Value &scalar : scalars)
+      scalar = node.build.cast(scalar, *wide);
+    Value range =
+        makeRange(node.build, *wide, count, scalars[0], scalars[2], startIsZero, deltaIsOne);
+    return node.output(node.build.cast(range, element));
+  };
   auto start = constantFloat(scalars[0]), limit = constantFloat(scalars[1]),
        delta = constantFloat(scalars[2]);
   if (!start || !limit || !delta) {
     FailureOr<Dim> count = wholeCount(node, scalars);
     if (failed(count))
       return failure();
-    return node.output(makeRange(node.build, element, *count, scalars[0], scalars[2],
-                                 start && *start == 0, delta && *delta == 1));
+    return output(*count, start && *start == 0, delta && *delta == 1);
   }
   double count = std::max(std::ceil((*limit - *start) / *delta), 0.0);
   if (!(count <= static_cast<double>(kMaxElements)))
     return node.error() << "from " << *start << " to " << *limit << " by " << *delta
                         << " has no finite length";
   Dim length = node.build.size(static_cast<int64_t>(count));
-  return node.output(
-      makeRange(node.build, element, length, scalars[0], scalars[2], *start == 0, *delta == 1));
+  return output(length, *start == 0, *delta == 1);
 }
 
 LogicalResult importRange(NodeReader &node) {

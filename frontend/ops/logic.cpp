@@ -1,4 +1,4 @@
-// Comparisons, logic, tests and selection.
+// Comparisons, logic, tests, selection and bits.
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -48,11 +48,29 @@ LogicalResult importIsInf(NodeReader &node) {
   return node.output(node.build.create<AndOp>({infinite, sign}));
 }
 
+LogicalResult importBitwiseNot(NodeReader &node) {
+  return node.output(node.build.unary<BitNotOp>(node.input(0)));
+}
+
+LogicalResult importBitShift(NodeReader &node) {
+  std::string direction = node.text("direction", "");
+  if (direction == "LEFT")
+    return importLogic<ShiftLeftOp>(node);
+  if (direction == "RIGHT")
+    return importLogic<ShiftRightOp>(node);
+  return node.error() << "has the direction '" << direction << "', which is not LEFT or RIGHT";
+}
+
 } // namespace
 
 ArrayRef<NodeRule> logicRules() {
   static constexpr NodeRule kRules[] = {
       {"And", 7, 2, importLogic<AndOp>},
+      {"BitShift", 11, 2, importBitShift},
+      {"BitwiseAnd", 18, 2, importLogic<BitAndOp>},
+      {"BitwiseNot", 18, 1, importBitwiseNot},
+      {"BitwiseOr", 18, 2, importLogic<BitOrOp>},
+      {"BitwiseXor", 18, 2, importLogic<BitXorOp>},
       {"Equal", 7, 2, importLogic<EqualOp>},
       {"Greater", 7, 2, importExchanged<LessOp>},
       {"GreaterOrEqual", 12, 2, importExchanged<LessEqualOp>},

@@ -44,22 +44,37 @@ int64_t divideIntegers(int64_t x, int64_t y) {
 
 int64_t remainder(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 
-/// By repeated squaring, modulo 2^64; negative exponents give the truncated fraction.
+uint64_t divideIntegers(uint64_t x, uint64_t y) { return y == 0 ? 0 : x / y; }
+
+uint64_t remainder(uint64_t x, uint64_t y) { return y == 0 ? 0 : x % y; }
+
+/// The remainder with the sign of the divisor.
+int64_t modulo(int64_t x, int64_t y) {
+  int64_t r = remainder(x, y);
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+uint64_t modulo(uint64_t x, uint64_t y) { return remainder(x, y); }
+
+/// By repeated squaring, modulo 2^64.
+uint64_t powerOfInteger(uint64_t base, uint64_t y) {
+  uint64_t result = 1;
+  for (; y > 0; y /= 2, base *= base)
+    result *= y % 2 ? base : 1;
+  return result;
+}
+
+/// Negative exponents give the truncated fraction.
 int64_t powerOfInteger(int64_t x, int64_t y) {
   if (y < 0)
     return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
-  uint64_t result = 1, base = static_cast<uint64_t>(x);
-  for (; y > 0; y /= 2, base *= base)
-    result *= y % 2 ? base : 1;
-  return static_cast<int64_t>(result);
+  return static_cast<int64_t>(powerOfInteger(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
 }
 
-/// Of the values; what exceeds the width is cut off behind the loops. A value of 64 bits without sign
-/// is held as the signed one of the same bits.
-int64_t shiftLeft(int64_t x, int64_t y) {
-  return y < 0 || y > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(x) << y);
-}
+/// What exceeds the width is cut off behind the loops.
+uint64_t shiftLeft(uint64_t x, uint64_t y) { return y > 63 ? 0 : x << y; }
 
+uint64_t shiftRight(uint64_t x, uint64_t y) { return y > 63 ? 0 : x >> y; }
 int64_t shiftRight(int64_t x, int64_t y) { return x >> (y < 0 || y > 63 ? 63 : y); }
 
 #define SMELT_SCALAR(Name, body)                                                                   \
@@ -78,18 +93,20 @@ SMELT_SCALAR(DivideFloats, return x / y)
 SMELT_SCALAR(DivideIntegers, return divideIntegers(x, y))
 SMELT_SCALAR(PowerOfFloat, return y == T(2) ? x * x : static_cast<T>(std::pow(x, y)))
 SMELT_SCALAR(PowerOfInteger, return powerOfInteger(x, y))
+SMELT_SCALAR(PowerByUnsigned, return static_cast<T>(powerOfInteger(uint64_t(x), uint64_t(y))))
+SMELT_SCALAR(PowerOfUnsigned, return int64_t(y) < 0 ? T(x == 1) : powerOfInteger(x, y))
 SMELT_SCALAR(FloatRemainder, return static_cast<T>(std::fmod(x, y)))
-SMELT_SCALAR(FloatModulo, T r = std::fmod(x, y);
-             return r != T(0) && (r < T(0)) != (y < T(0)) ? r + y : r)
+SMELT_SCALAR(FloatModulo, T r = std::fmod(x, y); if (r == T(0)) return std::copysign(r, y);
+             return (r < T(0)) != (y < T(0)) ? r + y : r)
 SMELT_SCALAR(IntegerRemainder, return remainder(x, y))
-SMELT_SCALAR(IntegerModulo, T r = remainder(x, y); return r != 0 && (r < 0) != (y < 0) ? r + y : r)
+SMELT_SCALAR(IntegerModulo, return modulo(x, y))
 SMELT_SCALAR(And, return static_cast<T>(x && y))
 SMELT_SCALAR(Or, return static_cast<T>(x || y))
 SMELT_SCALAR(Xor, return static_cast<T>(!x != !y))
 SMELT_SCALAR(BitAnd, return x & y)
 SMELT_SCALAR(BitOr, return x | y)
 SMELT_SCALAR(BitXor, return x ^ y)
-SMELT_SCALAR(ShiftLeft, return shiftLeft(x, y))
+SMELT_SCALAR(ShiftLeft, return static_cast<T>(shiftLeft(x, y)))
 SMELT_SCALAR(ShiftRight, return shiftRight(x, y))
 #undef SMELT_SCALAR
 
@@ -126,8 +143,17 @@ template <> BinaryLoop<double, double> arithmeticLoop<double>(Operation *op) {
   return floatLoop<double>(op);
 }
 
-static BinaryLoop<int64_t, int64_t> bitLoop(Operation *op) {
-  using T = int64_t;
+/// Exponents have a type of their own.
+template <typename T> static BinaryLoop<T, T> integerPowerLoop(PowOp op) {
+  if (tensorType(op.getRhs()).getElementType().isUnsignedInteger(64))
+    return apply<T, T, PowerByUnsigned>;
+  if constexpr (std::is_same_v<T, uint64_t>)
+    return apply<T, T, PowerOfUnsigned>;
+  else
+    return apply<T, T, PowerOfInteger>;
+}
+
+template <typename T> static BinaryLoop<T, T> bitLoop(Operation *op) {
   if (isa<BitAndOp>(op))
     return apply<T, T, BitAnd>;
   if (isa<BitOrOp>(op))
@@ -139,12 +165,11 @@ static BinaryLoop<int64_t, int64_t> bitLoop(Operation *op) {
   return isa<ShiftRightOp>(op) ? apply<T, T, ShiftRight> : nullptr;
 }
 
-template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) {
-  using T = int64_t;
+template <typename T> static BinaryLoop<T, T> integerLoop(Operation *op) {
   if (isa<DivOp>(op))
     return apply<T, T, DivideIntegers>;
-  if (isa<PowOp>(op))
-    return apply<T, T, PowerOfInteger>;
+  if (auto power = dyn_cast<PowOp>(op))
+    return integerPowerLoop<T>(power);
   if (auto mod = dyn_cast<ModOp>(op))
     return mod.getFmod() ? apply<T, T, IntegerRemainder> : apply<T, T, IntegerModulo>;
   if (isa<AndOp>(op))
@@ -153,9 +178,16 @@ template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) 
     return apply<T, T, Or>;
   if (isa<XorOp>(op))
     return apply<T, T, Xor>;
-  if (auto loop = bitLoop(op))
+  if (auto loop = bitLoop<T>(op))
     return loop;
   return commonBinaryLoop<T>(op);
+}
+
+template <> BinaryLoop<int64_t, int64_t> arithmeticLoop<int64_t>(Operation *op) {
+  return integerLoop<int64_t>(op);
+}
+template <> BinaryLoop<uint64_t, uint64_t> arithmeticLoop<uint64_t>(Operation *op) {
+  return integerLoop<uint64_t>(op);
 }
 
 template <typename T> BinaryLoop<T, int64_t> comparisonLoop(Operation *op) {
@@ -171,5 +203,6 @@ template <typename T> BinaryLoop<T, int64_t> comparisonLoop(Operation *op) {
 template BinaryLoop<float, int64_t> comparisonLoop<float>(Operation *op);
 template BinaryLoop<double, int64_t> comparisonLoop<double>(Operation *op);
 template BinaryLoop<int64_t, int64_t> comparisonLoop<int64_t>(Operation *op);
+template BinaryLoop<uint64_t, int64_t> comparisonLoop<uint64_t>(Operation *op);
 
 } // namespace smelt::interpret

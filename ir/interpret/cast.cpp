@@ -23,21 +23,14 @@ bool holdsAll(IntegerType to, IntegerType from) {
   return !toUnsigned && to.getWidth() > from.getWidth();
 }
 
-/// Least and largest value that the type and an int64 hold.
-std::pair<int64_t, int64_t> range(Type type) {
-  unsigned width = type.getIntOrFloatBitWidth();
-  if (type.isUnsignedInteger())
-    return {0, width == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << width) - 1};
-  return {llvm::minIntN(width), llvm::maxIntN(width)};
-}
-
-template <typename From> int64_t truncate(From value, std::pair<int64_t, int64_t> bounds) {
+/// To holds the bounds and all between them.
+template <typename To, typename From> To truncate(From value, To least, To largest) {
   if (value != value)
     return 0;
-  if (value <= static_cast<From>(bounds.first))
-    return bounds.first;
-  // As a float the largest int64 is 2^63, which is out of range itself.
-  return value >= static_cast<From>(bounds.second) ? bounds.second : static_cast<int64_t>(value);
+  if (value <= static_cast<From>(least))
+    return least;
+  // As a float the largest integer of 64 bits is a power of two, which is out of range itself.
+  return value >= static_cast<From>(largest) ? largest : static_cast<To>(value);
 }
 
 template <typename T> T roundToHalf(T value) {
@@ -66,6 +59,13 @@ bool castChangesValues(Type from, Type to) {
   return isNarrow(to) || from.isF64();
 }
 
+std::pair<int64_t, int64_t> integerRange(Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (type.isUnsignedInteger() || width == 1)
+    return {0, static_cast<int64_t>(llvm::maxUIntN(width))};
+  return {llvm::minIntN(width), llvm::maxIntN(width)};
+}
+
 int64_t wrapInteger(Type type, int64_t value) {
   unsigned width = type.getIntOrFloatBitWidth();
   if (width == 64)
@@ -85,16 +85,21 @@ void wrapIntegers(HostTensor &tensor) {
 
 template <typename From, typename To>
 void castLoop(Type from, Type to, const From *input, To *output, int64_t count) {
-  if constexpr (std::is_same_v<To, int64_t>) {
+  if constexpr (std::is_integral_v<To>) {
     if (to.isInteger(1))
       return convert(input, output, count, [](From value) { return value != From(0); });
-    if constexpr (std::is_same_v<From, int64_t>)
-      return convert(input, output, count, [&](From value) { return wrapInteger(to, value); });
-    auto bounds = range(to);
-    return convert(input, output, count, [&](From value) { return truncate(value, bounds); });
+    if constexpr (std::is_integral_v<From>) {
+      return convert(input, output, count,
+                     [&](From value) { return wrapInteger(to, static_cast<int64_t>(value)); });
+    } else {
+      auto bounds = integerRange(to);
+      To least = static_cast<To>(bounds.first), largest = static_cast<To>(bounds.second);
+      return convert(input, output, count,
+                     [&](From value) { return truncate<To>(value, least, largest); });
+    }
   } else {
     // Integers go to 16-bit floats through double, which holds them all but the very large.
-    using Wide = std::conditional_t<std::is_same_v<From, int64_t>, double, From>;
+    using Wide = std::conditional_t<std::is_integral_v<From>, double, From>;
     if (to.isF16())
       return convert(input, output, count,
                      [](From value) { return roundToHalf(static_cast<Wide>(value)); });
@@ -109,15 +114,16 @@ void castLoop(Type from, Type to, const From *input, To *output, int64_t count) 
 
 #define SMELT_CAST(From, To)                                                                       \
   template void castLoop<From, To>(Type, Type, const From *, To *, int64_t);
-SMELT_CAST(float, float)
-SMELT_CAST(float, double)
-SMELT_CAST(float, int64_t)
-SMELT_CAST(double, float)
-SMELT_CAST(double, double)
-SMELT_CAST(double, int64_t)
-SMELT_CAST(int64_t, float)
-SMELT_CAST(int64_t, double)
-SMELT_CAST(int64_t, int64_t)
+#define SMELT_CASTS(From)                                                                          \
+  SMELT_CAST(From, float)                                                                          \
+  SMELT_CAST(From, double)                                                                         \
+  SMELT_CAST(From, int64_t)                                                                        \
+  SMELT_CAST(From, uint64_t)
+SMELT_CASTS(float)
+SMELT_CASTS(double)
+SMELT_CASTS(int64_t)
+SMELT_CASTS(uint64_t)
+#undef SMELT_CASTS
 #undef SMELT_CAST
 
 } // namespace smelt::interpret

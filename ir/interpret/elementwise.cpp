@@ -125,8 +125,8 @@ Result evaluateCast(CastOp op, HostTensor &input, Evaluator &evaluator) {
   Result result = evaluator.allocate(op, input.getShape(), to);
   if (failed(result))
     return failure();
-  visitStorage(input.getStorage(), [&](auto *fromTag) {
-    visitStorage(storage, [&](auto *toTag) {
+  visitNumbers(input, [&](auto *fromTag) {
+    visitNumbers(*result, [&](auto *toTag) {
       using From = std::remove_pointer_t<decltype(fromTag)>;
       using To = std::remove_pointer_t<decltype(toTag)>;
       const From *values = input.values<From>().data();
@@ -150,7 +150,7 @@ Result evaluateNary(Operation *op, Operands operands, Evaluator &evaluator) {
     return op->emitError("an integer to the power of a float is not defined");
   if (isPower)
     operands[1] = operands[1].withStorage(operands[0].getStorage());
-  return visitStorage(operands.back().getStorage(), [&](auto *tag) -> Result {
+  return visitNumbers(isPower ? operands[0] : operands.back(), [&](auto *tag) -> Result {
     using T = std::remove_pointer_t<decltype(tag)>;
     if (isa<SelectOp>(op))
       return evaluateSelect<T>(op, *shape, operands, evaluator);
@@ -171,7 +171,7 @@ Result evaluateElementwise(Operation *op, Operands operands, Evaluator &evaluato
     return evaluateTest(op, operands[0], evaluator);
   Result result = failure();
   if (operands.size() == 1)
-    result = visitStorage(operands[0].getStorage(), [&](auto *tag) {
+    result = visitNumbers(operands[0], [&](auto *tag) {
       return evaluateUnary<std::remove_pointer_t<decltype(tag)>>(op, operands[0], evaluator);
     });
   else

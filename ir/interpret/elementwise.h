@@ -5,6 +5,7 @@
 #include "ir/interpret/host_tensor.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace smelt::interpret {
 
@@ -17,16 +18,19 @@ template <typename T, typename Out>
 using BinaryLoop = void (*)(const T *lhs, int64_t lhsStride, const T *rhs, int64_t rhsStride,
                             Out *output, int64_t count);
 
-// T is the storage: float, double or int64_t. Null where the op has no meaning for it.
+// T is the storage, float, double or int64_t, or uint64_t for integers of 64 bits without sign
+// (visitNumbers). Null where the op has no meaning for it.
 template <typename T> UnaryLoop<T> unaryLoop(mlir::Operation *op);
 template <typename T> BinaryLoop<T, T> arithmeticLoop(mlir::Operation *op);
 template <typename T> BinaryLoop<T, int64_t> comparisonLoop(mlir::Operation *op);
 template <> UnaryLoop<float> unaryLoop(mlir::Operation *op);
 template <> UnaryLoop<double> unaryLoop(mlir::Operation *op);
 template <> UnaryLoop<int64_t> unaryLoop(mlir::Operation *op);
+template <> UnaryLoop<uint64_t> unaryLoop(mlir::Operation *op);
 template <> BinaryLoop<float, float> arithmeticLoop(mlir::Operation *op);
 template <> BinaryLoop<double, double> arithmeticLoop(mlir::Operation *op);
 template <> BinaryLoop<int64_t, int64_t> arithmeticLoop(mlir::Operation *op);
+template <> BinaryLoop<uint64_t, uint64_t> arithmeticLoop(mlir::Operation *op);
 
 /// Whether a cast between types of the same storage is more than a change of name.
 bool castChangesValues(mlir::Type from, mlir::Type to);
@@ -36,6 +40,8 @@ bool castChangesValues(mlir::Type from, mlir::Type to);
 template <typename From, typename To>
 void castLoop(mlir::Type from, mlir::Type to, const From *input, To *output, int64_t count);
 
+/// Least and largest value of an integer type, as it is held.
+std::pair<int64_t, int64_t> integerRange(mlir::Type type);
 /// `value` modulo the width of an integer type.
 int64_t wrapInteger(mlir::Type type, int64_t value);
 /// All values of an integer tensor; no other is changed.

@@ -193,7 +193,7 @@ std::optional<HostTensor> HostTensor::fromAttribute(ElementsAttr value, Precisio
 }
 
 double HostTensor::getDouble(int64_t position) const {
-  return visitStorage(storage, [&](auto *tag) {
+  return visitNumbers(*this, [&](auto *tag) {
     return static_cast<double>(values<std::remove_pointer_t<decltype(tag)>>()[position]);
   });
 }
@@ -216,7 +216,7 @@ HostTensor HostTensor::withStorage(Storage wanted) const {
   result.buffer = allocateBytes(count * storageBytes(wanted));
   if (!result.buffer)
     llvm::report_bad_alloc_error("cannot convert a tensor's storage");
-  visitStorage(storage, [&](auto *from) {
+  visitNumbers(*this, [&](auto *from) {
     visitStorage(wanted, [&](auto *to) {
       using From = std::remove_pointer_t<decltype(from)>;
       using To = std::remove_pointer_t<decltype(to)>;

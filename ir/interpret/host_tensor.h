@@ -18,7 +18,8 @@ namespace smelt {
 /// The arithmetic of tensors declared f16, bf16 and f32; f64 tensors always compute in double.
 enum class Precision { f32, f64 };
 
-/// What the values are held as. Bools and all integers are int64.
+/// What the values are held as. Bools and all integers are int64; a value of 64 bits without sign is
+/// the int64 of the same bits.
 enum class Storage { f32, f64, i64 };
 
 Storage storageFor(mlir::Type elementType, Precision precision);
@@ -64,7 +65,7 @@ public:
   mlir::Type getElementType() const { return elementType; }
   Storage getStorage() const { return storage; }
 
-  /// T must be the type of the storage.
+  /// T must be the type of the storage, or uint64_t for that of integers.
   template <typename T> llvm::ArrayRef<T> values() const {
     return {static_cast<const T *>(buffer.get()), static_cast<size_t>(count)};
   }
@@ -107,6 +108,14 @@ template <typename Body> decltype(auto) visitStorage(Storage storage, Body &&bod
   if (storage == Storage::f64)
     return body(static_cast<double *>(nullptr));
   return body(static_cast<int64_t *>(nullptr));
+}
+
+/// The same by the type whose order and arithmetic the elements have: uint64_t where they are
+/// integers of 64 bits without sign.
+template <typename Body> decltype(auto) visitNumbers(const HostTensor &tensor, Body &&body) {
+  if (tensor.getStorage() == Storage::i64 && tensor.getElementType().isUnsignedInteger(64))
+    return body(static_cast<uint64_t *>(nullptr));
+  return visitStorage(tensor.getStorage(), body);
 }
 
 template <typename T> constexpr Storage storageOf() {

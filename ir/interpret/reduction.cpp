@@ -1,4 +1,5 @@
 // Reductions, softmax, norms and running sums. Sums are accumulated in double.
+#include "ir/interpret/elementwise.h"
 #include "ir/interpret/evaluator.h"
 #include "ir/interpret/rows.h"
 #include "ir/interpret/strided.h"
@@ -28,19 +29,31 @@ struct AroundAxis {
 };
 
 template <typename T>
-using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, double>;
+using Accumulator = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
 /// A sum of `count` numbers, or their mean.
 template <typename T> T finishSum(ReductionKind kind, Accumulator<T> sum, int64_t count) {
   if (kind == ReductionKind::sum)
     return static_cast<T>(sum);
-  if constexpr (std::is_same_v<T, int64_t>)
-    return count ? static_cast<T>(sum) / count : 0;
+  if constexpr (std::is_integral_v<T>)
+    return count ? static_cast<T>(sum) / static_cast<T>(count) : 0;
   else
     return static_cast<T>(sum / static_cast<double>(count));
 }
 
-template <typename T> T reduceRow(ReductionKind kind, const T *row, int64_t count) {
+/// What a maximum or minimum of nothing yields.
+template <typename T> T emptyExtreme(ReductionKind kind, Type type) {
+  bool larger = kind == ReductionKind::max;
+  if constexpr (std::is_integral_v<T>) {
+    auto [least, largest] = integerRange(type);
+    return static_cast<T>(larger ? least : largest);
+  } else {
+    return larger ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
+  }
+}
+
+/// `type` is the declared one of the elements.
+template <typename T> T reduceRow(ReductionKind kind, Type type, const T *row, int64_t count) {
   switch (kind) {
   case ReductionKind::sum:
   case ReductionKind::mean:
@@ -51,11 +64,8 @@ template <typename T> T reduceRow(ReductionKind kind, const T *row, int64_t coun
         std::accumulate(row, row + count, Accumulator<T>(1), std::multiplies<>()));
   case ReductionKind::max:
   case ReductionKind::min: {
-    using Limits = std::numeric_limits<T>;
-    T extreme = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    T extreme = emptyExtreme<T>(kind, type);
     bool larger = kind == ReductionKind::max;
-    if (larger)
-      extreme = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
     // NaN, where there is one, is the result.
     for (int64_t i = 0; i < count; ++i)
       extreme =
@@ -232,26 +242,29 @@ Result evaluateOp(ReduceOp op, Operands operands, Evaluator &evaluator) {
     return failure();
   bool isSum = op.getKind() == ReductionKind::sum || op.getKind() == ReductionKind::mean;
   if (isSum && reducesLeading(reduced)) {
-    visitStorage(input.getStorage(), [&](auto *tag) {
+    visitNumbers(input, [&](auto *tag) {
       using T = std::remove_pointer_t<decltype(tag)>;
       sumRows(op.getKind(), input.values<T>().data(), size, result->getNumElements(),
               result->template mutableValues<T>().data(), evaluator.threads);
     });
+    wrapIntegers(*result);
     return result;
   }
   Result rows = moveLast(op, input, reduced, evaluator);
   if (failed(rows))
     return failure();
-  visitStorage(input.getStorage(), [&](auto *tag) {
+  Type type = input.getElementType();
+  visitNumbers(input, [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     const T *from = rows->template values<T>().data();
     T *to = result->template mutableValues<T>().data();
-    evaluator.threads.parallelFor(result->getNumElements(), rowGrain(size),
-                                  [&](int64_t begin, int64_t end) {
-                                    for (int64_t row = begin; row < end; ++row)
-                                      to[row] = reduceRow(op.getKind(), from + row * size, size);
-                                  });
+    evaluator.threads.parallelFor(
+        result->getNumElements(), rowGrain(size), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row)
+            to[row] = reduceRow(op.getKind(), type, from + row * size, size);
+        });
   });
+  wrapIntegers(*result);
   return result;
 }
 
@@ -297,6 +310,8 @@ Result evaluateOp(CumsumOp op, Operands operands, Evaluator &evaluator) {
       forColumns(
           around, from, result->template mutableValues<T>().data(), evaluator.threads,
           [&](T *column) { cumulate(column, around.size, op.getExclusive(), op.getReverse()); });
+    if (succeeded(result))
+      wrapIntegers(*result);
     return result;
   });
 }

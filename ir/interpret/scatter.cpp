@@ -19,7 +19,7 @@ FailureOr<int64_t> normalizeIndex(Operation *op, int64_t index, int64_t axis, in
 }
 
 template <typename T> T combine(std::optional<ReductionKind> kind, T old, T update) {
-  using Wrapping = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, T>;
+  using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   if (kind == ReductionKind::sum)
     return static_cast<T>(Wrapping(old) + Wrapping(update));
   if (kind == ReductionKind::prod)
@@ -40,7 +40,7 @@ Result applyUpdates(Operation *op, std::optional<ReductionKind> kind, HostTensor
   Result result = evaluator.allocate(op, shape);
   if (failed(result))
     return failure();
-  visitStorage(data.getStorage(), [&](auto *tag) {
+  visitNumbers(data, [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     MutableArrayRef<T> to = result->template mutableValues<T>();
     llvm::copy(old.values<T>(), to.begin());

@@ -51,7 +51,7 @@ Results evaluateOp(TopKOp op, Operands operands, Evaluator &evaluator) {
   int64_t outer = product(input.getShape().take_front(axis)),
           stride = product(input.getShape().drop_front(axis + 1));
   MutableArrayRef<int64_t> at = positions->mutableValues<int64_t>();
-  visitStorage(input.getStorage(), [&](auto *tag) {
+  visitNumbers(input, [&](auto *tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     MutableArrayRef<T> to = values->template mutableValues<T>();
     evaluator.threads.parallelFor(outer * stride, 1, [&](int64_t begin, int64_t end) {

@@ -1,4 +1,5 @@
 // Ops without operands: constants, weights, dimensions as data, iota.
+#include "ir/interpret/elementwise.h"
 #include "ir/interpret/evaluator.h"
 
 using namespace mlir;
@@ -60,6 +61,7 @@ Result evaluateOp(IotaOp op, Operands, Evaluator &evaluator) {
     for (auto &value : values)
       value = next++;
   });
+  wrapIntegers(*result);
   return result;
 }
 

@@ -58,6 +58,7 @@ SMELT_SCALAR(GeluTanh,
 // Unsigned arithmetic wraps around where signed would be undefined.
 SMELT_SCALAR(NegateInteger, -static_cast<uint64_t>(x))
 SMELT_SCALAR(AbsoluteInteger, x < 0 ? -static_cast<uint64_t>(x) : static_cast<uint64_t>(x))
+SMELT_SCALAR(IsPositive, x > T(0))
 SMELT_SCALAR(Same, x)
 SMELT_SCALAR(LogicalNot, x == 0)
 SMELT_SCALAR(BitwiseNot, ~x)
@@ -185,6 +186,16 @@ template <> UnaryLoop<int64_t> unaryLoop<int64_t>(Operation *op) {
   if (isa<FloorOp, CeilOp, RoundOp>(op))
     return apply<int64_t, Same>;
   return nullptr;
+}
+
+template <> UnaryLoop<uint64_t> unaryLoop<uint64_t>(Operation *op) {
+  if (isa<NegOp>(op))
+    return apply<uint64_t, NegateInteger>;
+  if (isa<SignOp>(op))
+    return apply<uint64_t, IsPositive>;
+  if (isa<BitNotOp>(op))
+    return apply<uint64_t, BitwiseNot>;
+  return isa<AbsOp, ReluOp, FloorOp, CeilOp, RoundOp>(op) ? apply<uint64_t, Same> : nullptr;
 }
 
 } // namespace smelt::interpret

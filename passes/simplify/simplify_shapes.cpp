@@ -26,8 +26,7 @@ DenseElementsAttr asConstant(ArrayRef<Dim> elements, TensorType type) {
   SmallVector<APInt> values;
   for (Dim element : elements) {
     std::optional<int64_t> value = element.asConstant();
-    if (!value ||
-        (width < 64 && (isUnsigned ? !llvm::isUIntN(width, *value) : !llvm::isIntN(width, *value))))
+    if (!value || !hasInteger(type.getElementType(), *value))
       return {};
     values.push_back(APInt(width, static_cast<uint64_t>(*value), !isUnsigned));
   }

@@ -22,11 +22,14 @@ namespace {
 const std::vector<std::string> kTypes = {"i1",  "i8",   "ui8", "i16",  "ui16", "i32", "ui32",
                                          "i64", "ui64", "f16", "bf16", "f32",  "f64"};
 const std::vector<std::string> kUnary = {
-    "abs",      "neg",   "exp",  "log",   "sqrt",    "rsqrt", "reciprocal",
-    "sin",      "cos",   "tanh", "erf",   "sigmoid", "silu",  "relu",
-    "softplus", "floor", "ceil", "round", "sign",    "not",   "gelu"};
+    "abs",   "neg",   "exp",   "log",  "sqrt",    "rsqrt", "reciprocal", "sin",
+    "cos",   "tan",   "asin",  "acos", "atan",    "sinh",  "cosh",       "asinh",
+    "acosh", "atanh", "tanh",  "erf",  "sigmoid", "silu",  "relu",       "softplus",
+    "floor", "ceil",  "round", "sign", "gelu",    "not",   "bit_not"};
 const std::vector<std::string> kArithmetic = {"add", "sub", "mul", "div", "pow", "min",
                                               "max", "mod", "and", "or",  "xor"};
+const std::vector<std::string> kBits = {"bit_and", "bit_or", "bit_xor", "shift_left",
+                                        "shift_right"};
 const std::vector<std::string> kComparisons = {"equal", "less", "less_equal"};
 
 std::string tensor(const std::string &type) { return "<[4], " + type + ">"; }
@@ -116,8 +119,9 @@ struct ScalarOpsTest : testing::TestWithParam<std::string> {
     add("smelt.gelu %a tanh : " + tensor(type), type, type, type);
     for (const char *op : {"is_nan", "is_inf"})
       add("smelt." + std::string(op) + " %a : " + tensor(type) + " -> <[4], i1>", type, type, "i1");
-    for (const std::string &op : kArithmetic)
-      add(binary(op, type, type, type), type, type, type);
+    for (const std::vector<std::string> &ops : {kArithmetic, kBits})
+      for (const std::string &op : ops)
+        add(binary(op, type, type, type), type, type, type);
     add("smelt.mod %a, %b fmod : " + tensor(type) + ", " + tensor(type) + " -> " + tensor(type),
         type, type, type);
     for (const std::string &op : kComparisons)
@@ -126,7 +130,9 @@ struct ScalarOpsTest : testing::TestWithParam<std::string> {
             tensor(type),
         type, type, type);
     for (const std::string &other : kTypes) {
-      add("smelt.cast %a : " + tensor(type) + " -> " + tensor(other), type, other, other);
+      for (const char *op : {"cast", "bitcast"})
+        add("smelt." + std::string(op) + " %a : " + tensor(type) + " -> " + tensor(other), type,
+            other, other);
       if (other != "i1")
         add(binary("pow", type, other, type), type, other, type);
     }
@@ -155,8 +161,11 @@ TEST_P(ScalarOpsTest, CompileWithConstants) {
     expected.insert({"add", "sub", "mul", "div", "pow", "min", "max", "mod", "abs", "sign", "less",
                      "less_equal", "relu"});
   if (GetParam().find('f') != std::string::npos)
-    expected.insert(kUnary.begin(), kUnary.end() - 2),
-        expected.insert({"gelu", "is_nan", "is_inf"});
+    expected.insert(kUnary.begin(), kUnary.end() - 2), expected.insert({"is_nan", "is_inf"});
+  else if (GetParam() != "i1")
+    expected.insert(kBits.begin(), kBits.end()), expected.insert("bit_not");
+  if (GetParam() != "i1")
+    expected.insert("bitcast");
   for (const std::string &op : expected)
     EXPECT_TRUE(emitted.count(op)) << op;
 }

@@ -71,6 +71,25 @@ TEST(Constant, RangesOfFloats) {
   expectFails(model.import(), {"no finite length"});
 }
 
+TEST(Constant, RangesOfHalvesAreMadeInFloat) {
+  auto range = [](int64_t stash) {
+    ModelBuilder model(27);
+    for (auto [name, bits] :
+         {std::pair("start", 0x3c00), {"limit", 0x4900}, {"step", 0x4000}}) { // 1, 10, 2
+      onnx_wire::Tensor &tensor = *model.graph().add_initializer();
+      tensor.set_name(name);
+      tensor.set_data_type(DataType::FLOAT16);
+      tensor.add_int32_data(bits);
+    }
+    model.node("Range", {"start", "limit", "step"});
+    return model.attribute("stash_type", stash).output("y").import();
+  };
+  expectImports(range(DataType::FLOAT),
+                {"smelt.iota", "<[5], f32>", "smelt.cast", "-> <[5], f16>"});
+  expectImports(range(DataType::DOUBLE), {"smelt.iota", "<[5], f64>", "-> <[5], f16>"});
+  expectFails(range(DataType::FLOAT16), {"Range: stash_type 10 is not supported"});
+}
+
 TEST(Constant, RangesOfFloatsOverSizes) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "n m")

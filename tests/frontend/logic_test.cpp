@@ -31,6 +31,27 @@ TEST(Logic, LogicNeedsBools) {
               {"Not: is not defined for an input 0 of type float: 'x' (float [n])"});
 }
 
+TEST(Logic, BitsOfIntegers) {
+  expectImports(binary("BitwiseAnd", DataType::UINT32).import(),
+                {"smelt.bit_and %arg0, %arg1", "-> <[n], ui32>"});
+  expectImports(binary("BitwiseOr", DataType::INT8).import(), {"smelt.bit_or %arg0, %arg1"});
+  expectImports(binary("BitwiseXor", DataType::UINT64).import(), {"smelt.bit_xor %arg0, %arg1"});
+  ModelBuilder negation;
+  negation.input("x", DataType::UINT16, "n").node("BitwiseNot", {"x"}).output("y");
+  expectImports(negation.import(), {"smelt.bit_not %arg0 : <[n], ui16>"});
+  expectFails(binary("BitwiseAnd", DataType::BOOL).import(),
+              {"BitwiseAnd: is not defined for an input 0 of type bool"});
+}
+
+TEST(Logic, ShiftsHaveADirection) {
+  auto shift = [](const std::string &direction) {
+    return binary("BitShift", DataType::INT32).attribute("direction", direction).import();
+  };
+  expectImports(shift("LEFT"), {"smelt.shift_left %arg0, %arg1 : <[n], i32>, <[1], i32>"});
+  expectImports(shift("RIGHT"), {"smelt.shift_right %arg0, %arg1"});
+  expectFails(shift("UP"), {"BitShift: has the direction 'UP', which is not LEFT or RIGHT"});
+}
+
 TEST(Logic, WhereBroadcastsAllThree) {
   ModelBuilder model;
   model.input("c", DataType::BOOL, "n 1")

@@ -55,6 +55,7 @@ TEST(TensorReader, ReadsEveryTypeFromItsTypedField) {
                             {DataType::INT8, "i8"},
                             {DataType::UINT8, "ui8"},
                             {DataType::INT16, "i16"},
+                            {DataType::UINT16, "ui16"},
                             {DataType::INT32, "i32"}}) {
     ModelBuilder model;
     onnx_wire::Tensor &tensor = addTensor(model, type, {2}, "");
@@ -62,6 +63,20 @@ TEST(TensorReader, ReadsEveryTypeFromItsTypedField) {
     tensor.add_int32_data(0);
     tensor.add_int32_data(1);
     expectImports(model.import(), {"smelt.constant dense<", std::string("<[2], ") + text});
+  }
+}
+
+TEST(TensorReader, WideIntegersWithoutSign) {
+  for (auto [type, text, largest] :
+       {std::tuple<int32_t, const char *, uint64_t>{DataType::UINT32, "ui32", 4294967295},
+        {DataType::UINT64, "ui64", ~uint64_t{0}}}) {
+    ModelBuilder model;
+    onnx_wire::Tensor &tensor = addTensor(model, type, {2}, "");
+    tensor.clear_raw_data();
+    tensor.add_uint64_data(7);
+    tensor.add_uint64_data(largest);
+    expectImports(model.import(), {"smelt.constant dense<[7, " + std::to_string(largest) + "]>",
+                                   std::string("<[2], ") + text});
   }
 }
 

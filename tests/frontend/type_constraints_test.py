@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 import onnx
 from onnx import TensorProto, defs, helper
 
-NEWEST_OPSET = 26
+NEWEST_OPSET = 28
 TYPES = {'float16': TensorProto.FLOAT16, 'float': TensorProto.FLOAT, 'double': TensorProto.DOUBLE,
          'bfloat16': TensorProto.BFLOAT16, 'bool': TensorProto.BOOL, 'int8': TensorProto.INT8, 'uint8': TensorProto.UINT8,
-         'int16': TensorProto.INT16, 'int32': TensorProto.INT32, 'int64': TensorProto.INT64}
+         'int16': TensorProto.INT16, 'uint16': TensorProto.UINT16, 'int32': TensorProto.INT32, 'uint32': TensorProto.UINT32,
+         'int64': TensorProto.INT64, 'uint64': TensorProto.UINT64}
 REFUSED = 'is not defined for an input'
 
 
@@ -55,7 +56,9 @@ def cases(op):
 
 def model_of(schema, types):
     inputs = [helper.make_tensor_value_info(f'x{i}', TYPES[name], [2, 2]) for i, name in enumerate(types)]
-    attributes = {'to': TensorProto.FLOAT} if schema.name == 'Cast' else {}
+    attributes = {'Cast': {'to': TensorProto.FLOAT}, 'BitShift': {'direction': 'LEFT'}}.get(schema.name, {})
+    if schema.name == 'BitCast':
+        attributes = {'to': TYPES[types[0]]}
     node = helper.make_node(schema.name, [each.name for each in inputs], ['y'], **attributes)
     graph = helper.make_graph([node], 'test', inputs, [helper.make_empty_tensor_value_info('y')])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid('', max(schema.since_version, 13))], ir_version=10)

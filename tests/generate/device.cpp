@@ -34,6 +34,12 @@ smelt_element_type runtimeType(ElementType type) {
     return SMELT_I16;
   case Wire::INT8:
     return SMELT_I8;
+  case Wire::UINT64:
+    return SMELT_U64;
+  case Wire::UINT32:
+    return SMELT_U32;
+  case Wire::UINT16:
+    return SMELT_U16;
   case Wire::UINT8:
     return SMELT_U8;
   default:

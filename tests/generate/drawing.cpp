@@ -37,45 +37,6 @@ bool isStatic(const Shape &shape) {
 
 double Bounds::magnitude() const { return std::max(std::abs(low), std::abs(high)); }
 
-bool isFloat(ElementType type) {
-  return type == Wire::FLOAT || type == Wire::FLOAT16 || type == Wire::BFLOAT16 ||
-         type == Wire::DOUBLE;
-}
-
-bool isInteger(ElementType type) { return !isFloat(type) && type != Wire::BOOL; }
-
-double safeMagnitude(ElementType type) {
-  switch (type) {
-  case Wire::FLOAT16:
-    return 2e4;
-  case Wire::FLOAT:
-  case Wire::BFLOAT16:
-  case Wire::DOUBLE:
-    return 1e9;
-  case Wire::INT8:
-    return 127;
-  case Wire::UINT8:
-    return 255;
-  case Wire::INT16:
-    return 32767;
-  case Wire::INT32:
-    return 2147483647.0;
-  case Wire::BOOL:
-    return 1;
-  default:
-    return 1e12;
-  }
-}
-
-std::string typeName(ElementType type) {
-  static const std::map<ElementType, std::string> kNames = {
-      {Wire::FLOAT, "float32"},  {Wire::FLOAT16, "float16"}, {Wire::BFLOAT16, "bfloat16"},
-      {Wire::DOUBLE, "float64"}, {Wire::INT64, "int64"},     {Wire::INT32, "int32"},
-      {Wire::INT16, "int16"},    {Wire::INT8, "int8"},       {Wire::UINT8, "uint8"},
-      {Wire::BOOL, "bool"}};
-  return kNames.at(type);
-}
-
 static onnx_wire::Attribute &append(std::vector<onnx_wire::Attribute> &list,
                                     const std::string &name, onnx_wire::Attribute::Kind kind) {
   onnx_wire::Attribute &attribute = list.emplace_back();
@@ -121,7 +82,7 @@ std::string Graph::summary() const {
 
 Drawing::Drawing(uint64_t seed, const DrawOptions &options) : random(seed), options(options) {
   // Most exporters write 17 to 20; the newest has all ops; older ones spell axes and bounds as attributes.
-  static const std::vector<int64_t> kOpsets = {24, 24, 24, 20, 18, 17, 14, 13, 12, 11};
+  static const std::vector<int64_t> kOpsets = {28, 28, 24, 20, 18, 17, 14, 13, 12, 11};
   int64_t drawn = pick(kOpsets);
   version = options.opset.value_or(drawn);
   bool wantsDynamic = chance(0.4);
@@ -206,7 +167,7 @@ Bounds Drawing::usualBounds(ElementType type) {
     return {-2, 2};
   if (type == Wire::BOOL)
     return {0, 1};
-  return type == Wire::UINT8 ? Bounds{0, 9} : Bounds{-9, 9};
+  return isSigned(type) ? Bounds{-9, 9} : Bounds{0, 9};
 }
 
 void Drawing::declare(onnx_wire::ValueInfo &info, const Value &value) {

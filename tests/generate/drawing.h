@@ -5,7 +5,8 @@
 // which keep functions inside their domain and sums inside their type; they need not be tight.
 #pragma once
 
-#include "frontend/onnx.pb.h"
+#include "tests/generate/element_types.h"
+
 #include "ir/interpret/random.h"
 
 #include <array>
@@ -19,9 +20,6 @@ namespace smelt::generate {
 
 /// So many sets of values are given to the symbols of a dynamic graph; a static one has them all equal.
 constexpr size_t kAssignments = 3;
-
-using ElementType = onnx_wire::Tensor::DataType;
-using Wire = onnx_wire::Tensor;
 
 /// One axis: a number, a symbol that an input declares, or a size that follows from symbols.
 struct Size {
@@ -59,12 +57,6 @@ struct Value {
   Bounds bounds;
   bool isConstant = false; ///< an initializer
 };
-
-bool isFloat(ElementType type);
-bool isInteger(ElementType type); ///< bools are not
-/// The largest number that is safe to hold: far inside the range of floats, the end of it for integers.
-double safeMagnitude(ElementType type);
-std::string typeName(ElementType type); ///< "float16"
 
 /// The attributes of a node; strings, numbers and lists of numbers.
 class Attributes {

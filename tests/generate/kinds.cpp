@@ -16,8 +16,8 @@ constexpr int kTries = 40;
 
 const std::vector<ElementType> kTypes = {Wire::FLOAT,   Wire::FLOAT,    Wire::FLOAT,  Wire::FLOAT16,
                                          Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE, Wire::INT64,
-                                         Wire::INT32,   Wire::INT16,    Wire::INT8,   Wire::UINT8,
-                                         Wire::BOOL};
+                                         Wire::INT32,   Wire::INT16,    Wire::INT8,   Wire::UINT64,
+                                         Wire::UINT32,  Wire::UINT16,   Wire::UINT8,  Wire::BOOL};
 const std::vector<ElementType> kProductTypes = {Wire::FLOAT,   Wire::FLOAT,    Wire::FLOAT16,
                                                 Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE};
 
@@ -89,7 +89,7 @@ void drawViews(Drawing &draw) {
 void drawReductions(Drawing &draw) {
   static const std::vector<ElementType> kReduced = {Wire::FLOAT,    Wire::FLOAT,  Wire::FLOAT16,
                                                     Wire::BFLOAT16, Wire::DOUBLE, Wire::INT32,
-                                                    Wire::INT64};
+                                                    Wire::INT64,    Wire::UINT32};
   size_t count = static_cast<size_t>(draw.between(3, 8));
   addInputs(draw, kReduced, 2);
   std::vector<const Rule *> producers = pointersTo(viewRules()),

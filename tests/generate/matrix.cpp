@@ -4,19 +4,11 @@
 
 namespace smelt::generate {
 
-namespace {
-
-const std::vector<ElementType> kMatrixTypes = {
-    Wire::FLOAT, Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE, Wire::INT64,
-    Wire::INT32, Wire::INT16,   Wire::INT8,     Wire::UINT8,  Wire::BOOL};
-
-} // namespace
-
 std::vector<Task> pairTasks() {
   std::vector<Task> tasks;
   for (const Rule &producer : rules())
     for (const Rule &consumer : rules())
-      for (ElementType type : kMatrixTypes)
+      for (ElementType type : everyType())
         tasks.push_back({"pair",
                          tasks.size(),
                          false,
@@ -34,8 +26,8 @@ std::vector<Task> tripleTasks(size_t count) {
   };
   while (tasks.size() < count) {
     std::vector<std::string> ops{draw(), draw(), draw()};
-    ElementType type = kMatrixTypes[static_cast<size_t>(
-        random.integer(0, static_cast<int64_t>(kMatrixTypes.size())))];
+    ElementType type = everyType()[static_cast<size_t>(
+        random.integer(0, static_cast<int64_t>(everyType().size())))];
     Task task{"triple", tasks.size(), false, ops, type};
     for (uint64_t attempt = 0; attempt < 4; ++attempt) // what no seed can draw is left out
       if (drawTask(task, attempt, int64_t{1} << 12)) {

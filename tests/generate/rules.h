@@ -23,6 +23,7 @@ struct Rule {
 };
 
 std::vector<Rule> elementwiseRules();
+std::vector<Rule> bitRules();
 std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> recurrentRules();

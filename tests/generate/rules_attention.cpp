@@ -156,7 +156,7 @@ const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
     for (auto family :
-         {elementwiseRules, viewRules, indexingRules, reductionRules, contractionRules,
+         {elementwiseRules, bitRules, viewRules, indexingRules, reductionRules, contractionRules,
           poolingRules, quantizedRules, recurrentRules, scatterRules, attentionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));

@@ -13,7 +13,7 @@ namespace {
 using Drawn = std::optional<Value>;
 
 bool isProductType(ElementType type) {
-  return isFloat(type) || type == Wire::INT32 || type == Wire::INT64;
+  return isFloat(type) || (isInteger(type) && elementBytes(type) >= 4);
 }
 
 /// Sums of `count` products stay far below the type's end, and so does their error.
@@ -24,10 +24,14 @@ Value tamedFactor(Drawing &draw, const Value &value) {
 Bounds productBounds(const Value &a, const Value &b, const Size &depth) {
   double largest = a.bounds.magnitude() * b.bounds.magnitude() *
                    static_cast<double>(std::max<int64_t>(depth.largest(), 1));
-  return {-largest, largest};
+  return {isSigned(a.type) ? -largest : 0, largest};
 }
 
-Bounds factorBounds(ElementType type) { return isFloat(type) ? Bounds{-1, 1} : Bounds{-5, 5}; }
+Bounds factorBounds(ElementType type) {
+  if (isFloat(type))
+    return {-1, 1};
+  return isSigned(type) ? Bounds{-5, 5} : Bounds{0, 5};
+}
 
 /// The batch axes of the other factor: those of this one, thinned out, fewer, or more.
 Shape drawBatch(Drawing &draw, const Shape &batch) {

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool isSigned(ElementType type) { return type != Wire::UINT8 && type != Wire::BOOL; }
-
 /// What a function takes and gives.
 struct Function {
   std::string_view op;
@@ -294,10 +292,6 @@ std::optional<Value> drawWhere(Drawing &draw, const Value &operand) {
                     std::max(operand.bounds.high, other.bounds.high)});
 }
 
-const std::vector<ElementType> kAllTypes = {
-    Wire::FLOAT, Wire::FLOAT16, Wire::BFLOAT16, Wire::DOUBLE, Wire::INT64,
-    Wire::INT32, Wire::INT16,   Wire::INT8,     Wire::UINT8,  Wire::BOOL};
-
 /// Only where the number that results is defined: whole numbers keep within the target's range.
 std::optional<Value> castTo(Drawing &draw, const Value &operand, ElementType target, bool like) {
   Value input = operand;
@@ -314,7 +308,7 @@ std::optional<Value> castTo(Drawing &draw, const Value &operand, ElementType tar
 }
 
 std::optional<Value> drawCast(Drawing &draw, const Value &operand, bool like) {
-  ElementType target = draw.pick(kAllTypes);
+  ElementType target = draw.pick(everyType());
   return castTo(draw, operand, target, like);
 }
 

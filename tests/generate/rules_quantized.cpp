@@ -9,7 +9,12 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-Bounds rangeOf(ElementType type) { return type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255}; }
+Bounds rangeOf(ElementType type) {
+  double most = safeMagnitude(type);
+  return {isSigned(type) ? -most - 1 : 0, most};
+}
+
+bool isShort(ElementType type) { return isInteger(type) && elementBytes(type) <= 2; }
 
 /// Where scales and zero points lie: one for all, or one for each element along an axis.
 struct Granularity {
@@ -36,22 +41,28 @@ Drawn drawQuantize(Drawing &draw, const Value &operand) {
     return std::nullopt;
   Granularity drawn = drawGranularity(draw, operand.shape);
   Value scale = draw.leaf(operand.type, drawn.shape, {0.02, 0.1});
-  ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
+  static const std::vector<ElementType> kTypes = {Wire::INT8, Wire::UINT8, Wire::INT16,
+                                                  Wire::UINT16};
+  ElementType type = draw.opset() >= 21 ? draw.pick(kTypes)
+                     : draw.chance(0.5) ? Wire::INT8
+                                        : Wire::UINT8;
   std::vector<Value> inputs{operand, scale};
-  if (type == Wire::INT8 || draw.chance(0.7))
+  if (type != Wire::UINT8 || draw.chance(0.7))
     inputs.push_back(draw.leaf(type, drawn.shape, rangeOf(type)));
   return draw.node("QuantizeLinear", inputs, drawn.attributes, type, operand.shape, rangeOf(type));
 }
 
 Drawn drawDequantize(Drawing &draw, const Value &operand) {
-  bool isTaken = isByte(operand.type) || operand.type == Wire::INT32;
+  bool isTaken = isByte(operand.type) || operand.type == Wire::INT32 ||
+                 (isShort(operand.type) && draw.opset() >= 21);
   if (!isTaken)
     return std::nullopt;
   Granularity drawn = drawGranularity(draw, operand.shape);
   std::vector<Value> inputs{operand, draw.leaf(Wire::FLOAT, drawn.shape, {0.01, 0.1})};
-  if (isByte(operand.type) && draw.chance(0.7))
+  if (isShort(operand.type) && draw.chance(0.7))
     inputs.push_back(draw.leaf(operand.type, drawn.shape, rangeOf(operand.type)));
-  double largest = (operand.bounds.magnitude() + 255) * 0.1;
+  double zeroPoint = isShort(operand.type) ? rangeOf(operand.type).magnitude() : 0,
+         largest = (operand.bounds.magnitude() + zeroPoint) * 0.1;
   return draw.node("DequantizeLinear", inputs, drawn.attributes, Wire::FLOAT, operand.shape,
                    {-largest, largest});
 }

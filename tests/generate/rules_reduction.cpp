@@ -11,6 +11,8 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
+bool isWideInteger(ElementType type) { return isInteger(type) && elementBytes(type) >= 4; }
+
 /// One axis, several neighbours or others, or all.
 std::vector<size_t> drawAxes(Drawing &draw, const Shape &shape) {
   std::vector<size_t> axes;
@@ -56,10 +58,8 @@ Value reduceNode(Drawing &draw, const std::string &op, const Value &operand,
 
 Drawn drawReduce(Drawing &draw, const Value &operand, const std::string &op) {
   bool isExtreme = op == "ReduceMax" || op == "ReduceMin";
-  bool taken = isFloat(operand.type) || operand.type == Wire::INT32 ||
-               operand.type == Wire::INT64 ||
-               (isExtreme && draw.opset() >= 12 &&
-                (operand.type == Wire::INT8 || operand.type == Wire::UINT8)) ||
+  bool taken = isFloat(operand.type) || isWideInteger(operand.type) ||
+               (isExtreme && draw.opset() >= 12 && isByte(operand.type)) ||
                (isExtreme && draw.opset() >= 20 && operand.type == Wire::BOOL);
   if (!taken || operand.shape.empty() || (operand.type == Wire::BFLOAT16 && draw.opset() < 13))
     return std::nullopt;
@@ -86,7 +86,8 @@ Drawn drawReduce(Drawing &draw, const Value &operand, const std::string &op) {
       input = draw.tamed(input, 3), top = input.bounds.magnitude();
     else
       input = draw.positive(draw.tamed(input, 0.75), 0.5), top = input.bounds.high;
-    bounds = {isWhole ? -std::pow(top, count) : 0, std::pow(std::max(top, 1.0), count)};
+    bool isPositive = !isWhole || !isSigned(operand.type);
+    bounds = {isPositive ? 0 : -std::pow(top, count), std::pow(std::max(top, 1.0), count)};
     if (bounds.high > safeMagnitude(operand.type))
       return std::nullopt;
   } else if (op == "ReduceL1")
@@ -107,8 +108,7 @@ Drawn drawReduce(Drawing &draw, const Value &operand, const std::string &op) {
 
 Drawn drawCumSum(Drawing &draw, const Value &operand) {
   bool taken = operand.type == Wire::FLOAT || operand.type == Wire::DOUBLE ||
-               operand.type == Wire::INT32 || operand.type == Wire::INT64 ||
-               (draw.opset() >= 14 && isFloat(operand.type));
+               isWideInteger(operand.type) || (draw.opset() >= 14 && isFloat(operand.type));
   if (!taken || operand.shape.empty())
     return std::nullopt;
   size_t axis = drawAxis(draw, operand.shape);
@@ -120,10 +120,10 @@ Drawn drawCumSum(Drawing &draw, const Value &operand) {
       attributes.add(name, 1);
   if (input.bounds.magnitude() * count > safeMagnitude(operand.type))
     return std::nullopt;
-  return draw.node("CumSum",
-                   {input, draw.integerScalar(spelledAxis(draw, axis, operand.shape.size()))},
-                   attributes, operand.type, operand.shape,
-                   {-input.bounds.magnitude() * count, input.bounds.magnitude() * count});
+  double most = input.bounds.magnitude() * count;
+  return draw.node(
+      "CumSum", {input, draw.integerScalar(spelledAxis(draw, axis, operand.shape.size()))},
+      attributes, operand.type, operand.shape, {isSigned(operand.type) ? -most : 0, most});
 }
 
 /// Values, or positions where they do not hang on how floats are rounded.

@@ -33,23 +33,6 @@ uint64_t bitsOf(ElementType type, double value) {
 
 } // namespace
 
-size_t elementBytes(ElementType type) {
-  switch (type) {
-  case Wire::FLOAT:
-  case Wire::INT32:
-    return 4;
-  case Wire::DOUBLE:
-  case Wire::INT64:
-    return 8;
-  case Wire::FLOAT16:
-  case Wire::BFLOAT16:
-  case Wire::INT16:
-    return 2;
-  default:
-    return 1;
-  }
-}
-
 double rounded(ElementType type, double value) {
   llvm::APFloat number(value);
   bool lost;
@@ -85,7 +68,7 @@ double elementAt(ElementType type, const char *bytes, size_t index) {
     number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
     return number.convertToDouble();
   }
-  if (type == Wire::UINT8 || type == Wire::BOOL)
+  if (!isSigned(type))
     return static_cast<double>(bits);
   unsigned shift = 64 - static_cast<unsigned>(width) * 8;
   return static_cast<double>(static_cast<int64_t>(bits << shift) >> shift);

@@ -5,7 +5,6 @@
 
 namespace smelt::generate {
 
-size_t elementBytes(ElementType type);
 /// Uniform within the bounds; integers and bools are whole, floats representable in their type.
 double drawElement(Random &random, ElementType type, Bounds bounds);
 /// `value` as the nearest number that the type holds.

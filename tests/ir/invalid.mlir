@@ -25,6 +25,23 @@ func.func @logical(%x: !smelt.tensor<[n], i32>) {
 
 // -----
 
+func.func @bits(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+2 {{operands must be integers, got 'f32'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = "smelt.bit_and"(%x, %x) : (!smelt.tensor<[n], f32>, !smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32>
+  return
+}
+
+// -----
+
+func.func @bitcast_of_another_width(%x: !smelt.tensor<[n], f32>) {
+  // expected-error@+1 {{cannot read the bits of 'f32' as 'ui16'}}
+  %0 = smelt.bitcast %x : !smelt.tensor<[n], f32> -> !smelt.tensor<[n], ui16>
+  return
+}
+
+// -----
+
 func.func @element_types_differ(%x: !smelt.tensor<[n], f32>, %y: !smelt.tensor<[n], f16>) {
   // expected-error@+2 {{operands have different element types, 'f32' and 'f16'}}
   // expected-error@+1 {{failed to infer returned types}}

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 ELEMENTS = {np.dtype(name): code for code, name in enumerate(
-    ['float32', 'float16', None, 'float64', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool']) if name}
+    ['float32', 'float16', None, 'float64', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool', 'uint16',
+     'uint32', 'uint64']) if name}
 
 
 class Error(ctypes.Structure):

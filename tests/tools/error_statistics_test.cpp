@@ -56,6 +56,12 @@ TEST(ErrorStatistics, EmptyTensorsAgree) {
 
 TEST(ErrorStatistics, IntegersMustBeExact) {
   EXPECT_EQ(defaultTolerance(ElementType::i64, false), 0);
+  Array a = *Array::zeros(ElementType::u64, {1}), b = a;
+  a.set(0, 0x1p63);
+  b.set(0, 0x1p63);
+  EXPECT_EQ(compareTensors(a, b).maxAbsolute, 0);
+  b.bytes[0] = std::byte{1}; // which a double does not tell from 0
+  EXPECT_EQ(compareTensors(a, b).maxAbsolute, 1);
 }
 
 TEST(PositionText, IsRowMajor) {

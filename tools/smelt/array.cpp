@@ -76,8 +76,19 @@ double Array::at(size_t index) const {
   case ElementType::u8:
   case ElementType::boolean:
     return load<uint8_t>(element);
+  case ElementType::u16:
+    return load<uint16_t>(element);
+  case ElementType::u32:
+    return load<uint32_t>(element);
+  case ElementType::u64:
+    return load<uint64_t>(element);
   }
   return 0;
+}
+
+bool Array::isSameAt(size_t index, const Array &other) const {
+  size_t width = plan::elementBytes(type);
+  return std::memcmp(bytes.data() + index * width, other.bytes.data() + index * width, width) == 0;
 }
 
 void Array::set(size_t index, double value) {
@@ -103,6 +114,12 @@ void Array::set(size_t index, double value) {
     return store(element, static_cast<uint8_t>(value));
   case ElementType::boolean:
     return store(element, static_cast<uint8_t>(value != 0));
+  case ElementType::u16:
+    return store(element, static_cast<uint16_t>(value));
+  case ElementType::u32:
+    return store(element, static_cast<uint32_t>(value));
+  case ElementType::u64:
+    return store(element, static_cast<uint64_t>(value));
   }
 }
 

@@ -25,6 +25,8 @@ struct Array {
   size_t elementCount() const { return bytes.size() / plan::elementBytes(type); }
   /// The element's value; exact but for 64-bit integers beyond 2^53.
   double at(size_t index) const;
+  /// Whether the element has the same bytes as that of an array of the same type.
+  bool isSameAt(size_t index, const Array &other) const;
   /// Rounds to nearest for floats; truncates for integers; any non-zero value is true.
   void set(size_t index, double value);
 };

@@ -134,7 +134,8 @@ static constexpr Descriptor kDescriptors[] = {
     {"<f4", ElementType::f32},     {"<f2", ElementType::f16}, {"<V2", ElementType::bf16},
     {"<f8", ElementType::f64},     {"<i8", ElementType::i64}, {"<i4", ElementType::i32},
     {"<i2", ElementType::i16},     {"|i1", ElementType::i8},  {"|u1", ElementType::u8},
-    {"|b1", ElementType::boolean},
+    {"|b1", ElementType::boolean}, {"<u2", ElementType::u16}, {"<u4", ElementType::u32},
+    {"<u8", ElementType::u64},
 };
 
 static std::optional<ElementType> typeOf(std::string_view descr) {

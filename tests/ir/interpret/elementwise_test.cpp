@@ -19,31 +19,40 @@ double geluTanh(double x) {
 struct UnaryCase {
   const char *op;
   std::function<double(double)> function;
-  bool positive; // the domain
+  const char *domain = ""; // an op whose results lie in it; "" for any number
 };
 
 std::vector<UnaryCase> unaryCases() {
   return {
-      {"smelt.abs", [](double x) { return std::abs(x); }, false},
-      {"smelt.neg", [](double x) { return -x; }, false},
-      {"smelt.exp", [](double x) { return std::exp(x); }, false},
-      {"smelt.log", [](double x) { return std::log(x); }, true},
-      {"smelt.sqrt", [](double x) { return std::sqrt(x); }, true},
-      {"smelt.rsqrt", [](double x) { return 1 / std::sqrt(x); }, true},
-      {"smelt.reciprocal", [](double x) { return 1 / x; }, true},
-      {"smelt.sin", [](double x) { return std::sin(x); }, false},
-      {"smelt.cos", [](double x) { return std::cos(x); }, false},
-      {"smelt.tanh", [](double x) { return std::tanh(x); }, false},
-      {"smelt.erf", [](double x) { return std::erf(x); }, false},
-      {"smelt.sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, false},
-      {"smelt.silu", [](double x) { return x / (1 + std::exp(-x)); }, false},
-      {"smelt.relu", [](double x) { return x > 0 ? x : 0; }, false},
-      {"smelt.softplus", [](double x) { return std::log(1 + std::exp(x)); }, false},
-      {"smelt.floor", [](double x) { return std::floor(x); }, false},
-      {"smelt.ceil", [](double x) { return std::ceil(x); }, false},
-      {"smelt.round", [](double x) { return std::nearbyint(x); }, false},
-      {"smelt.sign", [](double x) { return (x > 0) - (x < 0); }, false},
-      {"smelt.gelu", gelu, false},
+      {"smelt.abs", [](double x) { return std::abs(x); }},
+      {"smelt.neg", [](double x) { return -x; }},
+      {"smelt.exp", [](double x) { return std::exp(x); }},
+      {"smelt.log", [](double x) { return std::log(x); }, "smelt.exp"},
+      {"smelt.sqrt", [](double x) { return std::sqrt(x); }, "smelt.exp"},
+      {"smelt.rsqrt", [](double x) { return 1 / std::sqrt(x); }, "smelt.exp"},
+      {"smelt.reciprocal", [](double x) { return 1 / x; }, "smelt.exp"},
+      {"smelt.sin", [](double x) { return std::sin(x); }},
+      {"smelt.cos", [](double x) { return std::cos(x); }},
+      {"smelt.tan", [](double x) { return std::tan(x); }},
+      {"smelt.asin", [](double x) { return std::asin(x); }, "smelt.sin"},
+      {"smelt.acos", [](double x) { return std::acos(x); }, "smelt.sin"},
+      {"smelt.atan", [](double x) { return std::atan(x); }},
+      {"smelt.sinh", [](double x) { return std::sinh(x); }},
+      {"smelt.cosh", [](double x) { return std::cosh(x); }},
+      {"smelt.asinh", [](double x) { return std::asinh(x); }},
+      {"smelt.acosh", [](double x) { return std::acosh(x); }, "smelt.cosh"},
+      {"smelt.atanh", [](double x) { return std::atanh(x); }, "smelt.sin"},
+      {"smelt.tanh", [](double x) { return std::tanh(x); }},
+      {"smelt.erf", [](double x) { return std::erf(x); }},
+      {"smelt.sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"smelt.silu", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"smelt.relu", [](double x) { return x > 0 ? x : 0; }},
+      {"smelt.softplus", [](double x) { return std::log(1 + std::exp(x)); }},
+      {"smelt.floor", [](double x) { return std::floor(x); }},
+      {"smelt.ceil", [](double x) { return std::ceil(x); }},
+      {"smelt.round", [](double x) { return std::nearbyint(x); }},
+      {"smelt.sign", [](double x) { return (x > 0) - (x < 0); }},
+      {"smelt.gelu", gelu},
   };
 }
 
@@ -74,8 +83,8 @@ TEST_F(ElementwiseTest, UnaryOpsAgreeWithTheLibrary) {
     for (const char *element : {"f16", "f32", "f64"}) {
       SCOPED_TRACE(std::string(test.op) + " " + element);
       HostTensor input = random({3, 411}, element, 1, {0, 2, 3.0});
-      if (test.positive)
-        input = unary("smelt.exp", input, element);
+      if (*test.domain)
+        input = unary(test.domain, input, element);
       std::vector<double> expected = valuesOf(input);
       for (double &x : expected)
         x = test.function(x);
@@ -89,8 +98,8 @@ TEST_F(ElementwiseTest, DoublePrecisionComputesFloatsInDouble) {
   for (const UnaryCase &test : unaryCases()) {
     SCOPED_TRACE(test.op);
     HostTensor input = random({100}, "f32", 2);
-    if (test.positive)
-      input = unary("smelt.abs", input, "f32");
+    if (*test.domain)
+      input = unary(test.domain, input, "f32");
     std::vector<double> expected = valuesOf(input);
     for (double &x : expected)
       x = test.function(x);
@@ -232,6 +241,11 @@ TEST_F(ElementwiseTest, FloatArithmetic) {
   expectNear(apply("smelt.max"), {5.5, 2, 5.5, -2, 2, kNan}, 0);
   expectNear(apply("smelt.mod"), {1.5, 0.5, -0.5, -1.5, 0, kNan}, 1e-7);
   expectNear(apply("smelt.mod fmod"), {1.5, -1.5, 1.5, -1.5, 0, kNan}, 1e-7);
+  HostTensor zeros =
+      binary("smelt.mod", floats({3}, {-4, 4, 0}), floats({3}, {2, -2, -1}), "f32", "[3]", "f32");
+  expectNear(zeros, {0, 0, 0}, 0);
+  for (auto [index, negative] : {std::pair(0, false), {1, true}, {2, true}})
+    EXPECT_EQ(std::signbit(zeros.values<float>()[index]), negative) << index;
   expectNear(apply("smelt.pow"), {30.25, 30.25, 1 / 30.25, 1 / 30.25, std::sqrt(2.0), kNan}, 1e-7);
   expectNear(binary("smelt.min", b, a, "f32", "[6]", "f32"), {2, -5.5, -2, -5.5, 0.5, kNan}, 0);
 }
@@ -266,10 +280,93 @@ TEST_F(ElementwiseTest, IntegerArithmetic) {
         {144});
 }
 
+TEST_F(ElementwiseTest, IntegersOf64BitsWithoutSign) {
+  constexpr double kTop = 0x1p63;
+  int64_t top = std::numeric_limits<int64_t>::min(), most = -1; // 2^63 and 2^64 - 1, by their bits
+  HostTensor a = integers({4}, {top, most, 7, 0}, "ui64"),
+             b = integers({4}, {3, top, most, 0}, "ui64");
+  auto apply = [&](const std::string &op) { return binary(op, a, b, "ui64", "[4]", "ui64"); };
+  auto equal = [](const HostTensor &tensor, const Integers &expected) {
+    EXPECT_EQ(Integers(tensor.values<int64_t>()), expected);
+  };
+  equal(apply("smelt.min"), {3, top, 7, 0});
+  equal(apply("smelt.max"), {top, most, most, 0});
+  equal(apply("smelt.div"), {0x2aaaaaaaaaaaaaaa, 1, 0, 0});
+  equal(apply("smelt.mod"), {2, std::numeric_limits<int64_t>::max(), 7, 0});
+  equal(apply("smelt.mod fmod"), {2, std::numeric_limits<int64_t>::max(), 7, 0});
+  equal(apply("smelt.sub"),
+        {std::numeric_limits<int64_t>::max() - 2, std::numeric_limits<int64_t>::max(), 8, 0});
+  expectNear(binary("smelt.less", a, b, "ui64", "[4]", "i1"), {0, 0, 1, 0}, 0);
+  expectNear(binary("smelt.less_equal", a, b, "ui64", "[4]", "i1"), {0, 0, 1, 1}, 0);
+  equal(unary("smelt.abs", a, "ui64"), {top, most, 7, 0});
+  equal(unary("smelt.relu", a, "ui64"), {top, most, 7, 0});
+  equal(unary("smelt.sign", a, "ui64"), {1, 1, 1, 0});
+  equal(unary("smelt.neg", a, "ui64"), {top, 1, -7, 0});
+  expectNear(a, {kTop, 2 * kTop, 7, 0}, 0);
+}
+
 TEST_F(ElementwiseTest, PowTakesAnExponentOfAnotherType) {
   HostTensor result = binary("smelt.pow", floats({2}, {3, 0.5f}), integers({2}, {2, -1}), "f32",
                              "[2]", "f32", "i64");
   expectNear(result, {9, 2}, 1e-7);
+  result = binary("smelt.pow", integers({3}, {-1, 3, -2}, "i32"), integers({3}, {-1, 2, 3}, "ui64"),
+                  "i32", "[3]", "i32", "ui64");
+  expectNear(result, {-1, 9, -8}, 0);
+  result = binary("smelt.pow", integers({3}, {-1, 1, 2}, "ui64"), integers({3}, {-1, -3, 5}),
+                  "ui64", "[3]", "ui64", "i64");
+  expectNear(result, {0, 1, 32}, 0);
+}
+
+TEST_F(ElementwiseTest, Bits) {
+  auto apply = [&](const std::string &op, const Integers &a, const Integers &b,
+                   const std::string &type) {
+    std::string shape = "[" + std::to_string(a.size()) + "]";
+    int64_t count = a.size();
+    return binary(op, integers({count}, a, type), integers({count}, b, type), type, shape, type);
+  };
+  expectNear(apply("smelt.bit_and", {12, -1}, {10, 100}, "i8"), {8, 100}, 0);
+  expectNear(apply("smelt.bit_or", {12, -128}, {10, 1}, "i8"), {14, -127}, 0);
+  expectNear(apply("smelt.bit_xor", {12, 255}, {10, 1}, "ui8"), {6, 254}, 0);
+  expectNear(unary("smelt.bit_not", integers({2}, {0, 5}, "ui16"), "ui16"), {65535, 65530}, 0);
+  expectNear(unary("smelt.bit_not", integers({2}, {0, 5}, "i16"), "i16"), {-1, -6}, 0);
+  expectNear(unary("smelt.bit_not", integers({1}, {0}, "ui64"), "ui64"), {0x1p64}, 0);
+}
+
+TEST_F(ElementwiseTest, ShiftsByTheWidthAndMore) {
+  const Integers counts{0, 1, 7, 8, 9, 100};
+  auto shift = [&](const std::string &op, int64_t value, const std::string &type, Integers by) {
+    std::string shape = "[" + std::to_string(by.size()) + "]";
+    int64_t count = by.size();
+    return binary(op, integers({1}, {value}, type), integers({count}, by, type), type, shape, type);
+  };
+  expectNear(shift("smelt.shift_left", 3, "ui8", counts), {3, 6, 128, 0, 0, 0}, 0);
+  expectNear(shift("smelt.shift_right", 200, "ui8", counts), {200, 100, 1, 0, 0, 0}, 0);
+  expectNear(shift("smelt.shift_left", 65, "i8", counts), {65, -126, -128, 0, 0, 0}, 0);
+  expectNear(shift("smelt.shift_right", -128, "i8", counts), {-128, -64, -1, -1, -1, -1}, 0);
+  expectNear(shift("smelt.shift_right", 5, "i64", {1, 63, 64, -1}), {2, 0, 0, 0}, 0);
+  expectNear(shift("smelt.shift_right", -5, "i64", {1, 64, -1}), {-3, -1, -1}, 0);
+  expectNear(shift("smelt.shift_left", -5, "i64", {1, 64, -1}), {-10, 0, 0}, 0);
+  expectNear(shift("smelt.shift_right", -1, "ui64", {1, 63, 64, -1}), {0x1p63, 1, 0, 0}, 0);
+  expectNear(shift("smelt.shift_left", 1, "ui64", {63, 64}), {0x1p63, 0}, 0);
+}
+
+TEST_F(ElementwiseTest, BitcastsOfEveryWidth) {
+  auto bitcast = [&](const HostTensor &input, const std::string &from, const std::string &to,
+                     Precision precision = Precision::f32) {
+    std::string shape = toString(input.getShape());
+    return runOp("smelt.bitcast %a : !smelt.tensor<" + shape + ", " + from + "> -> !smelt.tensor<" +
+                     shape + ", " + to + ">",
+                 {shape + ", " + from}, shape + ", " + to, {input}, precision);
+  };
+  for (Precision precision : {Precision::f32, Precision::f64}) {
+    expectNear(bitcast(integers({2}, {0x3f800000, -1}, "i32"), "i32", "f32", precision), {1, kNan},
+               0);
+    expectNear(bitcast(integers({1}, {0x3c00}, "ui16"), "ui16", "f16", precision), {1}, 0);
+    expectNear(bitcast(integers({1}, {0x3f80}, "i16"), "i16", "bf16", precision), {1}, 0);
+  }
+  expectNear(bitcast(floats({2}, {1, -0.0f}), "f32", "ui32"), {0x3f800000, 0x80000000}, 0);
+  expectNear(bitcast(integers({2}, {-1, 5}, "i8"), "i8", "ui8"), {255, 5}, 0);
+  expectNear(bitcast(integers({1}, {-1}), "i64", "ui64"), {0x1p64}, 0);
 }
 
 TEST_F(ElementwiseTest, Logic) {
@@ -302,6 +399,18 @@ TEST_F(ElementwiseTest, Casts) {
   expectNear(cast(x, "f32", "i32"), {1, -1, 300, -300, 0, 2147483647, 0, 0}, 0);
   expectNear(cast(x, "f32", "i8"), {1, -1, 127, -128, 0, 127, 0, 0}, 0);
   expectNear(cast(x, "f32", "ui8"), {1, 0, 255, 0, 0, 255, 0, 0}, 0);
+  expectNear(cast(x, "f32", "ui16"), {1, 0, 300, 0, 0, 65535, 0, 0}, 0);
+  expectNear(cast(x, "f32", "ui32"), {1, 0, 300, 0, 0, 4294967295, 0, 0}, 0);
+  expectNear(cast(x, "f32", "ui64"), {1, 0, 300, 0, 0, 0x1p64, 0, 0}, 0);
+  HostTensor wide = integers({3}, {-1, std::numeric_limits<int64_t>::min(), 7}, "ui64");
+  for (const char *element : {"f32", "f64", "bf16"})
+    expectNear(cast(wide, "ui64", element), {0x1p64, 0x1p63, 7}, 0);
+  expectNear(cast(wide, "ui64", "f16"), {kInfinity, kInfinity, 7}, 0);
+  expectNear(cast(wide, "ui64", "i64"), {-1, -0x1p63, 7}, 0);
+  expectNear(cast(wide, "ui64", "ui32"), {4294967295, 0, 7}, 0);
+  expectNear(cast(wide, "ui64", "i1"), {1, 1, 1}, 0);
+  expectNear(cast(floats({2}, {0x1p63f, 0x1p64f}), "f32", "ui64"), {0x1p63, 0x1p64}, 0);
+  expectNear(cast(integers({2}, {-1, 5}, "i32"), "i32", "ui64"), {0x1p64, 5}, 0);
   expectNear(cast(x, "f32", "i1"), {1, 1, 1, 1, 1, 1, 0, 1}, 0);
   expectNear(cast(integers({3}, {200, -200, 5}), "i64", "i8"), {-56, 56, 5}, 0);
   expectNear(cast(integers({3}, {200, -200, 0}), "i64", "i1"), {1, 1, 0}, 0);

@@ -68,7 +68,8 @@ TEST(Half, Bfloat16) {
 }
 
 TEST_F(HostTensorTest, BytesRoundTripInEveryType) {
-  for (const char *name : {"f16", "bf16", "f32", "f64", "i1", "i8", "ui8", "i16", "i32", "i64"}) {
+  for (const char *name : {"f16", "bf16", "f32", "f64", "i1", "i8", "ui8", "i16", "ui16", "i32",
+                           "ui32", "i64", "ui64"}) {
     SCOPED_TRACE(name);
     HostTensor tensor = random({3, 7}, name, 1, {-100, 100});
     std::vector<char> bytes = tensor.toBytes();
@@ -93,6 +94,15 @@ TEST_F(HostTensorTest, BytesAreLittleEndianAndUnaligned) {
       HostTensor::fromBytes({2}, type("i16"), llvm::ArrayRef(bytes.data() + 1, 4));
   ASSERT_TRUE(tensor);
   expectNear(*tensor, {513, -1}, 0);
+}
+
+TEST_F(HostTensorTest, IntegersOf64BitsWithoutSign) {
+  HostTensor tensor =
+      HostTensor::fromValues<int64_t>({2}, type("ui64"), llvm::ArrayRef<int64_t>{-1, 5});
+  expectNear(tensor, {0x1p64, 5}, 0);
+  expectNear(tensor.withStorage(Storage::f64), {0x1p64, 5}, 0);
+  EXPECT_EQ(*HostTensor::fromBytes({2}, type("ui64"), tensor.toBytes())->values<uint64_t>().begin(),
+            ~uint64_t{0});
 }
 
 TEST_F(HostTensorTest, CopiesShareUntilOneIsWritten) {

@@ -87,8 +87,8 @@ protected:
       return builder.getF32Type();
     if (name == "f64")
       return builder.getF64Type();
-    if (name == "ui8")
-      return builder.getIntegerType(8, /*isSigned=*/false);
+    if (name.starts_with("ui"))
+      return builder.getIntegerType(std::stoi(name.substr(2)), /*isSigned=*/false);
     return builder.getIntegerType(std::stoi(name.substr(1)));
   }
 

@@ -74,6 +74,15 @@ TEST_F(ReductionTest, ReduceIntegersNanAndNothing) {
   expectNear(reduce("mean", integers3, {1}, "i64"), {3, -2}, 0); // truncated, as division is
   expectNear(reduce("prod", integers3, {1}, "i64"), {12, 120}, 0);
   expectNear(reduce("max", integers3, {1}, "i64"), {6, 4}, 0);
+  HostTensor unsigned64 = integers({1, 3}, {-1, 4, std::numeric_limits<int64_t>::min()}, "ui64");
+  expectNear(reduce("max", unsigned64, {1}, "ui64"), {0x1p64}, 0);
+  expectNear(reduce("min", unsigned64, {1}, "ui64"), {4}, 0);
+  expectNear(reduce("mean", integers({1, 2}, {-1, -1}, "ui64"), {1}, "ui64"), {0x1p63}, 0);
+  HostTensor unsigned32 = integers({1, 2}, {4294967295, 2}, "ui32");
+  expectNear(reduce("sum", unsigned32, {1}, "ui32"), {1}, 0); // wraps
+  expectNear(reduce("max", integers({1, 0}, {}, "i8"), {1}, "i8"), {-128}, 0);
+  expectNear(reduce("min", integers({1, 0}, {}, "ui16"), {1}, "ui16"), {65535}, 0);
+  expectNear(reduce("min", integers({1, 0}, {}, "ui64"), {1}, "ui64"), {0x1p64}, 0);
   HostTensor nan = floats({2, 2}, {1, NAN, NAN, 1});
   expectNear(reduce("max", nan, {1}, "f32"), {NAN, NAN}, 0);
   expectNear(reduce("min", nan, {1}, "f32"), {NAN, NAN}, 0);

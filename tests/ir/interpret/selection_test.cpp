@@ -60,6 +60,12 @@ TEST_F(SelectionTest, EveryAxisCountAndDirection) {
       }
 }
 
+TEST_F(SelectionTest, WideIntegersWithoutSign) {
+  std::vector<HostTensor> results = topK(integers({3}, {5, -1, 7}, "ui64"), 0, 2, false, "ui64");
+  ASSERT_EQ(results.size(), 2u) << errors;
+  expectNear(results[1], {1, 2}, 0);
+}
+
 TEST_F(SelectionTest, EqualElementsKeepTheirOrder) {
   HostTensor input = HostTensor::fromValues<int64_t>({6}, mlir::IntegerType::get(&context, 32),
                                                      {2, 5, 2, 5, 5, 1});
