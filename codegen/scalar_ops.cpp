@@ -23,6 +23,7 @@ constexpr Row kRows[] = {
     {"abs", "absolute($0)", "", "absolute($0)", ""},
     {"neg", "-$0", "", "$T(-$0)", ""},
     {"exp", "exp($0)", "approx::exp($0)", "", ""},
+    {"expm1", "expm1($0)", "", "", ""},
     {"log", "log($0)", "", "", ""},
     {"sqrt", "sqrt($0)", "", "", ""},
     {"rsqrt", "rsqrt($0)", "", "", ""},
@@ -114,9 +115,8 @@ std::string castExpression(CastOp cast, const std::string &operand) {
 std::string bitcastExpression(BitcastOp op, const std::string &operand) {
   Type from = tensorType(op.getInput()).getElementType(),
        to = tensorType(op.getOutput()).getElementType();
-  std::string bits = isHalfWidth(from)
-                         ? "convert<" + storageType(from).str() + ">(" + operand + ")"
-                         : operand;
+  std::string bits =
+      isHalfWidth(from) ? "convert<" + storageType(from).str() + ">(" + operand + ")" : operand;
   std::string value = "bitCast<" + storageType(to).str() + ">(" + bits + ")";
   return isHalfWidth(to) ? "convert<float>(" + value + ")" : value;
 }

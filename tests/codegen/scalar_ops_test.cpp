@@ -22,9 +22,9 @@ namespace {
 const std::vector<std::string> kTypes = {"i1",  "i8",   "ui8", "i16",  "ui16", "i32", "ui32",
                                          "i64", "ui64", "f16", "bf16", "f32",  "f64"};
 const std::vector<std::string> kUnary = {
-    "abs",      "neg",   "exp",  "log",   "sqrt",    "rsqrt", "reciprocal",
-    "sin",      "cos",   "tanh", "erf",   "sigmoid", "silu",  "relu",
-    "softplus", "floor", "ceil", "round", "sign",    "not",   "gelu"};
+    "abs",   "neg",  "exp",   "expm1", "log",     "sqrt", "rsqrt", "reciprocal",
+    "sin",   "cos",  "tanh",  "erf",   "sigmoid", "silu", "relu",  "softplus",
+    "floor", "ceil", "round", "sign",  "not",     "gelu"};
 const std::vector<std::string> kArithmetic = {"add", "sub", "mul", "div", "pow", "min",
                                               "max", "mod", "and", "or",  "xor"};
 const std::vector<std::string> kComparisons = {"equal", "less", "less_equal"};
