@@ -82,6 +82,8 @@ public:
   }
 
   mlir::Value cast(mlir::Value input, mlir::Type elementType);
+  /// 16-bit floats as float32, for what would overflow or lose digits in them; others as they are.
+  mlir::Value widen(mlir::Value input);
   mlir::Value reshape(mlir::Value input, llvm::ArrayRef<Dim> shape);
   mlir::Value transpose(mlir::Value input, llvm::ArrayRef<int64_t> permutation);
   /// Exchanges the last two axes.
@@ -91,6 +93,9 @@ public:
   /// `length` elements of one axis from `start` on; both within the axis.
   mlir::Value slice(mlir::Value input, int64_t axis, Dim start, Dim length, int64_t step = 1);
   mlir::Value concat(mlir::ValueRange inputs, int64_t axis);
+  /// `before` and `after` elements that are `fill`, a scalar, around one axis; a negative constant
+  /// takes elements away.
+  mlir::Value pad(mlir::Value input, int64_t axis, Dim before, Dim after, mlir::Value fill);
   mlir::Value reduce(ReductionKind kind, mlir::Value input, llvm::ArrayRef<int64_t> axes);
 
   mlir::Value constant(mlir::DenseElementsAttr value);

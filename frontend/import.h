@@ -39,7 +39,7 @@ struct ImportedModel {
   std::vector<EquatedSymbol> equated;
 };
 
-/// Imports the ONNX file at `path`: opsets 7 to 26, normalised to one set of ops; local functions
+/// Imports the ONNX file at `path`: opsets 7 to 28, normalised to one set of ops; local functions
 /// inlined; names, types and data checked; shapes symbolic and shape arithmetic resolved.
 /// Initializers are constants, also those that the model lists as inputs (where a caller could
 /// override them). Every problem is reported through the context's diagnostic handler, located at

@@ -16,9 +16,12 @@ std::string keyOf(StringRef domain, StringRef op) { return (domain + ":" + op).s
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
-       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), microsoftRules(), normRules(), quantizedRules(),
-        reductionRules(), selectionRules(), shapeRules(), sliceRules()})
+       {activationRules(), arithmeticRules(),  attentionRules(),     channelNormRules(),
+        constantRules(),   contractionRules(), determinantRules(),   indexingRules(),
+        logicRules(),      lossRules(),        microsoftNormRules(), microsoftRules(),
+        normRules(),       quantizedRules(),   rectifierRules(),     reductionRules(),
+        selectionRules(),  shapeRules(),       signalRules(),        signalWeightRules(),
+        sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

@@ -7,7 +7,7 @@ namespace smelt::frontend {
 
 /// The opsets of ONNX's own domain that are understood.
 constexpr int64_t kMinOpset = 7;
-constexpr int64_t kMaxOpset = 26;
+constexpr int64_t kMaxOpset = 28;
 
 /// Creates the IR of one node and hands its results to NodeReader::output. A failure has been
 /// reported.
@@ -31,16 +31,23 @@ std::vector<llvm::StringRef> knownOps();
 llvm::ArrayRef<NodeRule> activationRules();
 llvm::ArrayRef<NodeRule> arithmeticRules();
 llvm::ArrayRef<NodeRule> attentionRules();
+llvm::ArrayRef<NodeRule> channelNormRules();
 llvm::ArrayRef<NodeRule> constantRules();
 llvm::ArrayRef<NodeRule> contractionRules();
+llvm::ArrayRef<NodeRule> determinantRules();
 llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
+llvm::ArrayRef<NodeRule> lossRules();
 llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
+llvm::ArrayRef<NodeRule> microsoftNormRules();
 llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> quantizedRules();
+llvm::ArrayRef<NodeRule> rectifierRules();
 llvm::ArrayRef<NodeRule> reductionRules();
 llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();
+llvm::ArrayRef<NodeRule> signalRules();
+llvm::ArrayRef<NodeRule> signalWeightRules();
 llvm::ArrayRef<NodeRule> sliceRules();
 
 } // namespace smelt::frontend

@@ -26,12 +26,19 @@ EXPECTED = 792
 
 # Inputs that must be known when a model is compiled, by op.
 CONSTANT_INPUTS = {
+    "BlackmanWindow": [0],
     "ConstantOfShape": [0],
+    "CumProd": [1],
     "CumSum": [1],
+    "DFT": [1, 2],
     "Dropout": [2],
     "Expand": [1],
+    "HammingWindow": [0],
+    "HannWindow": [0],
+    "MelWeightMatrix": [0, 1, 2, 3, 4],
     "Range": [0, 1, 2],
     "Reshape": [1],
+    "STFT": [1, 3],
     "Slice": [1, 2, 3, 4],
     "Split": [1],
     "Squeeze": [1],
@@ -43,7 +50,7 @@ CONSTANT_INPUTS = {
 }
 
 UNSUPPORTED = re.compile(
-    r"is not supported|are not supported|opsets 7 to 26|must be constant|must be constants|is no tensor"
+    r"is not supported|are not supported|opsets 7 to 28|must be constant|must be constants|is no tensor"
     r"|depends on the data|imports no version"
 )
 
@@ -69,6 +76,9 @@ def make_constant(model, inputs):
         for index in CONSTANT_INPUTS.get(node.op_type, [])
         if index < len(node.input)
     }
+    for node in reversed(model.graph.node):  # also where they are converted first
+        if node.op_type == "Cast" and node.output[0] in constant:
+            constant.add(node.input[0])
     declared = list(model.graph.input)
     left = []
     del model.graph.input[:]
