@@ -121,7 +121,7 @@ std::string Graph::summary() const {
 
 Drawing::Drawing(uint64_t seed, const DrawOptions &options) : random(seed), options(options) {
   // Most exporters write 17 to 20; the newest has all ops; older ones spell axes and bounds as attributes.
-  static const std::vector<int64_t> kOpsets = {24, 24, 24, 20, 18, 17, 14, 13, 12, 11};
+  static const std::vector<int64_t> kOpsets = {28, 28, 24, 20, 18, 17, 14, 13, 12, 11};
   int64_t drawn = pick(kOpsets);
   version = options.opset.value_or(drawn);
   bool wantsDynamic = chance(0.4);

@@ -71,7 +71,10 @@ void drawMixed(Drawing &draw) {
 void drawElementwiseKind(Drawing &draw) {
   size_t count = drawCount(draw);
   addInputs(draw, kTypes, 3);
-  addNodes(draw, pointersTo(elementwiseRules()), count);
+  std::vector<const Rule *> choices = pointersTo(elementwiseRules()),
+                            more = pointersTo(activationRules());
+  choices.insert(choices.end(), more.begin(), more.end());
+  addNodes(draw, choices, count);
 }
 
 void drawViews(Drawing &draw) {
@@ -235,7 +238,7 @@ Graph drawGraph(const std::string &kind, uint64_t seed, const DrawOptions &optio
 std::optional<Graph> drawChain(const std::vector<std::string> &ops, ElementType type,
                                uint64_t seed) {
   DrawOptions options;
-  options.opset = 24;
+  options.opset = 28;
   options.mayBeDynamic = false;
   Drawing draw(seed, options);
   // Every op takes some of these shapes: matrices, and three or four axes with few channels.

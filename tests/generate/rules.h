@@ -19,9 +19,12 @@ struct Rule {
 };
 
 std::vector<Rule> elementwiseRules();
+std::vector<Rule> activationRules();
 std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> reductionRules();
+std::vector<Rule> normRules();
+std::vector<Rule> signalRules();
 std::vector<Rule> contractionRules();
 std::vector<Rule> quantizedRules();
 std::vector<Rule> attentionRules();
