@@ -13,7 +13,7 @@ namespace smelt::frontend {
 namespace {
 
 /// The element type that the attribute `output_datatype` names.
-FailureOr<Type> outputType(NodeReader &node) {
+FailureOr<Type> windowType(NodeReader &node) {
   int64_t number = node.integer("output_datatype", 1);
   Type type = elementType(node.build.getContext(), static_cast<int32_t>(number));
   if (!type || number != static_cast<int32_t>(number) || type.isInteger(1))
@@ -32,7 +32,7 @@ LogicalResult outputWindow(NodeReader &node, double offset, double first, double
   GraphBuilder &build = node.build;
   Type f64 = Float64Type::get(build.getContext()), i64 = IntegerType::get(build.getContext(), 64);
   FailureOr<Dim> size = readSize(node, 0, "the size", 0);
-  FailureOr<Type> type = outputType(node);
+  FailureOr<Type> type = windowType(node);
   if (failed(size) || failed(type))
     return failure();
   auto number = [&](double value) { return build.scalar(value, f64); };
@@ -104,7 +104,7 @@ FailureOr<MelBands> readMelBands(NodeReader &node) {
 /// Bands are triangles over the bins, of height 1.
 LogicalResult importMelWeightMatrix(NodeReader &node) {
   GraphBuilder &build = node.build;
-  FailureOr<Type> type = outputType(node);
+  FailureOr<Type> type = windowType(node);
   FailureOr<MelBands> mel = readMelBands(node);
   if (failed(type) || failed(mel))
     return failure();

@@ -46,26 +46,6 @@ ModelBuilder microsoftOf(const std::string &op,
   return model;
 }
 
-TEST(Microsoft, SkipNorms) {
-  expectImports(microsoftOf("SkipLayerNormalization",
-                            {{"x", "b s 8"}, {"k", "s 8"}, {"g", "8"}, {"h", "8"}, {"i", "8"}},
-                            {"y", "", "", "sum"})
-                    .import(),
-                {"smelt.add %arg0, %arg1", "smelt.add %0, %arg4", "smelt.layer_norm %1 scale %arg2",
-                 "bias %arg3", "axis 2", "9.99999996E-13", "return %2, %1"});
-  expectImports(
-      microsoftOf("SkipSimplifiedLayerNormalization", {{"x", "b s 8"}, {"k", "b s 8"}, {"g", "8"}})
-          .import(),
-      {"smelt.add %arg0, %arg1", "smelt.rms_norm %0 scale %arg2"});
-  expectFails(
-      microsoftOf("SkipLayerNormalization", {{"x", "s 8"}, {"k", "2 s 8"}, {"g", "8"}}).import(),
-      {"does not broadcast"});
-  expectFails(microsoftOf("SkipLayerNormalization", {{"x", "b s 8"}, {"k", "b s 8"}, {"g", "8"}},
-                          {"y", "mean"})
-                  .import(),
-              {"its output 'mean' is not supported"});
-}
-
 TEST(Microsoft, FusedMatMulOrdersItsAxes) {
   auto product = [](const std::string &a, const std::string &b) {
     return microsoftOf("FusedMatMul", {{"a", a}, {"b", b}});
@@ -78,24 +58,6 @@ TEST(Microsoft, FusedMatMulOrdersItsAxes) {
       {"smelt.transpose %arg0 [1, 0, 2]", "smelt.transpose %arg1 [0, 2, 1]",
        "-> <[n, m, 5], f16>"});
   expectImports(product("4", "4 5").attribute("transA", 1).import(), {"-> <[5], f16>"});
-}
-
-TEST(Microsoft, GroupNorms) {
-  auto groups = [](const std::string &op,
-                   const std::vector<std::pair<std::string, std::string>> &inputs, int64_t last) {
-    return microsoftOf(op, inputs)
-        .attribute("groups", 2)
-        .attribute("activation", 1)
-        .attribute("channels_last", last)
-        .import();
-  };
-  expectImports(groups("GroupNorm", {{"x", "n h w 4"}, {"g", "4"}, {"b", "4"}}, 1),
-                {"smelt.transpose %arg0 [0, 3, 1, 2]", "smelt.layer_norm", "smelt.silu",
-                 "smelt.transpose", "[0, 2, 3, 1]"});
-  expectImports(groups("SkipGroupNorm",
-                       {{"x", "n 4 h w"}, {"g", "4"}, {"b", "4"}, {"k", "n 4"}, {"i", "4"}}, 0),
-                {"smelt.reshape %arg3", "<[n, 4, 1, 1], f16>", "smelt.add", "smelt.add",
-                 "smelt.layer_norm", "smelt.silu"});
 }
 
 TEST(Microsoft, BiasAddAddsAll) {

@@ -58,24 +58,5 @@ TEST(Signal, FramesOverlap) {
   expectFails(frames("b 8 1").import(), {"the signal holds a frame"});
 }
 
-TEST(Signal, WindowsOfConstantAndSymbolicSizes) {
-  ModelBuilder model(17);
-  model.integer("size", 10).node("HannWindow", {"size"}).attribute("output_datatype", 10);
-  expectImports(model.output("y").import(), {"smelt.iota", "smelt.cos", "<[10], f16>"});
-  ModelBuilder symbolic(17);
-  symbolic.input("x", DataType::FLOAT, "n").node("Shape", {"x"}, {"size"});
-  symbolic.node("BlackmanWindow", {"size"}).attribute("periodic", 0).output("y");
-  expectImports(symbolic.import(),
-                {"-> (!smelt.tensor<[n], f32>", "n - 1", "smelt.cos", "smelt.cos"});
-}
-
-TEST(Signal, MelWeightsNeedConstants) {
-  ModelBuilder model(17);
-  model.integer("bands", 8).integer("length", 16).integer("rate", 8192);
-  model.floats("low", {}, {0}).input("high", DataType::FLOAT, "");
-  model.node("MelWeightMatrix", {"bands", "length", "rate", "low", "high"}).output("y");
-  expectFails(model.import(), {"must be constant"});
-}
-
 } // namespace
 } // namespace smelt::test
