@@ -23,6 +23,7 @@ constexpr Row kRows[] = {
     {"abs", "absolute($0)", "", "absolute($0)", ""},
     {"neg", "-$0", "", "$T(-$0)", ""},
     {"exp", "exp($0)", "approx::exp($0)", "", ""},
+    {"expm1", "expm1($0)", "", "", ""},
     {"log", "log($0)", "", "", ""},
     {"sqrt", "sqrt($0)", "", "", ""},
     {"rsqrt", "rsqrt($0)", "", "", ""},

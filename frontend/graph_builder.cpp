@@ -132,6 +132,12 @@ Value GraphBuilder::cast(Value input, Type elementType) {
   return createAs<CastOp>(tensorType(input).withElementType(elementType), input);
 }
 
+Value GraphBuilder::widen(Value input) {
+  Type element = input ? tensorType(input).getElementType() : Type();
+  bool isHalf = element && (element.isF16() || element.isBF16());
+  return isHalf ? cast(input, builder.getF32Type()) : input;
+}
+
 Value GraphBuilder::reshape(Value input, ArrayRef<Dim> shape) {
   if (!input || tensorType(input).getShape() == shape)
     return input;
@@ -179,17 +185,23 @@ Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
 Value GraphBuilder::pad(Value input, int64_t axis, Dim before, Dim after, Value fill) {
   if (!input || !fill)
     return {};
-  SmallVector<Value> pieces;
-  auto add = [&](Dim count) {
+  auto isNegative = [](Dim count) { return count.asConstant().value_or(0) < 0; };
+  Dim start = isNegative(before) ? before * -1 : size(0), end = tensorType(input).getDim(axis);
+  end = isNegative(after) ? end + after : end;
+  SmallVector<Value> parts{slice(input, axis, start, end - start)};
+  auto filled = [&](Dim count) {
     SmallVector<Dim> shape = tensorType(input).getShape();
     shape[axis] = count;
-    if (!count.isConstant(0))
-      pieces.push_back(expand(fill, shape));
+    return expand(fill, shape);
   };
-  add(before);
-  pieces.push_back(input);
-  add(after);
-  return concat(pieces, axis);
+  if (!isNegative(before) && !before.isConstant(0))
+    parts.insert(parts.begin(), filled(before));
+  if (!isNegative(after) && !after.isConstant(0))
+    parts.push_back(filled(after));
+  if (parts.size() > 1)
+    llvm::erase_if(parts,
+                   [&](Value part) { return part && tensorType(part).getDim(axis).isConstant(0); });
+  return parts.empty() ? Value() : concat(parts, axis);
 }
 
 Value GraphBuilder::windows(Value input, int64_t axis, Dim count, Dim length, int64_t stride,

@@ -83,6 +83,8 @@ public:
   }
 
   mlir::Value cast(mlir::Value input, mlir::Type elementType);
+  /// 16-bit floats as float32, for what would overflow or lose digits in them; others as they are.
+  mlir::Value widen(mlir::Value input);
   mlir::Value reshape(mlir::Value input, llvm::ArrayRef<Dim> shape);
   mlir::Value transpose(mlir::Value input, llvm::ArrayRef<int64_t> permutation);
   /// Exchanges the last two axes.
@@ -92,7 +94,8 @@ public:
   /// `length` elements of one axis from `start` on; both within the axis.
   mlir::Value slice(mlir::Value input, int64_t axis, Dim start, Dim length, int64_t step = 1);
   mlir::Value concat(mlir::ValueRange inputs, int64_t axis);
-  /// `before` and `after` elements more at the ends of an axis, all `fill`, a scalar.
+  /// `before` and `after` elements that are `fill`, a scalar, around one axis; a negative constant
+  /// takes elements away.
   mlir::Value pad(mlir::Value input, int64_t axis, Dim before, Dim after, mlir::Value fill);
   /// `count` windows of `length` elements along an axis, as two axes in its place.
   mlir::Value windows(mlir::Value input, int64_t axis, Dim count, Dim length, int64_t stride,

@@ -16,10 +16,7 @@ std::string keyOf(StringRef domain, StringRef op) { return (domain + ":" + op).s
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
-       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), microsoftRules(), normRules(), poolingRules(),
-        quantizedRules(), recurrentRules(), reductionRules(), rotaryRules(), scatterRules(),
-        selectionRules(), shapeRules(), sliceRules()})
+       {activationRules(), arithmeticRules(), attentionRules(), channelNormRules(), constantRules(), contractionRules(), determinantRules(), indexingRules(), logicRules(), lossRules(), microsoftNormRules(), microsoftRules(), normRules(), poolingRules(), quantizedRules(), rectifierRules(), recurrentRules(), reductionRules(), rotaryRules(), scatterRules(), selectionRules(), shapeRules(), signalRules(), signalWeightRules(), sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

@@ -31,20 +31,27 @@ std::vector<llvm::StringRef> knownOps();
 llvm::ArrayRef<NodeRule> activationRules();
 llvm::ArrayRef<NodeRule> arithmeticRules();
 llvm::ArrayRef<NodeRule> attentionRules();
+llvm::ArrayRef<NodeRule> channelNormRules();
 llvm::ArrayRef<NodeRule> constantRules();
 llvm::ArrayRef<NodeRule> contractionRules();
+llvm::ArrayRef<NodeRule> determinantRules();
 llvm::ArrayRef<NodeRule> indexingRules();
 llvm::ArrayRef<NodeRule> logicRules();
+llvm::ArrayRef<NodeRule> lossRules();
 llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
+llvm::ArrayRef<NodeRule> microsoftNormRules();
 llvm::ArrayRef<NodeRule> normRules();
 llvm::ArrayRef<NodeRule> poolingRules();
 llvm::ArrayRef<NodeRule> quantizedRules();
 llvm::ArrayRef<NodeRule> recurrentRules();
+llvm::ArrayRef<NodeRule> rectifierRules();
 llvm::ArrayRef<NodeRule> reductionRules();
 llvm::ArrayRef<NodeRule> rotaryRules();
 llvm::ArrayRef<NodeRule> scatterRules();
 llvm::ArrayRef<NodeRule> selectionRules();
 llvm::ArrayRef<NodeRule> shapeRules();
+llvm::ArrayRef<NodeRule> signalRules();
+llvm::ArrayRef<NodeRule> signalWeightRules();
 llvm::ArrayRef<NodeRule> sliceRules();
 
 } // namespace smelt::frontend

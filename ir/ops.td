@@ -39,6 +39,7 @@ class Smelt_UnaryOp<string mnemonic, string formula, list<Trait> traits = []>
 def Smelt_AbsOp : Smelt_UnaryOp<"abs", "|x|">;
 def Smelt_NegOp : Smelt_UnaryOp<"neg", "-x">;
 def Smelt_ExpOp : Smelt_UnaryOp<"exp", "e^x">;
+def Smelt_Expm1Op : Smelt_UnaryOp<"expm1", "e^x - 1, to full relative accuracy near 0">;
 def Smelt_LogOp : Smelt_UnaryOp<"log", "natural logarithm of x">;
 def Smelt_SqrtOp : Smelt_UnaryOp<"sqrt", "square root of x">;
 def Smelt_RsqrtOp : Smelt_UnaryOp<"rsqrt", "1 / sqrt(x)">;
@@ -396,13 +397,16 @@ def Smelt_MomentsRstdOp : Smelt_MomentsRootOp<"moments_rstd",
 }
 def Smelt_MomentsRrmsOp : Smelt_MomentsRootOp<"moments_rrms", "1 / sqrt(mean square of the row + epsilon)">;
 
-def Smelt_CumsumOp : Smelt_PureOp<"cumsum", [SameOperandsAndResultType]> {
-  let summary = "Running sum along an axis; `exclusive` leaves the element itself out, `reverse` runs backwards";
+// Along an axis; `exclusive` leaves the element itself out, `reverse` runs backwards.
+class Smelt_RunningOp<string mnemonic, string formula> : Smelt_PureOp<mnemonic, [SameOperandsAndResultType]> {
+  let summary = formula;
   let arguments = (ins Smelt_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs Smelt_Tensor:$output);
   let assemblyFormat = "$input `axis` $axis (`exclusive` $exclusive^)? (`reverse` $reverse^)? attr-dict `:` type($output)";
   let hasVerifier = 1;
 }
+def Smelt_CumsumOp : Smelt_RunningOp<"cumsum", "running sum">;
+def Smelt_CumprodOp : Smelt_RunningOp<"cumprod", "running product">;
 
 def Smelt_TopKOp : Smelt_PureOp<"top_k"> {
   let summary = "The first elements along an axis, largest first, and their positions; as many as the results' axis has";

@@ -135,7 +135,13 @@ LogicalResult importClip(NodeReader &node) {
 ArrayRef<NodeRule> arithmeticRules() {
   static constexpr NodeRule kRules[] = {
       {"Abs", 6, 1, importUnary<AbsOp>},
+      {"Acos", 7, 1, importUnary<AcosOp>},
+      {"Acosh", 9, 1, importUnary<AcoshOp>},
       {"Add", 7, 2, importBinary<AddOp>},
+      {"Asin", 7, 1, importUnary<AsinOp>},
+      {"Asinh", 9, 1, importUnary<AsinhOp>},
+      {"Atan", 7, 1, importUnary<AtanOp>},
+      {"Atanh", 9, 1, importUnary<AtanhOp>},
       {"BitCast", 26, 1, importBitCast},
       {"Cast", 6, 1, importCast},
       {"CastLike", 15, 2, importCastLike},
@@ -143,6 +149,7 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Clip", 6, 1, importClipAttributes},
       {"Clip", 11, 1, importClip},
       {"Cos", 7, 1, importUnary<CosOp>},
+      {"Cosh", 9, 1, importUnary<CoshOp>},
       {"Div", 7, 2, importBinary<DivOp>},
       {"Erf", 9, 1, importUnary<ErfOp>},
       {"Exp", 6, 1, importUnary<ExpOp>},
@@ -160,9 +167,11 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Round", 11, 1, importUnary<RoundOp>},
       {"Sign", 9, 1, importUnary<SignOp>},
       {"Sin", 7, 1, importUnary<SinOp>},
+      {"Sinh", 9, 1, importUnary<SinhOp>},
       {"Sqrt", 6, 1, importUnary<SqrtOp>},
       {"Sub", 7, 2, importBinary<SubOp>},
       {"Sum", 6, 1, importVariadic<AddOp>},
+      {"Tan", 7, 1, importUnary<TanOp>},
   };
   return kRules;
 }

@@ -1,4 +1,6 @@
 // Nodes without data inputs: constants, filled tensors, ranges, and the sizes of tensors.
+#include "frontend/ops/constant.h"
+
 #include "frontend/node_table.h"
 #include "frontend/onnx.pb.h"
 
@@ -88,18 +90,6 @@ Value makeRange(GraphBuilder &build, Type element, Dim count, Value start, Value
   if (!deltaIsOne)
     range = build.create<MulOp>({range, delta});
   return startIsZero ? range : build.create<AddOp>({range, start});
-}
-
-std::optional<double> constantFloat(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto elements =
-      constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
-  if (!elements || elements.getNumElements() != 1)
-    return std::nullopt;
-  bool lost;
-  llvm::APFloat number = *elements.begin();
-  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return number.convertToDouble();
 }
 
 /// A float scalar that is a whole number for all sizes: a constant, or the cast of a size. Sizes
@@ -230,6 +220,18 @@ LogicalResult importRange(NodeReader &node) {
 }
 
 } // namespace
+
+std::optional<double> constantFloat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements =
+      constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  if (!elements || elements.getNumElements() != 1)
+    return std::nullopt;
+  bool lost;
+  llvm::APFloat number = *elements.begin();
+  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return number.convertToDouble();
+}
 
 ArrayRef<NodeRule> constantRules() {
   static constexpr NodeRule kRules[] = {

@@ -1,5 +1,6 @@
 // Ops of the domain com.microsoft, which ONNX Runtime's transformer optimiser writes.
 #include "frontend/node_table.h"
+#include "frontend/ops/contraction.h"
 
 using namespace mlir;
 
@@ -34,12 +35,54 @@ LogicalResult importQuickGelu(NodeReader &node) {
   return node.output(build.create<MulOp>({input, gate}));
 }
 
+/// x + bias + skip
+LogicalResult importBiasAdd(NodeReader &node) {
+  if (failed(node.requireSameType()))
+    return failure();
+  return node.output(node.build.create<AddOp>({biased(node), node.input(2)}));
+}
+
+/// A factor with its axes in the order of a product: the first may stand before the rows, and rows
+/// and columns may be exchanged.
+Value orderAxes(GraphBuilder &build, Value factor, bool movesFirst, bool exchanges) {
+  int64_t rank = factor ? tensorType(factor).getRank() : 0;
+  if (movesFirst && rank > 2) {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(1, rank));
+    permutation.insert(permutation.end() - 1, 0);
+    factor = build.transpose(factor, permutation);
+  }
+  return exchanges && rank > 1 ? build.transposeMatrix(factor) : factor;
+}
+
+/// alpha * A' B'
+LogicalResult importFusedMatMul(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  if (failed(node.requireSameType()))
+    return failure();
+  FailureOr<Factors> factors = Factors::read(node, 0, 1);
+  if (failed(factors))
+    return failure();
+  auto isVector = [&](size_t index) { return tensorType(node.input(index)).getRank() == 1; };
+  factors->lhs =
+      orderAxes(build, factors->lhs, node.flag("transBatchA"), node.flag("transA") && !isVector(0));
+  factors->rhs =
+      orderAxes(build, factors->rhs, node.flag("transBatchB"), node.flag("transB") && !isVector(1));
+  Value product = factors->dropAddedAxes(node, factors->multiply(node));
+  float alpha = node.real("alpha", 1);
+  if (product && alpha != 1)
+    product =
+        build.create<MulOp>({product, build.scalar(alpha, tensorType(product).getElementType())});
+  return node.output(product);
+}
+
 } // namespace
 
 ArrayRef<NodeRule> microsoftRules() {
   static constexpr NodeRule kRules[] = {
+      {"BiasAdd", 1, 3, importBiasAdd, kDomain},
       {"BiasGelu", 1, 2, importBiasGelu, kDomain},
       {"FastGelu", 1, 1, importFastGelu, kDomain},
+      {"FusedMatMul", 1, 2, importFusedMatMul, kDomain},
       {"Gelu", 1, 1, importBiasGelu, kDomain},
       {"QuickGelu", 1, 1, importQuickGelu, kDomain},
   };

@@ -1,4 +1,4 @@
-// Reductions and running sums.
+// Reductions, running sums and products.
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -48,14 +48,6 @@ template <ReductionKind kind> LogicalResult importReduce(NodeReader &node) {
   return finish(node, build.create<LessOp>({build.scalar(0, i32), reduced}), *axes);
 }
 
-/// 16-bit inputs of the composed reductions: their squares and exponentials would overflow.
-Value widen(GraphBuilder &build, Value input) {
-  Type element = tensorType(input).getElementType();
-  return element.isF16() || element.isBF16()
-             ? build.cast(input, Float32Type::get(build.getContext()))
-             : input;
-}
-
 using Composition = Value (*)(GraphBuilder &, Value, ArrayRef<int64_t>);
 
 Value sumOf(GraphBuilder &build, Value input, ArrayRef<int64_t> axes) {
@@ -86,13 +78,14 @@ template <Composition compose> LogicalResult importComposed(NodeReader &node) {
   FailureOr<SmallVector<int64_t>> axes = reducedAxes(node);
   if (failed(axes))
     return failure();
-  Value result = compose(node.build, widen(node.build, node.input(0)), *axes);
+  // Squares and exponentials of 16-bit floats would overflow.
+  Value result = compose(node.build, node.build.widen(node.input(0)), *axes);
   if (result)
     result = node.build.cast(result, tensorType(node.input(0)).getElementType());
   return finish(node, result, *axes);
 }
 
-LogicalResult importCumSum(NodeReader &node) {
+template <typename Op> LogicalResult importRunning(NodeReader &node) {
   GraphBuilder &build = node.build;
   FailureOr<SmallVector<int64_t>> given = node.constants(1, "the axis");
   if (failed(given))
@@ -106,14 +99,15 @@ LogicalResult importCumSum(NodeReader &node) {
   for (StringRef name : {"exclusive", "reverse"})
     if (node.flag(name))
       attributes.push_back(build.flag(name));
-  return node.output(build.unary<CumsumOp>(node.input(0), attributes));
+  return node.output(build.unary<Op>(node.input(0), attributes));
 }
 
 } // namespace
 
 ArrayRef<NodeRule> reductionRules() {
   static constexpr NodeRule kRules[] = {
-      {"CumSum", 11, 2, importCumSum},
+      {"CumProd", 26, 2, importRunning<CumprodOp>},
+      {"CumSum", 11, 2, importRunning<CumsumOp>},
       {"ReduceL1", 1, 1, importComposed<norm1>},
       {"ReduceL2", 1, 1, importComposed<norm2>},
       {"ReduceLogSum", 1, 1, importComposed<logSum>},

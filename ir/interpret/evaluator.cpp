@@ -20,7 +20,7 @@ Result dispatch(Operation *op, Operands operands, Evaluator &evaluator) {
           [&](auto state) { return evaluateOp(state, operands, evaluator); })
       .Case<MatmulOp, ConvOp, AttentionOp>(
           [&](auto contraction) { return evaluateOp(contraction, operands, evaluator); })
-      .Case<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp, CumsumOp>(
+      .Case<ReduceOp, SoftmaxOp, LayerNormOp, RmsNormOp, CumsumOp, CumprodOp>(
           [&](auto reduction) { return evaluateOp(reduction, operands, evaluator); })
       .Case<RowMomentsOp, MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(
           [&](auto moments) { return evaluateOp(moments, operands, evaluator); })

@@ -79,6 +79,7 @@ Result evaluateOp(SoftmaxOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(LayerNormOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(RmsNormOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(CumsumOp op, Operands operands, Evaluator &evaluator);
+Result evaluateOp(CumprodOp op, Operands operands, Evaluator &evaluator);
 
 Result evaluateOp(RowMomentsOp op, Operands operands, Evaluator &evaluator);
 Result evaluateOp(MomentsMeanOp op, Operands operands, Evaluator &evaluator);

@@ -215,14 +215,34 @@ Result evaluateNorm(Operation *op, Operands operands, unsigned scale, unsigned b
   });
 }
 
-template <typename T> void cumulate(T *values, int64_t count, bool exclusive, bool reverse) {
-  Accumulator<T> sum = 0;
+/// Replaces each value by that of all up to it, combined one after the other from `start` on.
+template <typename T, typename Combine, typename Op>
+void cumulate(Op op, T *values, int64_t count, Accumulator<T> start, Combine combine) {
   for (int64_t step = 0; step < count; ++step) {
-    T &value = values[reverse ? count - 1 - step : step];
-    Accumulator<T> next = sum + static_cast<Accumulator<T>>(value);
-    value = static_cast<T>(exclusive ? sum : next);
-    sum = next;
+    T &value = values[op.getReverse() ? count - 1 - step : step];
+    Accumulator<T> next = combine(start, static_cast<Accumulator<T>>(value));
+    value = static_cast<T>(op.getExclusive() ? start : next);
+    start = next;
   }
+}
+
+template <typename Op, typename Combine>
+Result evaluateRunning(Op op, HostTensor &input, int start, Combine combine, Evaluator &evaluator) {
+  Shape shape(input.getShape());
+  AroundAxis around(shape, op.getAxis());
+  Result result = visitStorage(input.getStorage(), [&](auto *tag) -> Result {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    const T *from = input.values<T>().data();
+    Result running = evaluator.reuseOrAllocate(op, shape, input);
+    if (succeeded(running))
+      forColumns(
+          around, from, running->template mutableValues<T>().data(), evaluator.threads,
+          [&](T *column) { cumulate(op, column, around.size, Accumulator<T>(start), combine); });
+    return running;
+  });
+  if (succeeded(result))
+    wrapIntegers(*result);
+  return result;
 }
 
 } // namespace
@@ -300,20 +320,11 @@ Result evaluateOp(RmsNormOp op, Operands operands, Evaluator &evaluator) {
 }
 
 Result evaluateOp(CumsumOp op, Operands operands, Evaluator &evaluator) {
-  Shape shape(operands[0].getShape());
-  AroundAxis around(shape, op.getAxis());
-  return visitStorage(operands[0].getStorage(), [&](auto *tag) -> Result {
-    using T = std::remove_pointer_t<decltype(tag)>;
-    const T *from = operands[0].values<T>().data();
-    Result result = evaluator.reuseOrAllocate(op, shape, operands[0]);
-    if (succeeded(result))
-      forColumns(
-          around, from, result->template mutableValues<T>().data(), evaluator.threads,
-          [&](T *column) { cumulate(column, around.size, op.getExclusive(), op.getReverse()); });
-    if (succeeded(result))
-      wrapIntegers(*result);
-    return result;
-  });
+  return evaluateRunning(op, operands[0], 0, std::plus<>(), evaluator);
+}
+
+Result evaluateOp(CumprodOp op, Operands operands, Evaluator &evaluator) {
+  return evaluateRunning(op, operands[0], 1, std::multiplies<>(), evaluator);
 }
 
 } // namespace smelt::interpret

@@ -26,6 +26,7 @@ template <typename T, typename Function> void apply(const T *input, T *output, i
 SMELT_SCALAR(Absolute, std::abs(x))
 SMELT_SCALAR(Negate, -x)
 SMELT_SCALAR(Exponential, std::exp(x))
+SMELT_SCALAR(ExponentialMinusOne, std::expm1(x))
 SMELT_SCALAR(Logarithm, std::log(x))
 SMELT_SCALAR(SquareRoot, std::sqrt(x))
 SMELT_SCALAR(ReciprocalRoot, T(1) / std::sqrt(x))
@@ -108,6 +109,8 @@ template <typename T> UnaryLoop<T> trigonometricLoop(Operation *op) {
 }
 
 template <typename T> UnaryLoop<T> commonUnaryLoop(Operation *op) {
+  if (isa<Expm1Op>(op))
+    return apply<T, ExponentialMinusOne>;
   if (isa<LogOp>(op))
     return apply<T, Logarithm>;
   if (isa<SqrtOp>(op))

@@ -124,5 +124,6 @@ static LogicalResult verifyAxis(Operation *op, int64_t axis) {
 
 LogicalResult SoftmaxOp::verify() { return verifyAxis(*this, getAxis()); }
 LogicalResult CumsumOp::verify() { return verifyAxis(*this, getAxis()); }
+LogicalResult CumprodOp::verify() { return verifyAxis(*this, getAxis()); }
 
 } // namespace smelt

@@ -82,7 +82,7 @@ void AxisClasses::compose(int whole, ArrayRef<int> parts, bool isProduct) {
 }
 
 void AxisClasses::relate(Operation *op) {
-  bool isRowwise = isa<SoftmaxOp, CumsumOp, LayerNormOp, RmsNormOp>(op);
+  bool isRowwise = isa<SoftmaxOp, CumsumOp, CumprodOp, LayerNormOp, RmsNormOp>(op);
   if (op->hasTrait<Elementwise>() || isRowwise || isa<ExpandOp>(op)) {
     for (Value operand : op->getOperands())
       broadcast(operand, op->getResult(0));

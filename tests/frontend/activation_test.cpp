@@ -53,5 +53,29 @@ TEST(Activation, LogSoftmaxStaysFinite) {
                                                "smelt.reduce sum", "smelt.log", "smelt.sub"});
 }
 
+TEST(Activation, HardmaxTakesTheFirstOfTheLargest) {
+  expectImports(unary("Hardmax").attribute("axis", 1).import(),
+                {"smelt.transpose %arg0", "smelt.top_k", "axis 2", "smelt.iota", "smelt.equal",
+                 "smelt.cast", "smelt.transpose"});
+  expectImports(unary("Hardmax", 11).import(),
+                {"smelt.reshape %arg0", "<[batch, 12], f32>", "smelt.top_k", "smelt.reshape"});
+}
+
+TEST(Activation, SwiGluTakesInputsOfOneShape) {
+  auto gated = [](const std::string &shape) {
+    ModelBuilder model(28);
+    model.input("a", DataType::FLOAT, "n 4").input("b", DataType::FLOAT, shape);
+    model.node("SwiGLU", {"a", "b"}).output("y");
+    return model.import();
+  };
+  expectImports(gated("n 4"), {"smelt.silu %arg0", "smelt.mul"});
+  expectFails(gated("4"), {"must have one shape"});
+}
+
+TEST(Activation, MishAndSoftsign) {
+  expectImports(unary("Mish").import(), {"smelt.softplus %arg0", "smelt.tanh", "smelt.mul %arg0"});
+  expectImports(unary("Softsign").import(), {"smelt.abs %arg0", "smelt.add", "smelt.div %arg0"});
+}
+
 } // namespace
 } // namespace smelt::test

@@ -19,6 +19,22 @@ TEST(Arithmetic, Broadcasts) {
                   {std::string("smelt.") + name + " %arg0, %arg1", "-> <[batch, 3], f32>"});
 }
 
+TEST(Arithmetic, Trigonometry) {
+  for (auto [op, name] : {std::pair("Tan", "tan"),
+                          {"Asin", "asin"},
+                          {"Acos", "acos"},
+                          {"Atan", "atan"},
+                          {"Sinh", "sinh"},
+                          {"Cosh", "cosh"},
+                          {"Asinh", "asinh"},
+                          {"Acosh", "acosh"},
+                          {"Atanh", "atanh"}}) {
+    ModelBuilder model;
+    model.input("x", DataType::DOUBLE, "n").node(op, {"x"}).output("y");
+    expectImports(model.import(), {std::string("smelt.") + name + " %arg0", "<[n], f64>"});
+  }
+}
+
 TEST(Arithmetic, RefusesShapesThatContradict) {
   ModelBuilder model;
   model.input("a", DataType::FLOAT, "2 3")

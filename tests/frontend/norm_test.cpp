@@ -56,5 +56,30 @@ TEST(Norm, RmsNormTakesTheTypeOfItsScale) {
                 {"smelt.rms_norm %arg0 axis 2", "smelt.cast", "smelt.mul", "f32>"});
 }
 
+TEST(Norm, SimplifiedIsRms) {
+  expectImports(
+      norm("SimplifiedLayerNormalization", DataType::FLOAT16, DataType::FLOAT16, "8").import(),
+      {"smelt.rms_norm %arg0 scale %arg1"});
+}
+
+TEST(Norm, MeanVarianceOverNamedAxes) {
+  ModelBuilder model(13);
+  model.input("x", DataType::FLOAT16, "n 3 h w").node("MeanVarianceNormalization", {"x"});
+  expectImports(model.output("y").import(),
+                {"smelt.cast %arg0", "smelt.reduce mean", "axes [0, 2, 3]", "smelt.sqrt",
+                 "smelt.add", "smelt.div", "smelt.cast"});
+}
+
+TEST(Norm, LpNormOfOneAxis) {
+  auto normalised = [](int64_t power) {
+    ModelBuilder model(22);
+    model.input("x", DataType::FLOAT, "n 3").node("LpNormalization", {"x"}).attribute("p", power);
+    return model.output("y").import();
+  };
+  expectImports(normalised(1), {"smelt.abs", "smelt.reduce sum", "axes [1]", "smelt.select"});
+  expectImports(normalised(2), {"smelt.mul", "smelt.reduce sum", "smelt.sqrt", "smelt.select"});
+  expectFails(normalised(3), {"p = 3 is not supported"});
+}
+
 } // namespace
 } // namespace smelt::test

@@ -48,6 +48,13 @@ TEST(Reduction, CumSumDirections) {
   expectImports(model.import(), {"smelt.cumsum %arg0 axis 1 exclusive reverse"});
 }
 
+TEST(Reduction, CumProdDirections) {
+  ModelBuilder model(26);
+  model.input("x", DataType::FLOAT, "b s").integer("axis", 0).node("CumProd", {"x", "axis"});
+  model.attribute("reverse", 1).output("y");
+  expectImports(model.import(), {"smelt.cumprod %arg0 axis 0 reverse"});
+}
+
 TEST(Reduction, CumSumNeedsAConstantAxis) {
   ModelBuilder model;
   model.input("x", DataType::INT64, "b s")

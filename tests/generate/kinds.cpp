@@ -72,7 +72,10 @@ void drawMixed(Drawing &draw) {
 void drawElementwiseKind(Drawing &draw) {
   size_t count = drawCount(draw);
   addInputs(draw, kTypes, 3);
-  addNodes(draw, pointersTo(elementwiseRules()), count);
+  std::vector<const Rule *> choices = pointersTo(elementwiseRules()),
+                            more = pointersTo(activationRules());
+  choices.insert(choices.end(), more.begin(), more.end());
+  addNodes(draw, choices, count);
 }
 
 void drawViews(Drawing &draw) {

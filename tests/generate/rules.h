@@ -23,11 +23,14 @@ struct Rule {
 };
 
 std::vector<Rule> elementwiseRules();
+std::vector<Rule> activationRules();
 std::vector<Rule> bitRules();
 std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> recurrentRules();
 std::vector<Rule> reductionRules();
+std::vector<Rule> normRules();
+std::vector<Rule> signalRules();
 std::vector<Rule> contractionRules();
 std::vector<Rule> poolingRules();
 std::vector<Rule> quantizedRules();

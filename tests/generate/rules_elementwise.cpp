@@ -28,6 +28,8 @@ Bounds mirrored(Bounds in) { return {-in.high, -in.low}; }
 Bounds rectified(Bounds in) { return {std::max(in.low, 0.0), std::max(in.high, 0.0)}; }
 Bounds whole(Bounds in) { return {std::floor(in.low), std::ceil(in.high)}; }
 Bounds gelu(Bounds in) { return {-0.3, std::max(in.high, 0.0)}; }
+Bounds quarterTurns(Bounds) { return {-1.6, 1.6}; }
+Bounds halfTurn(Bounds) { return {0, 3.2}; }
 Bounds softplus(Bounds in) { return {0, std::max(in.high, 0.0) + 0.7}; }
 
 const Function kFunctions[] = {
@@ -44,7 +46,20 @@ const Function kFunctions[] = {
     {"Reciprocal", 6, false, 1e3, 0.25, [](Bounds in) { return Bounds{1 / in.high, 1 / in.low}; }},
     {"Sin", 7, false, 20, -kInfinity, unit},
     {"Cos", 7, false, 20, -kInfinity, unit},
+    {"Tan", 7, false, 1.2, -kInfinity,
+     [](Bounds in) { return Bounds{std::tan(in.low), std::tan(in.high)}; }},
+    {"Asin", 7, false, 0.9, -kInfinity, quarterTurns},
+    {"Acos", 7, false, 0.9, -kInfinity, halfTurn},
+    {"Atan", 7, false, kInfinity, -kInfinity, quarterTurns},
+    {"Sinh", 9, false, 5, -kInfinity,
+     [](Bounds in) { return Bounds{std::sinh(in.low), std::sinh(in.high)}; }},
+    {"Cosh", 9, false, 5, -kInfinity,
+     [](Bounds in) { return Bounds{1, std::cosh(in.magnitude())}; }},
     {"Tanh", 6, false, kInfinity, -kInfinity, unit},
+    {"Asinh", 9, false, 1e4, -kInfinity,
+     [](Bounds in) { return Bounds{std::asinh(in.low), std::asinh(in.high)}; }},
+    {"Acosh", 9, false, 1e4, 1.25, [](Bounds in) { return Bounds{0, std::acosh(in.high)}; }},
+    {"Atanh", 9, false, 0.9, -kInfinity, quarterTurns},
     {"Erf", 9, false, kInfinity, -kInfinity, unit},
     {"Sigmoid", 6, false, kInfinity, -kInfinity, probability},
     {"Softplus", 1, false, 1e3, -kInfinity, softplus},

@@ -126,6 +126,28 @@ Drawn drawCumSum(Drawing &draw, const Value &operand) {
       attributes, operand.type, operand.shape, {isSigned(operand.type) ? -most : 0, most});
 }
 
+/// Of short lines, so that products neither vanish nor overflow.
+Drawn drawCumProd(Drawing &draw, const Value &operand) {
+  bool isWhole = operand.type == Wire::INT32 || operand.type == Wire::INT64;
+  if ((!isWhole && !isFloat(operand.type)) || operand.shape.empty())
+    return std::nullopt;
+  size_t axis = drawAxis(draw, operand.shape);
+  auto count = static_cast<double>(operand.shape[axis].largest());
+  if (count > (isWhole ? 8 : 32))
+    return std::nullopt;
+  Value input = isWhole ? draw.tamed(operand, 3) : draw.positive(draw.tamed(operand, 0.5), 0.75);
+  Attributes attributes;
+  for (const char *name : {"exclusive", "reverse"})
+    if (draw.chance(0.4))
+      attributes.add(name, 1);
+  double most = std::max(std::pow(input.bounds.magnitude(), count), 1.0);
+  if (most > safeMagnitude(operand.type))
+    return std::nullopt;
+  return draw.node("CumProd",
+                   {input, draw.integerScalar(spelledAxis(draw, axis, operand.shape.size()))},
+                   attributes, operand.type, operand.shape, {isWhole ? -most : 0, most});
+}
+
 /// Values, or positions where they do not hang on how floats are rounded.
 Drawn drawTopK(Drawing &draw, const Value &operand) {
   bool isExact = !isFloat(operand.type);
@@ -191,24 +213,27 @@ std::optional<size_t> normAxis(Drawing &draw, const Shape &shape) {
   return axis;
 }
 
-Drawn drawNorm(Drawing &draw, const Value &operand, bool isRms) {
+Drawn drawNorm(Drawing &draw, const Value &operand, const std::string &op) {
   auto axis = normAxis(draw, operand.shape);
   if (!isFloat(operand.type) || !axis)
     return std::nullopt;
   Shape normalised(operand.shape.begin() + static_cast<std::ptrdiff_t>(*axis), operand.shape.end());
   std::vector<Value> inputs{draw.tamed(operand, 1e3),
                             draw.leaf(operand.type, normalised, {0.5, 1.5})};
-  if (!isRms && draw.chance(0.7))
+  if (op == "LayerNormalization" && draw.chance(0.7))
     inputs.push_back(draw.leaf(operand.type, normalised, {-1, 1}));
   Attributes attributes;
   attributes.add("axis", spelledAxis(draw, *axis, operand.shape.size()));
   if (draw.chance(0.5))
     attributes.add("epsilon", draw.chance(0.5) ? 1e-5f : 1e-2f);
   double largest = std::sqrt(static_cast<double>(largestCount(normalised))) * 1.5 + 1;
-  return draw.node(isRms ? "RMSNormalization" : "LayerNormalization", inputs, attributes,
-                   operand.type, operand.shape, {-largest, largest});
+  return draw.node(op, inputs, attributes, operand.type, operand.shape, {-largest, largest});
 }
 
+Rule norm(const char *op, int64_t since) {
+  return {op, since,
+          [=](Drawing &draw, const Value &operand) { return drawNorm(draw, operand, op); }};
+}
 Rule reduction(const char *op) {
   return {op, 11,
           [=](Drawing &draw, const Value &operand) { return drawReduce(draw, operand, op); }};
@@ -228,6 +253,7 @@ std::vector<Rule> reductionRules() {
       reduction("ReduceLogSum"),
       reduction("ReduceLogSumExp"),
       reduction("ReduceSumSquare"),
+      {"CumProd", 26, drawCumProd},
       {"CumSum", 11, drawCumSum},
       {"TopK", 11, drawTopK},
       {"ArgMax", 1,
@@ -240,10 +266,9 @@ std::vector<Rule> reductionRules() {
        [](Drawing &draw, const Value &operand) {
          return drawSoftmax(draw, operand, "LogSoftmax");
        }},
-      {"LayerNormalization", 17,
-       [](Drawing &draw, const Value &operand) { return drawNorm(draw, operand, false); }},
-      {"RMSNormalization", 23,
-       [](Drawing &draw, const Value &operand) { return drawNorm(draw, operand, true); }}};
+      norm("LayerNormalization", 17),
+      norm("RMSNormalization", 23),
+      norm("SimplifiedLayerNormalization", 7)};
 }
 
 } // namespace smelt::generate

@@ -83,6 +83,8 @@ func.func @reductions(%x: !smelt.tensor<[batch, seq, 768], f16>, %s: !smelt.tens
   %3 = smelt.rms_norm %x scale %s : !smelt.tensor<[768], f16> axis 2 {epsilon = 1.0e-5 : f32} : !smelt.tensor<[batch, seq, 768], f16> -> !smelt.tensor<[batch, seq, 768], f16>
   // CHECK: smelt.cumsum %{{.*}} axis 1 exclusive reverse : <[batch, seq, 768], f16>
   %4 = smelt.cumsum %x axis 1 exclusive reverse : !smelt.tensor<[batch, seq, 768], f16>
+  // CHECK: smelt.cumprod %{{.*}} axis 2 : <[batch, seq, 768], f16>
+  %5 = smelt.cumprod %x axis 2 : !smelt.tensor<[batch, seq, 768], f16>
   return
 }
 

@@ -44,7 +44,7 @@ private:
   unsigned depth = 0;
 };
 
-/// Write the statements of one element (cumsum, scatter_elements: of one line) and return how many there are.
+/// Write the statements of one element (cumsum, cumprod, scatter_elements: of one line) and return how many there are.
 mlir::FailureOr<Dim> writeContraction(mlir::Operation *op, GenericText &text);
 mlir::FailureOr<Dim> writeReduction(mlir::Operation *op, GenericText &text);
 mlir::FailureOr<Dim> writeScatter(mlir::Operation *op, GenericText &text);

@@ -126,19 +126,22 @@ Dim writeNorm(Operation *op, Value scale, Value bias, int64_t first, FloatAttr e
   return tensorType(input).getNumElements();
 }
 
-/// One thread walks one line.
-Dim writeCumsum(CumsumOp op, GenericText &text) {
+/// One thread walks one line: a running sum or product.
+template <typename Op> Dim writeRunning(Op op, GenericText &text) {
   SmallVector<Dim> shape = tensorType(op.getInput()).getShape(), lines = shape;
+  bool isProduct = isa<CumprodOp>(op);
+  StringRef name = isProduct ? "product" : "sum";
   int64_t axis = op.getAxis();
   lines[axis] = Dim::constant(op.getContext(), 1);
   SmallVector<std::string> at = text.unravel("o", lines);
-  text.line(text.sumType() + " sum = 0;");
+  text.line(text.sumType() + " " + name + " = " + (isProduct ? "1;" : "0;"));
   text.open("i", shape[axis]);
   at[axis] = op.getReverse() ? text.size(shape[axis]) + " - 1 - i" : "i";
-  std::string add = "sum += " + text.read(op.getInput(), at) + ";";
-  std::string write = "write(out0 + " + text.offset(at, shape) + ", sum);";
-  text.line(op.getExclusive() ? write : add);
-  text.line(op.getExclusive() ? add : write);
+  std::string combine =
+      (name + (isProduct ? " *= " : " += ") + text.read(op.getInput(), at) + ";").str();
+  std::string write = ("write(out0 + " + text.offset(at, shape) + ", " + name + ");").str();
+  text.line(op.getExclusive() ? write : combine);
+  text.line(op.getExclusive() ? combine : write);
   text.close();
   Dim count = Dim::constant(op.getContext(), 1);
   for (Dim dim : lines)
@@ -152,7 +155,7 @@ FailureOr<Dim> writeReduction(Operation *op, GenericText &text) {
   return llvm::TypeSwitch<Operation *, FailureOr<Dim>>(op)
       .Case<ReduceOp>([&](auto reduce) { return writeReduce(reduce, text); })
       .Case<SoftmaxOp>([&](auto softmax) { return writeSoftmax(softmax, text); })
-      .Case<CumsumOp>([&](auto cumsum) { return writeCumsum(cumsum, text); })
+      .Case<CumsumOp, CumprodOp>([&](auto running) { return writeRunning(running, text); })
       .Case<LayerNormOp>([&](auto norm) {
         return writeNorm(norm, norm.getScale(), norm.getBias(), norm.getAxis(),
                          norm.getEpsilonAttr(), true, text);

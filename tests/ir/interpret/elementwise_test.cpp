@@ -27,6 +27,7 @@ std::vector<UnaryCase> unaryCases() {
       {"smelt.abs", [](double x) { return std::abs(x); }},
       {"smelt.neg", [](double x) { return -x; }},
       {"smelt.exp", [](double x) { return std::exp(x); }},
+      {"smelt.expm1", [](double x) { return std::expm1(x); }},
       {"smelt.log", [](double x) { return std::log(x); }, "smelt.exp"},
       {"smelt.sqrt", [](double x) { return std::sqrt(x); }, "smelt.exp"},
       {"smelt.rsqrt", [](double x) { return 1 / std::sqrt(x); }, "smelt.exp"},
@@ -126,6 +127,7 @@ TEST_F(ElementwiseTest, FastFunctionsHoldTheirRelativeErrorOverTheWholeRange) {
   // Tails included: the values are compared relative to themselves, however small.
   std::vector<Range> ranges = {
       {"smelt.exp", -87, 88.7, 3e-7, [](double x) { return std::exp(x); }},
+      {"smelt.expm1", -1e-3, 1e-3, 3e-7, [](double x) { return std::expm1(x); }},
       {"smelt.erf", -5, 5, 4e-7, [](double x) { return std::erf(x); }},
       {"smelt.tanh", -12, 12, 4e-7, [](double x) { return std::tanh(x); }},
       {"smelt.sigmoid", -80, 80, 4e-7, [](double x) { return 1 / (1 + std::exp(-x)); }},

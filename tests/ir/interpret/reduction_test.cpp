@@ -210,6 +210,22 @@ TEST_F(ReductionTest, NormRefusesAScaleThatDoesNotFit) {
       << errors;
 }
 
+TEST_F(ReductionTest, Cumprod) {
+  auto cumprod = [&](const std::string &flags, const HostTensor &input,
+                     const std::string &element) {
+    std::string type = toString(input.getShape()) + ", " + element;
+    return runOp("smelt.cumprod %a axis 0" + flags + " : !smelt.tensor<" + type + ">", {type}, type,
+                 {input});
+  };
+  HostTensor x = integers({3}, {2, -3, 4});
+  expectNear(cumprod("", x, "i64"), {2, -6, -24}, 0);
+  expectNear(cumprod(" exclusive", x, "i64"), {1, 2, -6}, 0);
+  expectNear(cumprod(" reverse", x, "i64"), {-24, -12, 4}, 0);
+  expectNear(cumprod(" exclusive reverse", x, "i64"), {-12, 4, 1}, 0);
+  expectNear(cumprod("", integers({2}, {65536, 65537}), "i32"), {65536, 65536}, 0); // wraps
+  expectNear(cumprod("", floats({3}, {0.5f, 0.25f, 4}), "f32"), {0.5, 0.125, 0.5}, 0);
+}
+
 TEST_F(ReductionTest, Cumsum) {
   auto cumsum = [&](const std::string &flags, const HostTensor &input, const std::string &element,
                     int64_t axis) {

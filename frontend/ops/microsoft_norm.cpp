@@ -1,0 +1,141 @@
+// Norms of the domain com.microsoft: with what is added before them, and over groups of channels.
+#include "frontend/node_table.h"
+#include "frontend/ops/norm.h"
+
+using namespace mlir;
+
+namespace smelt::frontend {
+
+namespace {
+
+constexpr llvm::StringLiteral kMicrosoft = "com.microsoft";
+
+/// The input plus skip plus bias, in the shape of the input.
+Value addSkip(NodeReader &node, size_t bias) {
+  GraphBuilder &build = node.build;
+  Value sum = build.create<AddOp>({node.input(0), node.input(1)});
+  if (node.input(bias))
+    sum = build.create<AddOp>({sum, node.input(bias)});
+  if (sum && tensorType(sum).getShape() != tensorType(node.input(0)).getShape())
+    return node.error() << "what is added to " << node.describe(0) << " does not broadcast to it",
+           Value();
+  return sum;
+}
+
+/// Of the sum, which is the fourth result; those between serve training alone.
+template <bool isCentred> LogicalResult importSkipNorm(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  float epsilon = node.real("epsilon", 1e-12f);
+  int64_t axis = tensorType(node.input(0)).getRank() - 1;
+  if (axis < 0 || failed(node.requireSameType()))
+    return node.error() << "needs inputs of one type and at least one axis";
+  Value sum = addSkip(node, isCentred ? 4 : 3);
+  if (!sum)
+    return failure();
+  Value scale = fitToAxes(node, 2, sum, axis);
+  Value shift = isCentred ? fitToAxes(node, 3, sum, axis) : Value();
+  if (!scale || (isCentred && node.input(3) && !shift))
+    return failure();
+  if (node.outputCount() > 3 && failed(node.output(sum, 3)))
+    return failure();
+  return node.output(isCentred ? layerNorm(build, sum, scale, shift, axis, epsilon)
+                               : rmsNorm(build, sum, scale, axis, epsilon));
+}
+
+/// Exchanges [N, spatial..., C] and [N, C, spatial...].
+struct ChannelLayout {
+  bool isLast;
+  int64_t rank;
+
+  Value toFirst(GraphBuilder &build, Value input) const { return move(build, input, rank - 1, 1); }
+  Value restore(GraphBuilder &build, Value input) const { return move(build, input, 1, rank - 1); }
+
+private:
+  Value move(GraphBuilder &build, Value input, int64_t from, int64_t to) const {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    permutation.erase(permutation.begin() + from);
+    permutation.insert(permutation.begin() + to, from);
+    return isLast ? build.transpose(input, permutation) : input;
+  }
+};
+
+FailureOr<ChannelLayout> channelLayout(NodeReader &node) {
+  int64_t rank = tensorType(node.input(0)).getRank();
+  if (rank < 3)
+    return node.error() << "needs a batch, channels and places, got " << node.describe(0);
+  return ChannelLayout{node.integer("channels_last", 1) != 0, rank};
+}
+
+/// Of `input` as [N, C, spatial...], with an activation at the end; scale and shift may have a wider
+/// type.
+LogicalResult outputGroups(NodeReader &node, const ChannelLayout &layout, Value input) {
+  GraphBuilder &build = node.build;
+  int64_t groups = node.integer("groups", 0), activation = node.integer("activation", 0);
+  if (groups < 1 || groups > kMaxElements || activation < 0 || activation > 1)
+    return node.error() << groups << " groups with activation " << activation
+                        << " are not supported";
+  if (!input)
+    return failure();
+  Dim channels = tensorType(input).getDim(1);
+  Value scale = build.widen(perChannel(node, 1, channels, layout.rank)),
+        shift = build.widen(perChannel(node, 2, channels, layout.rank));
+  if (!scale || !shift)
+    return failure();
+  Value normalised =
+      normaliseGroups(node, build.widen(input), build.size(groups), node.real("epsilon", 1e-5f));
+  Value result = build.reshape(normalised, tensorType(input).getShape());
+  result = build.create<AddOp>({build.create<MulOp>({result, scale}), shift});
+  if (activation == 1)
+    result = build.unary<SiluOp>(result);
+  return node.output(layout.restore(build, build.cast(result, tensorType(input).getElementType())));
+}
+
+LogicalResult importChannelGroups(NodeReader &node) {
+  FailureOr<ChannelLayout> layout = channelLayout(node);
+  if (failed(layout))
+    return failure();
+  return outputGroups(node, *layout, layout->toFirst(node.build, node.input(0)));
+}
+
+/// Of x + skip + bias, which is the second result. The skip may have one value for all places of a
+/// channel.
+LogicalResult importSkipChannelGroups(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  FailureOr<ChannelLayout> layout = channelLayout(node);
+  if (failed(layout) || failed(node.requireSameType({0, 3, 4})))
+    return failure();
+  Value skip = node.input(3);
+  SmallVector<Dim> shape = tensorType(skip).getShape();
+  if (shape.size() == 2) {
+    shape.resize(layout->rank, build.size(1));
+    skip = build.reshape(skip, shape);
+  } else if (static_cast<int64_t>(shape.size()) == layout->rank) {
+    skip = layout->toFirst(build, skip);
+  } else {
+    return node.error() << "its skip " << node.describe(3) << " does not fit " << node.describe(0);
+  }
+  Value input = layout->toFirst(build, node.input(0));
+  Value sum = build.create<AddOp>({input, skip});
+  if (node.input(4) && sum)
+    sum = build.create<AddOp>({sum, perChannel(node, 4, tensorType(sum).getDim(1), layout->rank)});
+  if (sum && tensorType(sum).getShape() != tensorType(input).getShape())
+    return node.error() << "its skip " << node.describe(3) << " does not broadcast to "
+                        << node.describe(0);
+  if (node.outputCount() > 1 && failed(node.output(layout->restore(build, sum), 1)))
+    return failure();
+  return outputGroups(node, *layout, sum);
+}
+
+} // namespace
+
+ArrayRef<NodeRule> microsoftNormRules() {
+  static constexpr NodeRule kRules[] = {
+      {"GroupNorm", 1, 3, importChannelGroups, kMicrosoft},
+      {"SkipGroupNorm", 1, 4, importSkipChannelGroups, kMicrosoft},
+      {"SkipLayerNormalization", 1, 3, importSkipNorm<true>, kMicrosoft},
+      {"SkipSimplifiedLayerNormalization", 1, 3, importSkipNorm<false>, kMicrosoft},
+  };
+  return kRules;
+}
+
+} // namespace smelt::frontend

@@ -1,0 +1,67 @@
+#include "tests/frontend/model_builder.h"
+
+#include <gtest/gtest.h>
+
+namespace smelt::test {
+namespace {
+
+/// Inputs by name and shape, all of one type.
+ModelBuilder skipNorm(const std::string &op,
+                      const std::vector<std::pair<std::string, std::string>> &inputs,
+                      const std::vector<std::string> &outputs = {"y"}) {
+  ModelBuilder model(20);
+  model.opset("com.microsoft", 1);
+  std::vector<std::string> names;
+  for (const auto &[name, shape] : inputs) {
+    names.push_back(name);
+    if (!name.empty())
+      model.input(name, DataType::FLOAT16, shape);
+  }
+  model.node(op, names, outputs);
+  model.lastNode().set_domain("com.microsoft");
+  for (const std::string &output : outputs)
+    if (!output.empty())
+      model.output(output);
+  return model;
+}
+
+TEST(MicrosoftNorm, SkipNorms) {
+  expectImports(skipNorm("SkipLayerNormalization",
+                         {{"x", "b s 8"}, {"k", "s 8"}, {"g", "8"}, {"h", "8"}, {"i", "8"}},
+                         {"y", "", "", "sum"})
+                    .import(),
+                {"smelt.add %arg0, %arg1", "smelt.add %0, %arg4", "smelt.layer_norm %1 scale %arg2",
+                 "bias %arg3", "axis 2", "9.99999996E-13", "return %2, %1"});
+  expectImports(
+      skipNorm("SkipSimplifiedLayerNormalization", {{"x", "b s 8"}, {"k", "b s 8"}, {"g", "8"}})
+          .import(),
+      {"smelt.add %arg0, %arg1", "smelt.rms_norm %0 scale %arg2"});
+  expectFails(
+      skipNorm("SkipLayerNormalization", {{"x", "s 8"}, {"k", "2 s 8"}, {"g", "8"}}).import(),
+      {"does not broadcast"});
+  expectFails(skipNorm("SkipLayerNormalization", {{"x", "b s 8"}, {"k", "b s 8"}, {"g", "8"}},
+                       {"y", "mean"})
+                  .import(),
+              {"its output 'mean' is not supported"});
+}
+
+TEST(MicrosoftNorm, GroupNorms) {
+  auto groups = [](const std::string &op,
+                   const std::vector<std::pair<std::string, std::string>> &inputs, int64_t last) {
+    return skipNorm(op, inputs)
+        .attribute("groups", 2)
+        .attribute("activation", 1)
+        .attribute("channels_last", last)
+        .import();
+  };
+  expectImports(groups("GroupNorm", {{"x", "n h w 4"}, {"g", "4"}, {"b", "4"}}, 1),
+                {"smelt.transpose %arg0 [0, 3, 1, 2]", "smelt.layer_norm", "smelt.silu",
+                 "smelt.transpose", "[0, 2, 3, 1]"});
+  expectImports(groups("SkipGroupNorm",
+                       {{"x", "n 4 h w"}, {"g", "4"}, {"b", "4"}, {"k", "n 4"}, {"i", "4"}}, 0),
+                {"smelt.reshape %arg3", "<[n, 4, 1, 1], f16>", "smelt.add", "smelt.add",
+                 "smelt.layer_norm", "smelt.silu"});
+}
+
+} // namespace
+} // namespace smelt::test
