@@ -176,6 +176,29 @@ Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
   return inputs.size() == 1 ? inputs[0] : create<ConcatOp>(inputs, attribute("axis", axis));
 }
 
+Value GraphBuilder::pad(Value input, int64_t axis, Dim before, Dim after, Value fill) {
+  if (!input || !fill)
+    return {};
+  auto isNegative = [](Dim count) { return count.asConstant().value_or(0) < 0; };
+  Dim start = isNegative(before) ? before * -1 : size(0), end = tensorType(input).getDim(axis);
+  end = isNegative(after) ? end + after : end;
+  SmallVector<Value> parts{slice(input, axis, start, end - start)};
+  auto filled = [&](Dim count) {
+    SmallVector<Dim> shape = tensorType(input).getShape();
+    shape[axis] = count;
+    return expand(fill, shape);
+  };
+  if (!isNegative(before) && !before.isConstant(0))
+    parts.insert(parts.begin(), filled(before));
+  if (!isNegative(after) && !after.isConstant(0))
+    parts.push_back(filled(after));
+  if (parts.size() > 1)
+    llvm::erase_if(parts, [&](Value part) {
+      return part && tensorType(part).getDim(axis).isConstant(0);
+    });
+  return parts.empty() ? Value() : concat(parts, axis);
+}
+
 Value GraphBuilder::reduce(ReductionKind kind, Value input, ArrayRef<int64_t> axes) {
   return create<ReduceOp>(input, {attribute("kind", ReductionKindAttr::get(getContext(), kind)),
                                   attribute("axes", axes)});
