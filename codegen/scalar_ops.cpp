@@ -114,9 +114,8 @@ std::string castExpression(CastOp cast, const std::string &operand) {
 std::string bitcastExpression(BitcastOp op, const std::string &operand) {
   Type from = tensorType(op.getInput()).getElementType(),
        to = tensorType(op.getOutput()).getElementType();
-  std::string bits = isHalfWidth(from)
-                         ? "convert<" + storageType(from).str() + ">(" + operand + ")"
-                         : operand;
+  std::string bits =
+      isHalfWidth(from) ? "convert<" + storageType(from).str() + ">(" + operand + ")" : operand;
   std::string value = "bitCast<" + storageType(to).str() + ">(" + bits + ")";
   return isHalfWidth(to) ? "convert<float>(" + value + ")" : value;
 }

@@ -193,9 +193,8 @@ Value GraphBuilder::pad(Value input, int64_t axis, Dim before, Dim after, Value 
   if (!isNegative(after) && !after.isConstant(0))
     parts.push_back(filled(after));
   if (parts.size() > 1)
-    llvm::erase_if(parts, [&](Value part) {
-      return part && tensorType(part).getDim(axis).isConstant(0);
-    });
+    llvm::erase_if(parts,
+                   [&](Value part) { return part && tensorType(part).getDim(axis).isConstant(0); });
   return parts.empty() ? Value() : concat(parts, axis);
 }
 

@@ -16,9 +16,12 @@ std::string keyOf(StringRef domain, StringRef op) { return (domain + ":" + op).s
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
-       {activationRules(), arithmeticRules(), attentionRules(), constantRules(), contractionRules(),
-        indexingRules(), logicRules(), microsoftRules(), normRules(), quantizedRules(),
-        reductionRules(), selectionRules(), shapeRules(), sliceRules()})
+       {activationRules(), arithmeticRules(),  attentionRules(),     blockRules(),
+        constantRules(),   contractionRules(), convTransposeRules(), einsumRules(),
+        gridRules(),       indexingRules(),    logicRules(),         microsoftRules(),
+        normRules(),       oneHotRules(),      paddingRules(),       quantizedRules(),
+        reductionRules(),  resizeRules(),      selectionRules(),     shapeRules(),
+        sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

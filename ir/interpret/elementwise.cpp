@@ -48,9 +48,8 @@ Result evaluateTest(Operation *op, const HostTensor &input, Evaluator &evaluator
 /// Through the bytes of the declared type.
 Result evaluateBitcast(BitcastOp op, const HostTensor &input, Evaluator &evaluator) {
   std::vector<char> bytes = input.toBytes();
-  std::optional<HostTensor> result =
-      HostTensor::fromBytes(input.getShape(), tensorType(op.getOutput()).getElementType(), bytes,
-                            evaluator.precision);
+  std::optional<HostTensor> result = HostTensor::fromBytes(
+      input.getShape(), tensorType(op.getOutput()).getElementType(), bytes, evaluator.precision);
   if (!result)
     return op.emitError("cannot read the bits of ") << input.getElementType();
   return std::move(*result);

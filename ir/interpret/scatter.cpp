@@ -80,8 +80,7 @@ Result evaluateOp(ScatterElementsOp op, Operands operands, Evaluator &evaluator)
 Result evaluateOp(ScatterNdOp op, Operands operands, Evaluator &evaluator) {
   HostTensor &data = operands[0];
   const HostTensor &indices = operands[1], &updates = operands[2];
-  int64_t width = indices.getShape().back(),
-          slice = product(data.getShape().drop_front(width)),
+  int64_t width = indices.getShape().back(), slice = product(data.getShape().drop_front(width)),
           tuples = product(indices.getShape().drop_back());
   SmallVector<int64_t> offsets;
   ArrayRef<int64_t> values = indices.values<int64_t>();

@@ -20,8 +20,8 @@ constexpr size_t kLengthOfGather = 16; ///< which others wait for
 size_t lengthOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, size_t>(op)
       .Case<SinOp, CosOp, TanOp, PowOp, ModOp>([](auto) { return 32; })
-      .Case<ErfOp, LogOp, SoftplusOp, GeluOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp, AcoshOp,
-            AtanhOp>([](auto) { return 16; })
+      .Case<ErfOp, LogOp, SoftplusOp, GeluOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, AsinhOp,
+            AcoshOp, AtanhOp>([](auto) { return 16; })
       .Case<ExpOp, SigmoidOp, SiluOp, TanhOp, SqrtOp, RsqrtOp, ReciprocalOp, DivOp>(
           [](auto) { return 8; })
       .Case<GatherOp, GatherElementsOp, GatherNdOp>([](auto) { return kLengthOfGather; })

@@ -26,17 +26,24 @@ EXPECTED = 792
 
 # Inputs that must be known when a model is compiled, by op.
 CONSTANT_INPUTS = {
+    "AffineGrid": [1],
+    "CenterCropPad": [1],
+    "Col2Im": [1, 2],
     "ConstantOfShape": [0],
     "CumSum": [1],
     "Dropout": [2],
     "Expand": [1],
+    "OneHot": [1],
+    "Pad": [1, 3],
     "Range": [0, 1, 2],
     "Reshape": [1],
+    "Resize": [2, 3],
     "Slice": [1, 2, 3, 4],
     "Split": [1],
     "Squeeze": [1],
     "Tile": [1],
     "Unsqueeze": [1],
+    "Upsample": [1],
 } | {
     "Reduce" + kind: [1]
     for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")

@@ -21,8 +21,8 @@ void writeUpdate(std::optional<ReductionKind> kind, const std::string &update, V
     text.line(sum + " old = read<" + sum + ">(" + place + ");");
     StringRef combined = *kind == ReductionKind::sum    ? "old + value"
                          : *kind == ReductionKind::prod ? "old * value"
-                         : *kind == ReductionKind::max ? "old > value || old != old ? old : value"
-                                                       : "old < value || old != old ? old : value";
+                         : *kind == ReductionKind::max  ? "old > value || old != old ? old : value"
+                                                        : "old < value || old != old ? old : value";
     text.line("value = " + combined + ";");
   }
   text.line("write(" + place + ", value);");
