@@ -64,40 +64,50 @@ Expression reflect(Expression x, const GridBorder &border) {
   return select(isWithin(x, border.low, border.high), x, reflected);
 }
 
-/// Positions of an axis of `size` elements, from ones in [-1, 1].
+/// The same of integers: which element of the axis stands there.
+Expression reflectIndex(Expression index, Dim size, bool alignCorners) {
+  Expression extent = sizeAs(index.build(), size, IntegerType::get(index.build().getContext(), 64));
+  Expression period = alignCorners ? maximum((extent - 1) * 2, extent.number(1)) : extent * 2;
+  Expression along = index.apply<ModOp>(period),
+             back = alignCorners ? period - along : period - 1 - along;
+  return minimum(along, back);
+}
+
+Expression clamp(Expression x, Expression low, Expression high) {
+  return minimum(maximum(x, low), high);
+}
+
+/// Positions of an axis of `size` elements, from ones in [-1, 1]. Neighbours of those far outside
+/// are outside too.
 Expression toPositions(Expression normalized, Expression size, const GridSampling &sampling) {
+  constexpr double kReach = 8;
   Expression x =
       sampling.alignCorners ? (normalized + 1) / 2 * (size - 1) : ((normalized + 1) * size - 1) / 2;
   if (sampling.mode == Interpolation::nearest)
-    x = x.apply<RoundOp>();
+    return x.apply<RoundOp>();
   GridBorder border = borderOf(size, sampling.alignCorners);
+  if (sampling.surroundings == Surroundings::zeros)
+    return clamp(x, x.number(-kReach), size + kReach);
   if (sampling.surroundings == Surroundings::reflection)
     return reflect(x, border);
-  if (sampling.surroundings == Surroundings::zeros)
-    return x;
-  Expression clamped = minimum(maximum(x, x.number(0)), size - 1);
-  return select(isWithin(x, border.low, border.high), x, clamped);
+  return select(isWithin(x, border.low, border.high), x, clamp(x, x.number(0), size - 1));
 }
 
-GridTap makeGridTap(Expression position, Expression weight, Dim size,
-                    const GridSampling &sampling) {
-  GraphBuilder &build = position.build();
-  Type i64 = IntegerType::get(build.getContext(), 64);
-  if (!position.value())
-    return {position, weight, position};
-  Expression extent = sizeAs(build, size, tensorType(position.value()).getElementType());
-  Expression isInside = isWithin(position, extent.number(0), extent - 1);
+GridTap makeGridTap(Expression index, Expression weight, Dim size, const GridSampling &sampling) {
+  Expression last =
+      sizeAs(index.build(), size - 1, IntegerType::get(index.build().getContext(), 64));
+  Expression zero = last.number(0), isInside = isWithin(index, zero, last);
   if (sampling.surroundings == Surroundings::reflection)
-    position = reflect(position, borderOf(extent, sampling.alignCorners));
-  Expression index = position.as(i64);
-  return {minimum(maximum(index, index.number(0)), sizeAs(build, size - 1, i64)), weight, isInside};
+    index = reflectIndex(index, size, sampling.alignCorners);
+  return {clamp(index, zero, last), weight, isInside};
 }
 
 /// The neighbours that count along one axis.
 SmallVector<GridTap> findGridTaps(Expression x, Dim size, const GridSampling &sampling) {
   constexpr double kCubicCoefficient = -0.75;
+  Type i64 = IntegerType::get(x.build().getContext(), 64);
   if (sampling.mode == Interpolation::nearest)
-    return {makeGridTap(x, x.number(1), size, sampling)};
+    return {makeGridTap(x.as(i64), x.number(1), size, sampling)};
   Expression base = floor(x), distance = x - base;
   bool isCubic = sampling.mode == Interpolation::cubic;
   SmallVector<GridTap> taps;
@@ -106,7 +116,7 @@ SmallVector<GridTap> findGridTaps(Expression x, Dim size, const GridSampling &sa
     Expression weight = isCubic       ? cubicWeight(abs(distance - number), kCubicCoefficient)
                         : offset == 0 ? 1 - distance
                                       : distance;
-    taps.push_back(makeGridTap(base + number, weight, size, sampling));
+    taps.push_back(makeGridTap(base.as(i64) + number, weight, size, sampling));
   }
   return taps;
 }
@@ -129,10 +139,8 @@ Value sumTaps(GraphBuilder &build, const GridImage &image, const GridSampling &s
       if (chosen) {
         Type i64 = IntegerType::get(build.getContext(), 64);
         both.index = chosen->index * sizeAs(build, image.sizes[axis], i64) + tap.index;
-        if (sampling.mode != Interpolation::nearest)
-          both.weight = chosen->weight * tap.weight;
-        if (sampling.surroundings == Surroundings::zeros)
-          both.isInside = chosen->isInside.apply<AndOp>(tap.isInside);
+        both.weight = chosen->weight * tap.weight;
+        both.isInside = chosen->isInside.apply<AndOp>(tap.isInside);
       }
       Value part = sumTaps(build, image, sampling, axis + 1, both);
       sum = sum ? build.create<AddOp>({sum, part}) : part;

@@ -11,23 +11,22 @@ namespace {
 /// More than so many neighbours are gathered along an axis of their own and summed.
 constexpr int64_t kMostUnrolledTaps = 4;
 
-/// The left neighbour, less than the position itself, and how far behind it the position lies:
-/// within (0, 1].
+/// The left neighbour, less than the position itself, as an integer, and how far behind it the
+/// position lies: within (0, 1].
 struct Split {
   Expression left, distance;
 };
 
 Split splitPositions(Expression positions) {
   Expression left = ceil(positions) - 1;
-  return {left, positions - left};
+  return {left.as(IntegerType::get(positions.build().getContext(), 64)), positions - left};
 }
 
-/// Float positions as indices of an axis; those outside it as its ends.
-Value toIndices(Expression positions, Dim size) {
+/// Positions within an axis; those outside it become its ends.
+Value clampTo(Expression positions, Dim size) {
   GraphBuilder &build = positions.build();
-  Type i64 = IntegerType::get(build.getContext(), 64);
-  Expression index = positions.as(i64);
-  return minimum(maximum(index, index.number(0)), sizeAs(build, size - 1, i64)).value();
+  Expression last = sizeAs(build, size - 1, IntegerType::get(build.getContext(), 64));
+  return minimum(maximum(positions, last.number(0)), last).value();
 }
 
 Value readNearest(GraphBuilder &build, Value input, int64_t axis, Expression positions,
@@ -40,7 +39,7 @@ Value readNearest(GraphBuilder &build, Value input, int64_t axis, Expression pos
     chosen = select(split.distance < middle, split.left, right);
   else if (nearest == Nearest::preferFloor)
     chosen = select(middle < split.distance, right, split.left);
-  return build.create<GatherOp>({input, toIndices(chosen, tensorType(input).getDim(axis))},
+  return build.create<GatherOp>({input, clampTo(chosen, tensorType(input).getDim(axis))},
                                 build.attribute("axis", axis));
 }
 
@@ -58,16 +57,16 @@ Taps findTaps(GraphBuilder &build, Expression positions, Dim size, const Resampl
   bool isCubic = resampling.mode == Interpolation::cubic, isStretched = resampling.filterScale < 1;
   auto first = static_cast<int64_t>(std::floor((isCubic ? -2 : -1) / resampling.filterScale)) + 1;
   int64_t count = 2 - 2 * first;
-  Type f64 = Float64Type::get(build.getContext());
+  Type f64 = Float64Type::get(build.getContext()), i64 = IntegerType::get(build.getContext(), 64);
   Dim length = tensorType(positions.value()).getDim(0);
   Split split = splitPositions(positions.reshaped({length, build.size(1)}));
-  Expression offset = countTo(build, build.size(count), f64) + static_cast<double>(first);
-  Expression distance = abs(offset - split.distance) * resampling.filterScale;
+  Expression offset = countTo(build, build.size(count), i64) + static_cast<double>(first);
+  Expression distance = abs(offset.as(f64) - split.distance) * resampling.filterScale;
   Expression weight = isCubic ? cubicWeight(distance, resampling.cubicCoefficient)
                               : maximum(1 - distance, distance.number(0));
   Expression position = split.left + offset;
   if (resampling.excludesOutside) {
-    Expression last = sizeAs(build, size - 1, f64);
+    Expression last = sizeAs(build, size - 1, i64);
     weight = select(either(position < 0, last < position), weight.number(0), weight);
   }
   if (isStretched || resampling.excludesOutside) {
@@ -75,7 +74,7 @@ Taps findTaps(GraphBuilder &build, Expression positions, Dim size, const Resampl
     Expression isNothing(build, build.create<EqualOp>({sum.value(), sum.number(0).value()}));
     weight = weight / select(isNothing, sum.number(1), sum);
   }
-  return {toIndices(position, size), weight.value(), count};
+  return {clampTo(position, size), weight.value(), count};
 }
 
 /// [positions, n] with n axes of 1 behind it, to meet what was gathered at `axis`.

@@ -227,10 +227,13 @@ Expression sourcePositions(GraphBuilder &build, const ResizedAxis &axis, StringR
     return size / 2 * (1 - sizeAs(build, axis.to, f64) / width) + halfPixel;
   if (transformation != "tf_crop_and_resize")
     return halfPixel;
+  // Crops are data: far outside the axis, all positions are the same.
+  constexpr double kFar = 1 << 30;
   Expression start = axis.start ? Expression(build, axis.start) : size.number(0),
              extent = axis.extent ? Expression(build, axis.extent) : size.number(1);
-  return start * (size - 1) +
-         select(isOne, extent * (size - 1) / 2, x * extent * (size - 1) / (width - 1));
+  Expression cropped = start * (size - 1) + select(isOne, extent * (size - 1) / 2,
+                                                   x * extent * (size - 1) / (width - 1));
+  return minimum(maximum(cropped, cropped.number(-kFar)), cropped.number(kFar));
 }
 
 /// What the node says about all axes.

@@ -25,6 +25,9 @@ std::vector<Rule> reductionRules();
 std::vector<Rule> contractionRules();
 std::vector<Rule> quantizedRules();
 std::vector<Rule> attentionRules();
+std::vector<Rule> spatialRules();
+std::vector<Rule> resampleRules();
+std::vector<Rule> einsumRules();
 
 /// All of them.
 const std::vector<Rule> &rules();

@@ -102,8 +102,9 @@ std::vector<Rule> attentionRules() { return {{"Attention", 23, drawAttention}}; 
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto family : {elementwiseRules, viewRules, indexingRules, reductionRules,
-                        contractionRules, quantizedRules, attentionRules})
+    for (auto family :
+         {elementwiseRules, viewRules, indexingRules, reductionRules, contractionRules,
+          quantizedRules, attentionRules, spatialRules, resampleRules, einsumRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;
