@@ -166,10 +166,14 @@ Value sumTaps(GraphBuilder &build, const GridImage &image, const GridSampling &s
 LogicalResult checkGridShapes(NodeReader &node, int64_t spatial) {
   GraphBuilder &build = node.build;
   TensorType grid = tensorType(node.input(1));
-  if (spatial < 1 || grid.getRank() != spatial + 2 || !grid.getDim(spatial + 1).isConstant(spatial))
+  if (spatial < 1 || grid.getRank() != spatial + 2 ||
+      failed(build.getFacts().requireEqual(build.getLocation(), grid.getDim(spatial + 1),
+                                           build.size(spatial),
+                                           "a position has a coordinate for each axis")))
     return node.error() << "its grid " << node.describe(1) << " does not fit " << node.describe(0);
   if (failed(build.getFacts().requireEqual(build.getLocation(), tensorType(node.input(0)).getDim(0),
-                                           grid.getDim(0), "each image has a grid")))
+                                           tensorType(node.input(1)).getDim(0),
+                                           "each image has a grid")))
     return failure();
   for (int64_t axis = 2; axis < spatial + 2; ++axis)
     if (failed(build.getFacts().requireAtMost(build.getLocation(), build.size(1),

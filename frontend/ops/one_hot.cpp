@@ -60,7 +60,9 @@ LogicalResult importOneHot(NodeReader &node) {
       failed(build.getFacts().requireAtMost(build.getLocation(), build.size(0), *depth,
                                             "a tensor's size is not negative")))
     return failure();
-  if (tensorType(node.input(2)).getShape() != ArrayRef(build.size(2)))
+  if (tensorType(node.input(2)).getRank() != 1 ||
+      failed(build.getFacts().requireEqual(build.getLocation(), tensorType(node.input(2)).getDim(0),
+                                           build.size(2), "one value is off, the other on")))
     return node.error() << "its values must be two, got " << node.describe(2);
   Type i64 = IntegerType::get(build.getContext(), 64);
   SmallVector<Dim> shape = tensorType(node.input(0)).getShape(),

@@ -23,7 +23,7 @@ struct ResizedAxis {
   /// A number where it is constant, and the value; 0 and the quotient of the sizes where it is not.
   double scale;
   Value scaleValue, width;
-  Value start, extent;
+  Value start, extent; // of the part that is read, in parts of the axis
 };
 
 /// The elements of a float input that follows from constants alone; none where it does not.
@@ -173,11 +173,12 @@ LogicalResult setCrops(NodeReader &node, SmallVectorImpl<ResizedAxis> &axes) {
   GraphBuilder &build = node.build;
   Value roi = optionalInput(node, 1);
   auto count = static_cast<int64_t>(axes.size());
-  if (!roi || tensorType(roi).getShape() != ArrayRef(build.size(2 * count)))
+  if (!roi || tensorType(roi).getRank() != 1 ||
+      failed(build.getFacts().requireEqual(build.getLocation(), tensorType(roi).getDim(0),
+                                           build.size(2 * count), "crops have two ends")))
     return node.error() << "tf_crop_and_resize needs a start and an end for each of " << count
                         << " axes";
   auto known = constantReals(roi);
-  Type f64 = Float64Type::get(build.getContext());
   for (auto [index, axis] : llvm::enumerate(axes)) {
     if (known && (*known)[index] == 0 && (*known)[count + index] == 1)
       continue;
@@ -185,7 +186,7 @@ LogicalResult setCrops(NodeReader &node, SmallVectorImpl<ResizedAxis> &axes) {
       return Expression(build, build.slice(roi, 0, build.size(at), build.size(1))).reshaped({});
     };
     Expression start = element(index), end = element(count + index);
-    axis.start = start.as(f64).value(), axis.extent = (end - start).as(f64).value();
+    axis.start = start.value(), axis.extent = (end - start).value();
   }
   return success();
 }
@@ -210,6 +211,23 @@ FailureOr<SmallVector<ResizedAxis>> readResizedAxes(NodeReader &node) {
   return axes;
 }
 
+/// Positions in the part of the axis that the node reads, computed in the type of the node's crops
+/// as far as they do not depend on the position.
+Expression croppedPositions(GraphBuilder &build, const ResizedAxis &axis, Expression x,
+                            Expression isOne) {
+  constexpr double kFar = 1 << 30; // crops are data: all positions beyond it are the same
+  Type f64 = Float64Type::get(build.getContext());
+  Expression last = sizeAs(build, axis.from, f64) - 1, width(build, axis.width);
+  if (!axis.start)
+    return select(isOne, last / 2, x * last / (width - 1));
+  Expression start(build, axis.start), extent(build, axis.extent),
+      span = sizeAs(build, axis.from, tensorType(axis.start).getElementType()) - 1;
+  Expression inside =
+      select(isOne, (extent * span / 2).as(f64), x * extent.as(f64) * last / (width - 1));
+  Expression positions = (start * span).as(f64) + inside;
+  return minimum(maximum(positions, positions.number(-kFar)), positions.number(kFar));
+}
+
 /// Where in the input each element of the resized axis lies.
 Expression sourcePositions(GraphBuilder &build, const ResizedAxis &axis, StringRef transformation) {
   Type f64 = Float64Type::get(build.getContext());
@@ -227,13 +245,7 @@ Expression sourcePositions(GraphBuilder &build, const ResizedAxis &axis, StringR
     return size / 2 * (1 - sizeAs(build, axis.to, f64) / width) + halfPixel;
   if (transformation != "tf_crop_and_resize")
     return halfPixel;
-  // Crops are data: far outside the axis, all positions are the same.
-  constexpr double kFar = 1 << 30;
-  Expression start = axis.start ? Expression(build, axis.start) : size.number(0),
-             extent = axis.extent ? Expression(build, axis.extent) : size.number(1);
-  Expression cropped = start * (size - 1) + select(isOne, extent * (size - 1) / 2,
-                                                   x * extent * (size - 1) / (width - 1));
-  return minimum(maximum(cropped, cropped.number(-kFar)), cropped.number(kFar));
+  return croppedPositions(build, axis, x, isOne);
 }
 
 /// What the node says about all axes.
