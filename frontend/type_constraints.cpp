@@ -37,6 +37,9 @@ enum Types : uint16_t {
   kOrdered = kFloats | kBool | kI8 | kU8 | kI32 | kI64,
   kCounted = kF32 | kF64 | kI16 | kI32 | kI64,
   kAny = kNumbers | kBool,
+  kReals = kF16 | kF32 | kF64,
+  kPlain = kReals | kShort | kI32 | kI64,
+  kCopied = kPlain | kBool,
 };
 
 struct TypeRow {
@@ -96,7 +99,7 @@ const TypeRow kRows[] = {
     {"Mul", {kNumbers}},
     {"Neg", {kSigned}},
     {"Not", {kBool}},
-    {"OneHot", {kNumbers, kNumbers, kAny}},
+    {"OneHot", {kPlain, kPlain, kAny}},
     {"Or", {kBool}},
     {"Pad", {kAny, kSizes, kAny, kIndices}},
     {"Pow", {kPowers, kNumbers}},
@@ -119,7 +122,7 @@ const TypeRow kRows[] = {
     {"ReduceSumSquare", {kWide, kSizes}},
     {"Relu", {kSigned}},
     {"Reshape", {kAny, kSizes}},
-    {"Resize", {kAny, kFloats, kF32, kSizes}},
+    {"Resize", {kAny, kReals, kF32, kSizes}},
     {"ReverseSequence", {kAny, kSizes}},
     {"Round", {kFloats}},
     {"Sigmoid", {kFloats}},
@@ -139,7 +142,7 @@ const TypeRow kRows[] = {
     {"TopK", {kNumbers, kSizes}},
     {"Trilu", {kAny, kSizes}},
     {"Unsqueeze", {kAny, kSizes}},
-    {"Upsample", {kAny, kF32}},
+    {"Upsample", {kCopied, kF32}},
     {"Where", {kBool, kAny}},
     {"Xor", {kBool}},
 };
