@@ -16,7 +16,14 @@ std::string keyOf(StringRef domain, StringRef op) { return (domain + ":" + op).s
 RuleMap indexRules() {
   RuleMap rules;
   for (ArrayRef<NodeRule> family :
-       {activationRules(), arithmeticRules(), attentionRules(), channelNormRules(), constantRules(), contractionRules(), determinantRules(), indexingRules(), logicRules(), lossRules(), microsoftNormRules(), microsoftRules(), normRules(), poolingRules(), quantizedRules(), rectifierRules(), recurrentRules(), reductionRules(), rotaryRules(), scatterRules(), selectionRules(), shapeRules(), signalRules(), signalWeightRules(), sliceRules()})
+       {activationRules(),  arithmeticRules(), attentionRules(),     blockRules(),
+        channelNormRules(), constantRules(),   contractionRules(),   convTransposeRules(),
+        determinantRules(), einsumRules(),     gridRules(),          indexingRules(),
+        logicRules(),       lossRules(),       microsoftNormRules(), microsoftRules(),
+        normRules(),        oneHotRules(),     paddingRules(),       poolingRules(),
+        quantizedRules(),   rectifierRules(),  recurrentRules(),     reductionRules(),
+        resizeRules(),      rotaryRules(),     scatterRules(),       selectionRules(),
+        shapeRules(),       signalRules(),     signalWeightRules(),  sliceRules()})
     for (const NodeRule &rule : family)
       rules[keyOf(rule.domain, rule.op)].push_back(&rule);
   return rules;

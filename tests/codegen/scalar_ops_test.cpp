@@ -22,10 +22,10 @@ namespace {
 const std::vector<std::string> kTypes = {"i1",  "i8",   "ui8", "i16",  "ui16", "i32", "ui32",
                                          "i64", "ui64", "f16", "bf16", "f32",  "f64"};
 const std::vector<std::string> kUnary = {
-    "abs",   "neg",   "exp",   "expm1", "log",  "sqrt",    "rsqrt", "reciprocal", "sin",
-    "cos",   "tan",   "asin",  "acos", "atan",    "sinh",  "cosh",       "asinh",
-    "acosh", "atanh", "tanh",  "erf",  "sigmoid", "silu",  "relu",       "softplus",
-    "floor", "ceil",  "round", "sign", "gelu",    "not",   "bit_not"};
+    "abs",      "neg",   "exp",   "expm1", "log",  "sqrt",    "rsqrt", "reciprocal",
+    "sin",      "cos",   "tan",   "asin",  "acos", "atan",    "sinh",  "cosh",
+    "asinh",    "acosh", "atanh", "tanh",  "erf",  "sigmoid", "silu",  "relu",
+    "softplus", "floor", "ceil",  "round", "sign", "gelu",    "not",   "bit_not"};
 const std::vector<std::string> kArithmetic = {"add", "sub", "mul", "div", "pow", "min",
                                               "max", "mod", "and", "or",  "xor"};
 const std::vector<std::string> kBits = {"bit_and", "bit_or", "bit_xor", "shift_left",

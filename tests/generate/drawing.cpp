@@ -144,6 +144,15 @@ Size Drawing::derived(const std::array<int64_t, kAssignments> &values) {
   return {"=" + std::to_string(++names), values};
 }
 
+Size Drawing::changed(const Size &size, const std::function<int64_t(int64_t)> &change) {
+  std::array<int64_t, kAssignments> values = size.values;
+  for (int64_t &value : values)
+    value = change(value);
+  if (size.isConstant())
+    return Size::of(values[0]);
+  return values == size.values ? size : derived(values);
+}
+
 Size Drawing::product(const Shape &shape) {
   Size result = Size::of(1);
   std::vector<const Size *> symbolic;

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -116,6 +117,8 @@ public:
   Shape drawShape(size_t rank, int64_t maxCount = 1 << 14);
   /// A size that follows from others, by its values.
   Size derived(const std::array<int64_t, kAssignments> &values);
+  /// What `change` makes of a size; the size itself where that is all the same.
+  Size changed(const Size &size, const std::function<int64_t(int64_t)> &change);
   /// The product; a number where all are.
   Size product(const Shape &shape);
 

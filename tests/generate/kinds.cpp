@@ -188,6 +188,21 @@ void drawConvolutions(Drawing &draw) {
   addEpilogue(draw);
 }
 
+/// Images that are padded, resized, sampled, convolved and taken apart.
+void drawImages(Drawing &draw) {
+  Shape shape{draw.drawSize(3), Size::of(draw.between(1, 4) * 4)};
+  for (int64_t i = draw.between(1, 2); i > 0; --i)
+    shape.push_back(draw.drawSize(17));
+  operand(draw, draw.pick(kTypes), shape);
+  std::vector<const Rule *> choices;
+  for (auto family : {spatialRules, resampleRules, einsumRules})
+    for (const Rule *rule : pointersTo(family()))
+      choices.push_back(rule);
+  for (const char *op : {"Conv", "Add", "Relu", "Transpose", "Concat", "Slice", "Cast"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, static_cast<size_t>(draw.between(2, 6)));
+}
+
 /// Tensors without elements, and what may be asked of them: no element is looked up, none is the largest.
 void drawEmpties(Drawing &draw) {
   static const std::vector<const char *> kOps = {
@@ -214,7 +229,8 @@ struct Kind {
 const std::vector<Kind> kKinds = {
     {"mixed", drawMixed},           {"elementwise", drawElementwiseKind}, {"views", drawViews},
     {"reductions", drawReductions}, {"products", drawProducts},           {"norms", drawNorms},
-    {"attention", drawAttentions},  {"convolutions", drawConvolutions},   {"empty", drawEmpties}};
+    {"attention", drawAttentions},  {"convolutions", drawConvolutions},   {"images", drawImages},
+    {"empty", drawEmpties}};
 
 } // namespace
 

@@ -5,7 +5,7 @@
 
 namespace smelt::generate {
 
-/// "mixed", "elementwise", "views", "reductions", "products", "norms", "attention", "convolutions".
+/// "mixed", "elementwise", "views", "reductions", "products", "norms", "attention", "convolutions", "images", "empty".
 const std::vector<std::string> &kindNames();
 
 /// The graph of this kind and seed; the same one every time.

@@ -34,8 +34,8 @@ struct Flags {
 
 /// Kinds in turn; attention, whose kernels take NVRTC five times as long as others, comes once.
 const std::vector<std::string> kMix = {
-    "mixed",        "elementwise", "views",    "reductions", "products", "norms", "mixed",
-    "convolutions", "reductions",  "products", "attention",  "mixed",    "empty"};
+    "mixed",        "elementwise", "views",      "reductions", "products",  "norms", "mixed",
+    "convolutions", "images",      "reductions", "products",   "attention", "mixed", "empty"};
 
 CLI::Validator isKind() { return CLI::IsMember(kindNames()); }
 
@@ -44,10 +44,10 @@ void addOptions(CLI::App &app, Flags &flags) {
   app.add_option("--count", flags.count, "graphs to draw");
   app.add_option("--seed", flags.seed, "of the first; the next has the next");
   app.add_flag("--only", flags.only, "one graph, of --seed and the one kind given");
-  app.add_option(
-         "--kinds", flags.kinds,
-         "of: mixed elementwise views reductions products norms attention convolutions empty "
-         "(default: all, some more often)")
+  app.add_option("--kinds", flags.kinds,
+                 "of: mixed elementwise views reductions products norms attention convolutions "
+                 "images empty "
+                 "(default: all, some more often)")
       ->delimiter(',')
       ->check(isKind());
   app.add_option("--dynamic", flags.dynamic,

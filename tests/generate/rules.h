@@ -36,6 +36,9 @@ std::vector<Rule> poolingRules();
 std::vector<Rule> quantizedRules();
 std::vector<Rule> scatterRules();
 std::vector<Rule> attentionRules();
+std::vector<Rule> spatialRules();
+std::vector<Rule> resampleRules();
+std::vector<Rule> einsumRules();
 
 /// All of them.
 const std::vector<Rule> &rules();

@@ -155,7 +155,10 @@ std::vector<Rule> attentionRules() {
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto family : {elementwiseRules, activationRules, bitRules, viewRules, indexingRules, reductionRules, normRules, signalRules, contractionRules, poolingRules, quantizedRules, recurrentRules, scatterRules, attentionRules})
+    for (auto family :
+         {elementwiseRules, activationRules, bitRules, viewRules, indexingRules, reductionRules,
+          normRules, signalRules, contractionRules, poolingRules, quantizedRules, recurrentRules,
+          scatterRules, attentionRules, spatialRules, resampleRules, einsumRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;
