@@ -77,16 +77,15 @@ LogicalResult outputGroups(NodeReader &node, const ChannelLayout &layout, Value 
   if (!input)
     return failure();
   Dim channels = tensorType(input).getDim(1);
-  Value scale = build.widen(perChannel(node, 1, channels, layout.rank)),
-        shift = build.widen(perChannel(node, 2, channels, layout.rank));
-  if (!scale || !shift)
-    return failure();
+  Value scale = build.widen(perChannel(node, 1, channels, 2)),
+        shift = build.widen(perChannel(node, 2, channels, 2));
   Value normalised =
       normaliseGroups(node, build.widen(input), build.size(groups), node.real("epsilon", 1e-5f));
-  Value result = build.reshape(normalised, tensorType(input).getShape());
-  result = build.create<AddOp>({build.create<MulOp>({result, scale}), shift});
+  Value result = build.create<MulOp>({normalised, spreadOverGroups(build, scale, normalised)});
+  result = build.create<AddOp>({result, spreadOverGroups(build, shift, normalised)});
   if (activation == 1)
     result = build.unary<SiluOp>(result);
+  result = build.reshape(result, tensorType(input).getShape());
   return node.output(layout.restore(build, build.cast(result, tensorType(input).getElementType())));
 }
 
