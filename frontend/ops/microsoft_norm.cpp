@@ -27,8 +27,10 @@ template <bool isCentred> LogicalResult importSkipNorm(NodeReader &node) {
   GraphBuilder &build = node.build;
   float epsilon = node.real("epsilon", 1e-12f);
   int64_t axis = tensorType(node.input(0)).getRank() - 1;
-  if (axis < 0 || failed(node.requireSameType()))
-    return node.error() << "needs inputs of one type and at least one axis";
+  if (axis < 0)
+    return node.error() << "needs at least one axis, got " << node.describe(0);
+  if (failed(node.requireSameType()))
+    return failure();
   Value sum = addSkip(node, isCentred ? 4 : 3);
   if (!sum)
     return failure();
