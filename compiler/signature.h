@@ -45,12 +45,12 @@ struct Signature {
   std::vector<Port> outputs;
   /// What the file lists as inputs, but nobody can give: initializers, which are constants.
   std::vector<std::string> constants;
-  /// Inputs that are compiled for one value, each with its number among the inputs of the file.
-  std::vector<std::pair<std::string, size_t>> fixed;
   /// Why a symbol stands for others of the file too: "node '/add' needs 'm' = 'n'", by 'n'.
   std::map<std::string, std::string> equalities;
   /// What sizes must satisfy together.
   std::vector<SizeRule> rules;
+  /// Inputs that are compiled for one value, each with its number among the inputs of the file.
+  std::vector<std::pair<std::string, size_t>> fixed = {};
 };
 
 /// Refuses a name that is no input of the model, and says which are.

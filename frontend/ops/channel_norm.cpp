@@ -14,33 +14,28 @@ Value scaleAndShift(GraphBuilder &build, Value value, Value scale, Value bias) {
   return build.create<AddOp>({build.create<MulOp>({value, scale}), bias});
 }
 
-/// The number of axes; fails where there is none for the channels.
-FailureOr<size_t> channelRank(NodeReader &node) {
-  size_t rank = tensorType(node.input(0)).getRank();
-  if (rank < 2)
+LogicalResult requireChannels(NodeReader &node) {
+  if (tensorType(node.input(0)).getRank() < 2)
     return node.error() << "needs a batch and channels, got " << node.describe(0);
-  return rank;
+  return success();
 }
 
 /// `groups` groups, or as many as there are channels where it is 0. Scale and bias have a value for
 /// each channel, or for each group.
 LogicalResult outputGroupNorm(NodeReader &node, int64_t groups, bool scalesGroups) {
   GraphBuilder &build = node.build;
-  FailureOr<size_t> rank = channelRank(node);
-  if (failed(rank) || failed(node.requireSameType()))
+  if (failed(requireChannels(node)) || failed(node.requireSameType()))
     return failure();
-  auto shape = [&] { return tensorType(node.input(0)).getShape(); };
-  Dim scaled = scalesGroups ? build.size(groups) : shape()[1];
-  size_t axes = scalesGroups ? 3 : *rank;
-  Value scale = perChannel(node, 1, scaled, axes), bias = perChannel(node, 2, scaled, axes);
+  auto channels = [&] { return tensorType(node.input(0)).getDim(1); };
+  Dim scaled = scalesGroups ? build.size(groups) : channels();
+  Value scale = perChannel(node, 1, scaled, 2), bias = perChannel(node, 2, scaled, 2);
   if (!scale || !bias)
     return failure();
-  Dim count = groups ? build.size(groups) : shape()[1];
-  Value normalised = normaliseGroups(node, node.input(0), count, node.real("epsilon", 1e-5f));
-  if (!scalesGroups)
-    normalised = build.reshape(normalised, shape());
-  Value result = scaleAndShift(build, normalised, scale, bias);
-  return node.output(build.reshape(result, shape()));
+  Value normalised = normaliseGroups(node, node.input(0), groups ? build.size(groups) : channels(),
+                                     node.real("epsilon", 1e-5f));
+  Value result = scaleAndShift(build, normalised, spreadOverGroups(build, scale, normalised),
+                               spreadOverGroups(build, bias, normalised));
+  return node.output(build.reshape(result, tensorType(node.input(0)).getShape()));
 }
 
 LogicalResult importInstanceNorm(NodeReader &node) { return outputGroupNorm(node, 0, false); }
@@ -134,7 +129,7 @@ LogicalResult importBatchNorm(NodeReader &node) {
 LogicalResult importLrn(NodeReader &node) {
   GraphBuilder &build = node.build;
   int64_t size = node.integer("size", 0);
-  if (failed(channelRank(node)))
+  if (failed(requireChannels(node)))
     return failure();
   if (size < 1 || size > kMaxElements)
     return node.error() << "cannot sum over " << size << " channels";
@@ -149,7 +144,11 @@ LogicalResult importLrn(NodeReader &node) {
                                             {build.attribute("axis", int64_t{1}),
                                              build.attribute("stride", int64_t{1}),
                                              build.attribute("dilation", int64_t{1})});
-  Value sum = build.reduce(ReductionKind::sum, windows, 2);
+  // The window goes last: sums of rows take it as it is read, others in memory.
+  auto last = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(windowed.size())));
+  last.erase(last.begin() + 2);
+  last.push_back(2);
+  Value sum = build.reduce(ReductionKind::sum, build.transpose(windows, last), last.size() - 1);
   if (!sum)
     return failure();
   Value scaled =
@@ -185,10 +184,23 @@ Value normaliseGroups(NodeReader &node, Value input, Dim groups, float epsilon) 
                         << groups.toString()
                         << " groups of one size; their number must be constant",
            Value();
-  for (Dim dim : llvm::drop_begin(shape, 2))
-    size = *size * dim;
-  Value rows = build.reshape(input, {shape[0], groups, *size});
-  return layerNorm(build, rows, Value(), Value(), 2, epsilon);
+  if (!size->isConstant(1) || shape.size() == 2) { // else it has this shape
+    shape[1] = *size;
+    shape.insert(shape.begin() + 1, groups);
+  }
+  return layerNorm(build, build.reshape(input, shape), Value(), Value(), 2, epsilon);
+}
+
+Value spreadOverGroups(GraphBuilder &build, Value values, Value normalised) {
+  if (!values || !normalised)
+    return {};
+  SmallVector<Dim> shape = tensorType(normalised).getShape();
+  shape.erase(shape.begin());
+  if (tensorType(values).getDim(0) == shape[0])
+    shape[1] = build.size(1);
+  for (Dim &dim : MutableArrayRef(shape).drop_front(2))
+    dim = build.size(1);
+  return build.reshape(values, shape);
 }
 
 ArrayRef<NodeRule> channelNormRules() {

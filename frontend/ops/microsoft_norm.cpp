@@ -27,8 +27,10 @@ template <bool isCentred> LogicalResult importSkipNorm(NodeReader &node) {
   GraphBuilder &build = node.build;
   float epsilon = node.real("epsilon", 1e-12f);
   int64_t axis = tensorType(node.input(0)).getRank() - 1;
-  if (axis < 0 || failed(node.requireSameType()))
-    return node.error() << "needs inputs of one type and at least one axis";
+  if (axis < 0)
+    return node.error() << "needs at least one axis, got " << node.describe(0);
+  if (failed(node.requireSameType()))
+    return failure();
   Value sum = addSkip(node, isCentred ? 4 : 3);
   if (!sum)
     return failure();
@@ -77,16 +79,15 @@ LogicalResult outputGroups(NodeReader &node, const ChannelLayout &layout, Value 
   if (!input)
     return failure();
   Dim channels = tensorType(input).getDim(1);
-  Value scale = build.widen(perChannel(node, 1, channels, layout.rank)),
-        shift = build.widen(perChannel(node, 2, channels, layout.rank));
-  if (!scale || !shift)
-    return failure();
+  Value scale = build.widen(perChannel(node, 1, channels, 2)),
+        shift = build.widen(perChannel(node, 2, channels, 2));
   Value normalised =
       normaliseGroups(node, build.widen(input), build.size(groups), node.real("epsilon", 1e-5f));
-  Value result = build.reshape(normalised, tensorType(input).getShape());
-  result = build.create<AddOp>({build.create<MulOp>({result, scale}), shift});
+  Value result = build.create<MulOp>({normalised, spreadOverGroups(build, scale, normalised)});
+  result = build.create<AddOp>({result, spreadOverGroups(build, shift, normalised)});
   if (activation == 1)
     result = build.unary<SiluOp>(result);
+  result = build.reshape(result, tensorType(input).getShape());
   return node.output(layout.restore(build, build.cast(result, tensorType(input).getElementType())));
 }
 

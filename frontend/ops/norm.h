@@ -19,8 +19,12 @@ mlir::Value fitToAxes(NodeReader &node, size_t index, mlir::Value normalised, in
 /// in a shape that broadcasts to it.
 mlir::Value perChannel(NodeReader &node, size_t index, Dim channels, size_t rank);
 
-/// Mean 0 and variance 1 over each of `groups` groups of neighbouring channels, and all after them,
-/// of [N, C, ...] as [N, groups, all else].
+/// Mean 0 and variance 1 over each of `groups` groups of neighbouring channels, and all after them:
+/// of [N, C, ...] as [N, groups, C / groups, ...], so that what follows is computed in one shape;
+/// without the third axis where each channel is a group.
 mlir::Value normaliseGroups(NodeReader &node, mlir::Value input, Dim groups, float epsilon);
+/// A vector with a value for each channel, or for each group, in a shape that broadcasts to what
+/// normaliseGroups gave.
+mlir::Value spreadOverGroups(GraphBuilder &build, mlir::Value values, mlir::Value normalised);
 
 } // namespace smelt::frontend

@@ -103,8 +103,8 @@ FailureOr<bool> isComplex(NodeReader &node) {
   TensorType type = tensorType(node.input(0));
   auto parts = type.getRank() < 2 ? std::nullopt : type.getShape().back().asConstant();
   if (parts != 1 && parts != 2)
-    return node.error() << "the last axis must have size 1, of real numbers, or 2, of complex ones,"
-                        << " in " << node.describe(0);
+    return node.error() << "the size of the last axis must be constant: 1, of real numbers, or 2, "
+                        << "of complex ones; got " << node.describe(0);
   return parts == 2;
 }
 
@@ -208,8 +208,9 @@ LogicalResult importStft(NodeReader &node) {
   FailureOr<SmallVector<int64_t>> step = node.constants(1, "the step of the frames");
   if (failed(complexInput) || failed(step) || failed(node.requireSameType({0, 2})))
     return failure();
-  if (tensorType(node.input(0)).getRank() != 3 || step->size() != 1 || step->front() < 1)
-    return node.error() << "needs a signal [batch, length, parts] and a positive step, got "
+  if (tensorType(node.input(0)).getRank() != 3 || step->size() != 1 || step->front() < 1 ||
+      step->front() > kMaxElements)
+    return node.error() << "needs a signal [batch, length, parts] and one positive step, got "
                         << node.describe(0) << " and " << node.describe(1);
   if (node.input(2) && tensorType(node.input(2)).getRank() != 1)
     return node.error() << "its window " << node.describe(2) << " must be a vector";
@@ -234,6 +235,8 @@ FailureOr<Dim> readSize(NodeReader &node, size_t index, StringRef what, int64_t 
     return failure();
   if (sizes->size() != 1)
     return node.error() << what << " must be one number, got " << node.describe(index);
+  if (auto size = sizes->front().asConstant(); size && *size > kMaxElements)
+    return node.error() << what << ", " << *size << ", has too many elements";
   if (failed(node.build.getFacts().requireAtMost(node.build.getLocation(), node.build.size(least),
                                                  sizes->front(), what)))
     return failure();

@@ -19,8 +19,10 @@ ModelBuilder channelNorm(const std::string &op, int64_t opset, const std::string
 
 TEST(ChannelNorm, InstanceNormIsALayerNormOfEachChannel) {
   expectImports(channelNorm("InstanceNormalization", 22, "n 3 h 5", "3").import(),
-                {"smelt.reshape %arg1", "<[3, 1, 1], f32>", "smelt.reshape %arg0",
-                 "<[n, 3, 5*h], f32>", "smelt.layer_norm", "axis 2", "smelt.mul", "smelt.add"});
+                {"smelt.layer_norm %arg0 axis 2", "<[3, 1, 1], f32>", "smelt.mul", "smelt.add",
+                 "-> <[n, 3, h, 5], f32>"});
+  expectImports(channelNorm("InstanceNormalization", 22, "n 3", "3").import(),
+                {"<[n, 3, 1], f32>", "smelt.layer_norm", "axis 2", "-> <[n, 3], f32>"});
   expectImports(channelNorm("InstanceNormalization", 22, "n c h", "3").import(),
                 {"%arg0: !smelt.tensor<[n, 3, h], f32>"});
   expectFails(channelNorm("InstanceNormalization", 22, "n 3 h", "4").import(), {"3", "4"});
@@ -29,11 +31,11 @@ TEST(ChannelNorm, InstanceNormIsALayerNormOfEachChannel) {
 TEST(ChannelNorm, GroupNormScalesGroupsAtFirstAndChannelsLater) {
   expectImports(
       channelNorm("GroupNormalization", 18, "n 6 h", "2").attribute("num_groups", 2).import(),
-      {"<[n, 2, 3*h], f32>", "smelt.layer_norm", "smelt.mul", "<[2, 1], f32>", "smelt.add",
-       "smelt.reshape"});
+      {"<[n, 2, 3, h], f32>", "smelt.layer_norm", "<[2, 1, 1], f32>", "smelt.mul", "smelt.add",
+       "-> <[n, 6, h], f32>"});
   expectImports(
       channelNorm("GroupNormalization", 21, "n 6 h", "6").attribute("num_groups", 2).import(),
-      {"<[n, 2, 3*h], f32>", "smelt.layer_norm", "smelt.reshape", "<[n, 6, h], f32>", "smelt.mul"});
+      {"<[n, 2, 3, h], f32>", "smelt.layer_norm", "<[2, 3, 1], f32>", "smelt.mul", "smelt.add"});
   expectFails(
       channelNorm("GroupNormalization", 21, "n 6 h", "6").attribute("num_groups", 4).import(),
       {"do not make 4 groups"});

@@ -28,7 +28,7 @@ TEST(Signal, TransformedAxis) {
                 {"-> (!smelt.tensor<[8, b, 2], f32>", "smelt.transpose %arg0"});
   expectFails(transform("8 b 1", 17).attribute("axis", 2).import(), {"the last axis"});
   expectFails(transform("8 4", 17).attribute("axis", 0).import(),
-              {"the last axis must have size 1"});
+              {"the size of the last axis must be constant"});
   expectFails(transform("b 8 2").attribute("onesided", 1).import(), {"a one-sided transform"});
 }
 
@@ -48,6 +48,16 @@ ModelBuilder frames(const std::string &signal) {
   model.input("x", DataType::FLOAT, signal).integer("step", 4);
   model.input("w", DataType::FLOAT, "16").node("STFT", {"x", "step", "w"}).output("y");
   return model;
+}
+
+TEST(Signal, RefusesSizesThatOverflow) {
+  ModelBuilder model(20);
+  model.input("x", DataType::FLOAT, "b 8 1").integer("length", int64_t{1} << 62);
+  model.node("DFT", {"x", "length"}).output("y");
+  expectFails(model.import(), {"the length of the transform, 4611686018427387904, has too many"});
+  ModelBuilder large(20);
+  large.input("x", DataType::FLOAT, "b 65536 1").node("DFT", {"x"}).output("y");
+  expectFails(large.import(), {"a transform of 65536 points is not supported"});
 }
 
 TEST(Signal, FramesOverlap) {
