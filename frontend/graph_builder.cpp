@@ -187,6 +187,10 @@ Value GraphBuilder::pad(Value input, int64_t axis, Dim before, Dim after, Value 
     return {};
   auto isNegative = [](Dim count) { return count.asConstant().value_or(0) < 0; };
   Dim start = isNegative(before) ? before * -1 : size(0), end = tensorType(input).getDim(axis);
+  Dim taken = isNegative(after) ? start - after : start;
+  if (failed(facts.requireAtMost(location, taken, end,
+                                 "negative pads take away elements that the axis has")))
+    return {};
   end = isNegative(after) ? end + after : end;
   SmallVector<Value> parts{slice(input, axis, start, end - start)};
   auto filled = [&](Dim count) {

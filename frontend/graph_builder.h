@@ -95,7 +95,7 @@ public:
   mlir::Value slice(mlir::Value input, int64_t axis, Dim start, Dim length, int64_t step = 1);
   mlir::Value concat(mlir::ValueRange inputs, int64_t axis);
   /// `before` and `after` elements that are `fill`, a scalar, around one axis; a negative constant
-  /// takes elements away.
+  /// takes elements away, as many as there are.
   mlir::Value pad(mlir::Value input, int64_t axis, Dim before, Dim after, mlir::Value fill);
   /// `count` windows of `length` elements along an axis, as two axes in its place.
   mlir::Value windows(mlir::Value input, int64_t axis, Dim count, Dim length, int64_t stride,

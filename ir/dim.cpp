@@ -122,10 +122,12 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
           Dim::fromTerms(context, std::move(remainder))};
 }
 
-/// A call of operands that make it non-negative; a divisor that may be 0 has no value and proves
-/// nothing else.
+/// A call of operands that make it non-negative, or a remainder of a positive divisor; a divisor that
+/// may be 0 has no value and proves nothing else.
 bool isKnownNonNegativeAtom(Attribute atom, const Bounds &bounds) {
   auto call = dyn_cast<DimCallAttr>(atom);
+  if (call && call.getFunction() == "mod" && Dim(cast<DimAttr>(call.getRhs())).asConstant() > 0)
+    return true;
   return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
                    Dim(cast<DimAttr>(call.getRhs())).isKnownNonNegative(bounds));
 }

@@ -74,8 +74,9 @@ std::optional<Dim> applyBinary(Operation *op, Dim a, Dim b) {
         bool positive = a.isKnownNonNegative() && (b - 1).isKnownNonNegative();
         return positive ? std::optional<Dim>(a.floorDiv(b)) : a.exactDiv(b);
       })
-      .Case<ModOp>([&](auto) -> std::optional<Dim> {
-        bool positive = a.isKnownNonNegative() && (b - 1).isKnownNonNegative();
+      .Case<ModOp>([&](ModOp mod) -> std::optional<Dim> {
+        // The sign of the divisor is that of a Dim's remainder.
+        bool positive = (!mod.getFmod() || a.isKnownNonNegative()) && (b - 1).isKnownNonNegative();
         return positive ? std::optional<Dim>(a.mod(b)) : std::nullopt;
       })
       .Case<EqualOp>([&](auto) -> std::optional<Dim> {

@@ -13,7 +13,7 @@ FailureOr<int64_t> readBlockSize(NodeReader &node) {
   if (tensorType(node.input(0)).getRank() != 4)
     return node.error() << "needs a tensor of four axes, got " << node.describe(0);
   int64_t side = node.integer("blocksize", 0);
-  constexpr int64_t kLargest = 1 << 20;
+  constexpr int64_t kLargest = 1 << 14;
   if (side < 1 || side > kLargest)
     return node.error() << "cannot have blocks of " << side << " elements";
   return side;

@@ -8,7 +8,7 @@ namespace smelt::frontend {
 
 namespace {
 
-constexpr int64_t kLargestStep = 1 << 30;
+constexpr int64_t kLargestStep = 1 << 14, kLargestCount = 1 << 30;
 
 /// One spatial axis: what the plain convolution pads the spread input with.
 struct SpreadAxis {
@@ -158,8 +158,11 @@ FailureOr<SmallVector<SpreadAxis>> readSpreadAxes(NodeReader &node) {
   SmallVector<SpreadAxis> axes;
   for (size_t axis = 0; axis < spatial; ++axis) {
     auto size = in[axis + 2].asConstant(), taps = kernel[axis + 2].asConstant();
-    if (!taps || *taps < 1)
+    if (!taps || *taps < 1 || *taps > kLargestCount)
       return node.error() << "a filter of such a size is not supported: " << node.describe(1);
+    bool isSane = !wanted || ((*wanted)[axis] >= 1 && (*wanted)[axis] <= kLargestCount);
+    if (!isSane)
+      return node.error() << "its output_shape names " << (*wanted)[axis] << " elements";
     if (wanted && !size)
       return node.error() << "an output_shape with sizes that vary is not supported: "
                           << node.describe(0);
@@ -186,7 +189,7 @@ LogicalResult checkTransposedShapes(NodeReader &node, int64_t groups) {
     return node.error() << node.describe(0) << " and filter " << node.describe(1)
                         << " must have the same rank, at least 3";
   auto channels = filter[0].asConstant();
-  if (groups < 1 || groups > kLargestStep || !channels || *channels % groups != 0)
+  if (groups < 1 || groups > kLargestCount || !channels || *channels % groups != 0)
     return node.error() << "filter " << node.describe(1) << " cannot have " << groups << " groups";
   if (failed(build.getFacts().requireEqual(build.getLocation(), in[1], filter[0],
                                            "there is a filter for each channel")))
@@ -251,12 +254,14 @@ FailureOr<BlockImage> readBlockImage(NodeReader &node) {
   FailureOr<Steps> steps = readAllSteps(node, image->size());
   if (failed(steps))
     return failure();
+  if (image->empty())
+    return node.error() << "needs an image of at least one axis, got " << node.describe(1);
   BlockImage result;
   for (auto [axis, size] : llvm::enumerate(*image)) {
     int64_t taps = block->size() == image->size() ? (*block)[axis] : 0;
     int64_t stride = steps->strides[axis], dilation = steps->dilations[axis],
             before = steps->pads[axis], after = steps->pads[axis + image->size()];
-    bool isSane = taps >= 1 && taps <= kLargestStep && size >= 1 && size <= kLargestStep;
+    bool isSane = taps >= 1 && taps <= kLargestCount && size >= 1 && size <= kLargestCount;
     int64_t reach = isSane ? (taps - 1) * dilation : 0, room = size + before + after - reach - 1;
     if (!isSane || room < 0)
       return node.error() << "cannot make the image " << node.describe(1) << " of blocks "
@@ -266,7 +271,7 @@ FailureOr<BlockImage> readBlockImage(NodeReader &node) {
     result.counts.push_back(node.build.size(count));
     result.block.push_back(node.build.size(taps));
     result.elements *= taps, result.blocks *= count;
-    if (result.elements > kLargestStep || result.blocks > kLargestStep)
+    if (result.elements > kLargestCount || result.blocks > kLargestCount)
       return node.error() << "has too many blocks";
   }
   return result;

@@ -283,6 +283,9 @@ FailureOr<SmallVector<Labelled>> readOperands(NodeReader &node, const Equation &
 
 LogicalResult importEinsum(NodeReader &node) {
   GraphBuilder &build = node.build;
+  for (size_t index = 0; index < node.inputCount(); ++index)
+    if (!node.input(index))
+      return node.error() << "its input " << index << " is omitted";
   FailureOr<Equation> equation = parseEquation(node);
   if (failed(equation) || failed(node.requireSameType()))
     return failure();

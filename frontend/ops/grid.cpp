@@ -192,9 +192,9 @@ LogicalResult importGridSample(NodeReader &node) {
   Type element = tensorType(node.input(0)).getElementType();
   if (sampling->mode != Interpolation::nearest && !isa<FloatType>(element))
     return node.error() << "interpolation of " << node.describe(0) << " is not supported";
-  if (sampling->mode == Interpolation::cubic && spatial > 2)
-    return node.error() << "cubic interpolation of " << spatial
-                        << " axes is not supported: " << node.describe(0);
+  if (spatial > (sampling->mode == Interpolation::cubic ? 2 : 3))
+    return node.error() << "interpolation of " << spatial
+                        << " axes in this mode is not supported: " << node.describe(0);
   SmallVector<Dim> shape = tensorType(node.input(0)).getShape(),
                    grid = tensorType(node.input(1)).getShape(), result{shape[0], shape[1]};
   bool isWide = element.isF64() || tensorType(node.input(1)).getElementType().isF64();
@@ -236,6 +236,10 @@ LogicalResult importAffineGrid(NodeReader &node) {
   if ((spatial != 2 && spatial != 3) || tensorType(node.input(0)).getRank() != 3)
     return node.error() << "needs maps of two or three axes and a size for them, got "
                         << node.describe(0) << " and " << node.describe(1);
+  for (Dim extent : *size)
+    if (failed(build.getFacts().requireAtMost(build.getLocation(), build.size(0), extent,
+                                              "a tensor's size is not negative")))
+      return failure();
   std::array<Dim, 3> wanted{(*size)[0], build.size(spatial), build.size(spatial + 1)};
   for (auto [axis, dim] : llvm::enumerate(wanted))
     if (failed(build.getFacts().requireEqual(build.getLocation(),

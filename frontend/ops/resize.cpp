@@ -26,12 +26,24 @@ struct ResizedAxis {
   Value start, extent; // of the part that is read, in parts of the axis
 };
 
+/// Whether a value follows from constants alone, and from few of them.
+bool isSmallConstant(Value value, int depth = 0) {
+  constexpr int kMostSteps = 8;
+  constexpr int64_t kMostElements = 2 * kMaxRank;
+  Operation *op = value.getDefiningOp();
+  auto count = tensorType(value).getNumElements().asConstant();
+  return op && !isa<WeightOp, DimsOp>(op) && depth < kMostSteps && count &&
+         *count <= kMostElements && tensorType(value).isStatic() &&
+         llvm::all_of(
+             op->getOperands(), [&](Value operand) { return isSmallConstant(operand, depth + 1); });
+}
+
 /// The elements of a float input that follows from constants alone; none where it does not.
 std::optional<SmallVector<double>> constantReals(Value value) {
   ScopedDiagnosticHandler silence(value.getContext(), [](Diagnostic &) { return success(); });
   EvaluateOptions options;
   options.precision = Precision::f64;
-  if (!tensorType(value).isStatic() || !isa<FloatType>(tensorType(value).getElementType()))
+  if (!isSmallConstant(value) || !isa<FloatType>(tensorType(value).getElementType()))
     return std::nullopt;
   FailureOr<HostTensor> known = evaluate(value, KnownValues(), Symbols(), options);
   if (failed(known))
@@ -67,9 +79,11 @@ FailureOr<SmallVector<double>> readScales(NodeReader &node) {
       return node.error() << "the list of scales, " << node.describe(index) << ", must be constant";
     scales = *known;
   }
-  for (double scale : scales)
-    if (!(scale > 0 && scale <= static_cast<double>(kMaxElements)))
+  for (double scale : scales) {
+    bool isUsable = scale > 0 && scale <= static_cast<double>(kMaxElements);
+    if (!isUsable) // NaN is not either
       return node.error() << "cannot scale by " << scale;
+  }
   return scales;
 }
 
@@ -77,7 +91,7 @@ FailureOr<SmallVector<double>> readScales(NodeReader &node) {
 std::optional<std::pair<int64_t, int64_t>> asFraction(double scale) {
   for (int64_t denominator = 1; denominator <= kLargestDenominator; ++denominator) {
     double numerator = std::round(scale * static_cast<double>(denominator));
-    bool isSmall = numerator >= 1 && numerator <= std::ldexp(1, 24);
+    bool isSmall = numerator >= 1 && numerator <= std::ldexp(1, 14);
     if (isSmall && static_cast<float>(numerator / static_cast<double>(denominator)) ==
                        static_cast<float>(scale))
       return std::pair(static_cast<int64_t>(numerator), denominator);
@@ -89,9 +103,12 @@ std::optional<std::pair<int64_t, int64_t>> asFraction(double scale) {
 FailureOr<Dim> scaledSize(NodeReader &node, Dim size, double scale) {
   if (auto fraction = asFraction(scale))
     return (size * fraction->first).floorDiv(node.build.size(fraction->second));
-  if (auto constant = size.asConstant())
-    return node.build.size(static_cast<int64_t>(
-        std::floor(static_cast<float>(*constant) * static_cast<float>(scale))));
+  if (auto constant = size.asConstant()) {
+    float product = std::floor(static_cast<float>(*constant) * static_cast<float>(scale));
+    if (product <= static_cast<float>(kMaxElements))
+      return node.build.size(static_cast<int64_t>(product));
+    return node.error() << "cannot scale " << *constant << " elements by " << scale;
+  }
   return node.error() << "its scale " << scale << " is no fraction of whole numbers up to "
                       << kLargestDenominator << "; for an axis that varies, of size "
                       << size.toString() << ", it is not supported";
@@ -112,7 +129,9 @@ LogicalResult keepProportions(NodeReader &node, SmallVectorImpl<ResizedAxis> &ax
   Type f64 = Float64Type::get(node.build.getContext());
   for (ResizedAxis &axis : axes) {
     double width = scale * static_cast<double>(*axis.from.asConstant());
-    axis.to = node.build.size(static_cast<int64_t>(width + 0.5));
+    if (width > static_cast<double>(kMaxElements))
+      return node.error() << "cannot scale " << *axis.from.asConstant() << " elements by " << scale;
+    axis.to = node.build.size(static_cast<int64_t>(std::floor(width + 0.5)));
     axis.scale = scale;
     axis.scaleValue = node.build.scalar(scale, f64), axis.width = node.build.scalar(width, f64);
   }

@@ -29,7 +29,7 @@ TEST(Grid, RefusesWhatDoesNotFit) {
   expectFails(sample("n 3 h w", "n 5 2", "linear").import(), {"does not fit"});
   expectFails(sample("n 3 h w", "n 5 6 2", "area").import(), {"mode 'area' is unknown"});
   expectFails(sample("n 3 2 h w", "n 1 5 6 3", "cubic").import(),
-              {"cubic interpolation of 3 axes is not supported"});
+              {"interpolation of 3 axes in this mode is not supported"});
   expectFails(sample("n 3 h w", "n 5 6 2", "linear", DataType::INT32).import(),
               {"is not supported"});
   expectFails(sample("n 3 0 w", "n 5 6 2", "linear").import(), {"needs 1 <= 0"});

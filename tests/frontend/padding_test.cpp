@@ -52,6 +52,22 @@ TEST(Padding, AxesAndSizesAsPads) {
                                  "-> <[a, b + m + n, c], f16>"});
 }
 
+TEST(Padding, UpToAMultiple) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "n")
+      .integers("zero", {0})
+      .integers("width", {8})
+      .node("Shape", {"x"}, {"size"})
+      .node("Mod", {"size", "width"}, {"over"})
+      .node("Sub", {"width", "over"}, {"short"})
+      .node("Mod", {"short", "width"}, {"after"})
+      .node("Concat", {"zero", "after"}, {"pads"})
+      .attribute("axis", 0)
+      .node("Pad", {"x", "pads"})
+      .output("y");
+  expectImports(model.import(), {"smelt.concat", "mod(n, 8)"});
+}
+
 TEST(Padding, BeforeOpset11) {
   ModelBuilder model(10);
   model.input("x", DataType::FLOAT, "n").node("Pad", {"x"}).attribute("value", 2.0f).output("y");

@@ -127,6 +127,8 @@ TEST_F(DimTest, KnownSigns) {
   EXPECT_FALSE((batch - seq).isKnownNonNegative());
   EXPECT_FALSE((seq - 1).isKnownNonNegative());           // sizes may be 0
   EXPECT_FALSE((batch * seq - seq).isKnownNonNegative()); // batch may be
+  EXPECT_TRUE((batch - seq).mod(number(8)).isKnownNonNegative());
+  EXPECT_FALSE((batch - seq).floorDiv(number(8)).isKnownNonNegative());
   EXPECT_TRUE(seq.isKnownLessEqual(batch * seq + seq));
   EXPECT_EQ(seq.min(batch + seq), seq);
   EXPECT_EQ(seq.max(batch + seq), batch + seq);
