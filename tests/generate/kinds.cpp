@@ -71,7 +71,9 @@ void drawMixed(Drawing &draw) {
 void drawElementwiseKind(Drawing &draw) {
   size_t count = drawCount(draw);
   addInputs(draw, kTypes, 3);
-  addNodes(draw, pointersTo(elementwiseRules()), count);
+  std::vector<const Rule *> choices = pointersTo(elementwiseRules()), bits = pointersTo(bitRules());
+  choices.insert(choices.end(), bits.begin(), bits.end());
+  addNodes(draw, choices, count);
 }
 
 void drawViews(Drawing &draw) {
