@@ -5,6 +5,8 @@
 #include "tests/generate/rules.h"
 #include "tests/generate/spellings.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace smelt::generate {
@@ -72,9 +74,9 @@ void drawMixed(Drawing &draw) {
 void drawElementwiseKind(Drawing &draw) {
   size_t count = drawCount(draw);
   addInputs(draw, kTypes, 3);
-  std::vector<const Rule *> choices = pointersTo(elementwiseRules()),
-                            more = pointersTo(activationRules());
-  choices.insert(choices.end(), more.begin(), more.end());
+  std::vector<const Rule *> choices = pointersTo(elementwiseRules());
+  for (const std::vector<Rule> &family : {activationRules(), bitRules()})
+    llvm::append_range(choices, pointersTo(family));
   addNodes(draw, choices, count);
 }
 

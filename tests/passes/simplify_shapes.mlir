@@ -38,6 +38,26 @@ func.func @narrow() -> !smelt.tensor<[], i8> {
   return %1 : !smelt.tensor<[], i8>
 }
 
+// So is what wraps around, and what builds on it; what does not is known.
+// CHECK-LABEL: func @unsigned
+func.func @unsigned() -> (!smelt.tensor<[], i64>, !smelt.tensor<[], i1>, !smelt.tensor<[], i64>) {
+  %three = smelt.constant dense<3> : tensor<ui32> : !smelt.tensor<[], ui32>
+  %five = smelt.constant dense<5> : tensor<ui32> : !smelt.tensor<[], ui32>
+  %most = smelt.constant dense<18446744073709551615> : tensor<ui64> : !smelt.tensor<[], ui64>
+  // CHECK: %[[D:.*]] = smelt.sub
+  // CHECK: %[[C:.*]] = smelt.cast %[[D]]
+  %0 = smelt.sub %three, %five : !smelt.tensor<[], ui32>, !smelt.tensor<[], ui32> -> !smelt.tensor<[], ui32>
+  %1 = smelt.cast %0 : !smelt.tensor<[], ui32> -> !smelt.tensor<[], i64>
+  // CHECK: %[[L:.*]] = smelt.less
+  %2 = smelt.cast %five : !smelt.tensor<[], ui32> -> !smelt.tensor<[], ui64>
+  %3 = smelt.less %most, %2 : !smelt.tensor<[], ui64>, !smelt.tensor<[], ui64> -> !smelt.tensor<[], i1>
+  // CHECK: %[[S:.*]] = smelt.constant dense<2> : tensor<i64>
+  %4 = smelt.sub %five, %three : !smelt.tensor<[], ui32>, !smelt.tensor<[], ui32> -> !smelt.tensor<[], ui32>
+  %5 = smelt.cast %4 : !smelt.tensor<[], ui32> -> !smelt.tensor<[], i64>
+  // CHECK: return %[[C]], %[[L]], %[[S]]
+  return %1, %3, %5 : !smelt.tensor<[], i64>, !smelt.tensor<[], i1>, !smelt.tensor<[], i64>
+}
+
 // What depends on data stays.
 // CHECK-LABEL: func @data
 func.func @data(%ids: !smelt.tensor<[2], i64>) -> !smelt.tensor<[2], i64> {
