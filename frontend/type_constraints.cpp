@@ -45,7 +45,7 @@ enum Types : uint16_t {
   kShrinkable = kIntegers | kF16 | kF32 | kF64,
   kAny = kNumbers | kBool,
   kReals = kF16 | kF32 | kF64,
-  kPlain = kReals | kShort | kI32 | kI64,
+  kPlain = kReals | kIntegers,
   kCopied = kPlain | kBool,
 };
 

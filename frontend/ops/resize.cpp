@@ -75,8 +75,10 @@ FailureOr<SmallVector<double>> readScales(NodeReader &node) {
     if (!optionalInput(node, index))
       return scales;
     auto known = constantReals(node.input(index));
-    if (!known)
+    if (!known) {
+      node.build.needValue(node.input(index));
       return node.error() << "the list of scales, " << node.describe(index) << ", must be constant";
+    }
     scales = *known;
   }
   for (double scale : scales) {

@@ -84,8 +84,11 @@ FailureOr<MelBands> readMelBands(NodeReader &node) {
     counts.push_back(value->front());
   }
   auto low = constantFloat(node.input(3)), high = constantFloat(node.input(4));
-  if (!low || !high)
+  if (!low || !high) {
+    node.build.needValue(node.input(3));
+    node.build.needValue(node.input(4));
     return node.error() << "the edges of the mel scale must be constant numbers";
+  }
   MelBands mel{counts[1] / 2 + 1, counts[0], {}};
   if (mel.bands > kMostMelWeights / mel.bins)
     return node.error() << "a matrix of " << mel.bins << " by " << mel.bands << " is not supported";

@@ -169,7 +169,7 @@ Drawn drawAffineGrid(Drawing &draw, const Value &operand) {
 
 std::vector<Rule> resampleRules() {
   return {{"Resize", 11, drawResize},
-          {"Upsample", 9, drawUpsample},
+          {"Upsample", 9, drawUpsample, 9},
           {"GridSample", 16, drawGridSample},
           {"AffineGrid", 20, drawAffineGrid}};
 }
