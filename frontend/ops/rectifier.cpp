@@ -1,6 +1,8 @@
 // Activations in pieces: each treats what lies below a bound in another way than what lies above.
 #include "frontend/node_table.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace smelt::frontend {
@@ -89,19 +91,24 @@ LogicalResult importThresholdedRelu(NodeReader &node) {
 }
 
 /// Moved by `bias` towards 0 from beyond -lambd and lambd, 0 between them. Integers take the two as
-/// integers; bytes are widened, because an unsigned one is never below -lambd.
+/// integers; they are compared as numbers, because an unsigned one is never below -lambd.
 LogicalResult importShrink(NodeReader &node) {
   Formula formula(node);
   GraphBuilder &build = formula.build;
-  if (tensorType(formula.x).getElementType().isInteger())
+  double bound = node.real("lambd", 0.5f);
+  Value number = formula.x;
+  if (tensorType(formula.x).getElementType().isInteger()) {
+    bound = std::trunc(bound);
+    number = build.cast(formula.x, Float64Type::get(build.getContext()));
     formula.x = build.cast(formula.x, IntegerType::get(build.getContext(), 64));
-  Value bound = formula.number(node.real("lambd", 0.5f)),
-        bias = formula.number(node.real("bias", 0));
-  Value negative = formula.below(formula.x, build.unary<NegOp>(bound)),
-        positive = formula.below(bound, formula.x);
-  Value lowered = build.create<SubOp>({formula.x, bias});
-  Value upper = formula.choose(positive, lowered, formula.number(0));
-  return formula.output(formula.choose(negative, build.create<AddOp>({formula.x, bias}), upper));
+  }
+  Type compared = tensorType(number).getElementType();
+  Value isNegative = formula.below(number, build.scalar(-bound, compared)),
+        isPositive = formula.below(build.scalar(bound, compared), number);
+  float bias = node.real("bias", 0);
+  Value lowered = build.create<SubOp>({formula.x, formula.number(bias)});
+  Value upper = formula.choose(isPositive, lowered, formula.number(0));
+  return formula.output(formula.choose(isNegative, formula.plus(formula.x, bias), upper));
 }
 
 /// slope * x below 0; the slope broadcasts to the input.

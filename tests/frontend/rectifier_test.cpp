@@ -40,10 +40,12 @@ TEST(Rectifier, ThresholdIsExclusive) {
                 {"smelt.less %", "%arg0", "smelt.select"});
 }
 
-TEST(Rectifier, ShrinkOfIntegersIsSigned) {
-  expectImports(rectifier("Shrink").import(), {"smelt.neg", "smelt.less %arg0", "smelt.select"});
-  expectImports(rectifier("Shrink", 22, DataType::UINT8).import(),
-                {"smelt.cast %arg0", "i64>", "smelt.select", "smelt.cast", "ui8>"});
+TEST(Rectifier, ShrinkComparesIntegersAsNumbers) {
+  expectImports(rectifier("Shrink").import(),
+                {"dense<-5.000000e-01>", "smelt.less %arg0", "smelt.select"});
+  expectImports(rectifier("Shrink", 22, DataType::UINT8).attribute("lambd", 1.5f).import(),
+                {"smelt.cast %arg0", "f64>", "dense<-1.000000e+00>", "smelt.less", "smelt.select",
+                 "smelt.cast", "ui8>"});
 }
 
 ModelBuilder sloped(const std::string &slope) {

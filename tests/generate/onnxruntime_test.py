@@ -18,6 +18,7 @@ KINDS = "mixed,elementwise,views,reductions,norms,attention,convolutions,images,
 
 # Where ONNX Runtime differs, ONNX's own evaluator decides. Seen so far, each time with Smelt on the evaluator's side: its
 # float64 Softmax and Tanh are good to 1e-8 only, its Sigmoid loses all digits below -16.
+ITS_OWN = {"SimplifiedLayerNormalization"}  # in ONNX's domain, but unknown to onnx.checker
 LIMIT_FACTOR = 4  # its kernels round elsewhere, and have other polynomials
 
 
@@ -61,7 +62,8 @@ def judge(folder, numpy, onnx, onnxruntime):
     data = folder / "test_data_set_0"
     read = lambda path: onnx.numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
     try:
-        onnx.checker.check_model(model)
+        if not any(node.op_type in ITS_OWN for node in model.graph.node):
+            onnx.checker.check_model(model)
     except Exception as problem:  # whatever the checker throws, the generator drew an invalid graph
         return f"onnx.checker refuses it: {problem}"
     try:

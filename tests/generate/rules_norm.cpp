@@ -61,26 +61,24 @@ Drawn drawBatchNorm(Drawing &draw, const Value &operand) {
 
 Drawn drawChannelNorm(Drawing &draw, const Value &operand, bool isGroups) {
   if (!hasChannels(operand, 3) ||
-      (operand.type == Wire::BFLOAT16 && draw.opset() < (isGroups ? 18 : 22)))
+      (!isGroups && operand.type == Wire::BFLOAT16 && draw.opset() < 22))
     return std::nullopt;
   Attributes attributes = drawEpsilon(draw);
-  Size scaled = operand.shape[1];
+  Size channels = operand.shape[1];
   size_t first = 2;
   if (isGroups) {
     std::vector<int64_t> divisors;
-    for (int64_t groups = 1; groups <= std::min<int64_t>(scaled.largest(), 8); ++groups)
-      if (scaled.largest() % groups == 0)
+    for (int64_t groups = 1; groups <= std::min<int64_t>(channels.largest(), 8); ++groups)
+      if (channels.largest() % groups == 0)
         divisors.push_back(groups);
     int64_t groups = draw.pick(divisors);
     attributes.add("num_groups", groups);
-    if (draw.opset() < 21)
-      scaled = Size::of(groups);
     first = 1;
   }
   double most = 1.5 * reach(operand.shape, first) + 1;
   return draw.node(isGroups ? "GroupNormalization" : "InstanceNormalization",
-                   {draw.tamed(operand, 1e3), draw.leaf(operand.type, {scaled}, {0.5, 1.5}),
-                    draw.leaf(operand.type, {scaled}, {-1, 1})},
+                   {draw.tamed(operand, 1e3), draw.leaf(operand.type, {channels}, {0.5, 1.5}),
+                    draw.leaf(operand.type, {channels}, {-1, 1})},
                    attributes, operand.type, operand.shape, {-most, most});
 }
 
@@ -168,7 +166,8 @@ std::vector<Rule> normRules() {
     };
   };
   return {{"BatchNormalization", 9, drawBatchNorm},
-          {"GroupNormalization", 18, channels(true)},
+          {"GroupNormalization", 21, channels(true)}, // deprecated before
+
           {"InstanceNormalization", 6, channels(false)},
           {"LRN", 6, drawLrn},
           {"LpNormalization", 6, drawLpNorm},

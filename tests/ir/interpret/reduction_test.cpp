@@ -222,7 +222,8 @@ TEST_F(ReductionTest, Cumprod) {
   expectNear(cumprod(" exclusive", x, "i64"), {1, 2, -6}, 0);
   expectNear(cumprod(" reverse", x, "i64"), {-24, -12, 4}, 0);
   expectNear(cumprod(" exclusive reverse", x, "i64"), {-12, 4, 1}, 0);
-  expectNear(cumprod("", integers({2}, {65536, 65537}), "i32"), {65536, 65536}, 0); // wraps
+  // 2^32 + 2^16 wraps.
+  expectNear(cumprod("", integers({2}, {65536, 65537}, "i32"), "i32"), {65536, 65536}, 0);
   expectNear(cumprod("", floats({3}, {0.5f, 0.25f, 4}), "f32"), {0.5, 0.125, 0.5}, 0);
 }
 
