@@ -29,7 +29,7 @@ struct ResizedAxis {
 /// Whether a value follows from constants alone, and from few of them.
 bool isSmallConstant(Value value, int depth = 0) {
   constexpr int kMostSteps = 8;
-  constexpr int64_t kMostElements = 2 * kMaxRank;
+  constexpr int64_t kMostElements = 2 * int64_t{kMaxRank};
   Operation *op = value.getDefiningOp();
   auto count = tensorType(value).getNumElements().asConstant();
   return op && !isa<WeightOp, DimsOp>(op) && depth < kMostSteps && count &&
