@@ -29,7 +29,7 @@ struct ResizedAxis {
 /// Whether a value follows from constants alone, and from few of them.
 bool isSmallConstant(Value value, int depth = 0) {
   constexpr int kMostSteps = 8;
-  constexpr int64_t kMostElements = 2 * kMaxRank;
+  constexpr int64_t kMostElements = 2 * int64_t{kMaxRank};
   Operation *op = value.getDefiningOp();
   auto count = tensorType(value).getNumElements().asConstant();
   return op && !isa<WeightOp, DimsOp>(op) && depth < kMostSteps && count &&
@@ -335,6 +335,29 @@ Value extrapolate(GraphBuilder &build, Value result, const ResizedAxis &axis, Ex
   return select(isOutside.reshaped(shape), resampled.number(value), resampled).value();
 }
 
+/// How often each element is repeated, where that is what nearest neighbours come to; else 1.
+int64_t repeatsOf(const ResizedAxis &axis, const ResizeMode &mode, Nearest nearest) {
+  auto quotient = axis.to.exactDiv(axis.from);
+  auto times = quotient ? quotient->asConstant() : std::nullopt;
+  bool isWhole =
+      times && *times > 1 && (axis.scale == 0 || axis.scale == static_cast<double>(*times));
+  bool isRounded = nearest == Nearest::preferFloor || nearest == Nearest::preferCeil;
+  bool isCentered =
+      mode.transformation == "half_pixel" || mode.transformation == "pytorch_half_pixel";
+  bool isNext =
+      isCentered ? isRounded : mode.transformation == "asymmetric" && nearest == Nearest::floor;
+  return isWhole && isNext && mode.resampling.mode == Interpolation::nearest ? *times : 1;
+}
+
+/// A view, which needs no kernel of its own.
+Value repeatElements(GraphBuilder &build, Value input, int64_t axis, int64_t times) {
+  SmallVector<Dim> result = tensorType(input).getShape(), split = result, repeated;
+  result[axis] = result[axis] * times;
+  split.insert(split.begin() + axis + 1, build.size(1));
+  repeated = split, repeated[axis + 1] = build.size(times);
+  return build.reshape(build.expand(build.reshape(input, split), repeated), result);
+}
+
 Value resizeAxis(NodeReader &node, Value input, const ResizedAxis &axis, const ResizeMode &mode) {
   GraphBuilder &build = node.build;
   Dim one = build.size(1);
@@ -344,12 +367,15 @@ Value resizeAxis(NodeReader &node, Value input, const ResizedAxis &axis, const R
   Resampling resampling = mode.resampling;
   if (mode.isSimple)
     resampling.nearest = axis.scale < 1 ? Nearest::ceil : Nearest::floor;
-  if (mode.isAntialiased && axis.scale == 0) {
+  if (int64_t times = repeatsOf(axis, mode, resampling.nearest); times > 1)
+    return repeatElements(build, input, axis.axis, times);
+  bool isStretched = mode.isAntialiased && !axis.to.isConstant(0);
+  if (isStretched && axis.scale == 0) {
     node.error() << "antialias with a scale that varies, from " << axis.from.toString() << " to "
                  << axis.to.toString() << ", is not supported";
     return {};
   }
-  if (mode.isAntialiased && !axis.to.isConstant(0))
+  if (isStretched)
     resampling.filterScale = std::min(axis.scale, 1.0);
   Expression positions = sourcePositions(build, axis, mode.transformation);
   Value result = resample(build, input, axis.axis, positions, resampling);

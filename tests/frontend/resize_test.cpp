@@ -26,11 +26,19 @@ ModelBuilder bySizes(const std::string &shape, const std::vector<int64_t> &sizes
 }
 
 TEST(Resize, NearestIsOneGatherForEachAxisThatChanges) {
-  expectImports(byScales("n c h w", {1, 1, 2, 0.5}, "nearest").import(),
-                {"smelt.iota : <[2*h], f64>", "smelt.gather", "axis 2", "-> <[n, c, 2*h, w], f32>",
-                 "smelt.gather", "axis 3", "-> <[n, c, 2*h, floordiv(w, 2)], f32>", "return"});
+  expectImports(byScales("n c h w", {1, 1, 1.5, 0.5}, "nearest").import(),
+                {"smelt.iota", "f64>", "smelt.gather", "axis 2", "smelt.gather", "axis 3",
+                 "-> <[n, c, floordiv(3*h, 2), floordiv(w, 2)], f32>", "return"});
   expectImports(byScales("n c h w", {1, 1, 1, 1}, "nearest").import(), {"return %arg0"});
   expectImports(bySizes("n 3 8 8", {1, 3, 8, 8}).import(), {"smelt.gather", "axis 0"});
+}
+
+TEST(Resize, WholeScalesRepeatElements) {
+  expectImports(byScales("n h", {1, 2}, "nearest").import(),
+                {"smelt.reshape", "-> <[n, h, 1], f32>", "smelt.expand", "-> <[n, h, 2], f32>",
+                 "smelt.reshape", "-> <[n, 2*h], f32>", "return"});
+  ModelBuilder ceiling = byScales("n h", {1, 2}, "nearest");
+  expectImports(ceiling.attribute("nearest_mode", "ceil").import(), {"smelt.gather"});
 }
 
 TEST(Resize, InterpolatesHalfPrecisionInFloat32) {
@@ -88,7 +96,7 @@ TEST(Resize, UpsampleBeforeOpset10) {
       .floats("scales", {2}, {1, 3})
       .node("Upsample", {"x", "scales"})
       .output("y");
-  expectImports(model.import(), {"smelt.gather", "axis 1", "-> <[n, 3*h], f32>"});
+  expectImports(model.import(), {"-> <[n, h, 3], f32>", "-> <[n, 3*h], f32>"});
 }
 
 } // namespace
