@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs ONNX's own node tests through `smelt run` on the CPU.
+"""Runs ONNX's own node tests through `smelt run` on the CPU; with --compile, compiles what passes for sm_90a.
 
-usage: node_tests.py SMELT [NAME...]     (NAME: only the cases whose name contains it)
+usage: node_tests.py SMELT [--compile] [NAME...]     (NAME: only the cases whose name contains it)
 
 The cases come from the installed `onnx` package. A case passes, or fails, or is unsupported: that is, `smelt run` says
 so, with exit code 3 and one of the messages in UNSUPPORTED. The test fails if any case fails, or if fewer pass than
@@ -53,12 +53,16 @@ def write(folder, model, inputs, outputs):
             (data / f"{kind}_{index}.pb").write_bytes(tensor.SerializeToString())
 
 
+def call(command):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+
+
 def run(smelt, folder, outputs):
     data = ["--input", f"@{folder}/test_data_set_0"]
     if not any(str(getattr(value, "dtype", "")).endswith("float16") for value in outputs):
         data += ["--tolerance", "1e-3"]  # as ONNX's own runner; for 16 bits what `run` allows
     command = [smelt, "run", folder / "model.onnx", "--device", "cpu", *data]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+    done = call(command)
     if done.returncode == 0:
         return "pass", ""
     if done.returncode == 3 and UNSUPPORTED.search(done.stderr):
@@ -66,23 +70,32 @@ def run(smelt, folder, outputs):
     return "fail", f"exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
 
 
-def attempt(smelt, root, name, model, inputs, outputs):
+def compile_case(smelt, folder):
+    """What a case that passed is after it was compiled for a GPU."""
+    plan = folder / "model.plan"
+    done = call([smelt, "compile", folder / "model.onnx", "--value", f"@{folder}/test_data_set_0", "-o", plan])
+    return ("pass", "") if done.returncode == 0 else ("fail", f"compile, exit {done.returncode}: {done.stderr.strip()}")
+
+
+def attempt(smelt, compiles, root, name, model, inputs, outputs):
     try:
         write(root / name, model, inputs, outputs)
     except (AttributeError, TypeError, NotImplementedError, ValueError):
         return "unsupported", "its data are no plain tensors"  # sequences, optionals, types that NumPy lacks
-    return run(smelt, root / name, outputs)
+    status, detail = run(smelt, root / name, outputs)
+    return compile_case(smelt, root / name) if compiles and status == "pass" else (status, detail)
 
 
 def main():
     if len(sys.argv) < 2:
         print(__doc__.strip().splitlines()[2])
         return 2
-    smelt, names = sys.argv[1], sys.argv[2:]
+    smelt, compiles = sys.argv[1], "--compile" in sys.argv
+    names = [name for name in sys.argv[2:] if name != "--compile"]
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         submitted = {
-            name: pool.submit(attempt, smelt, Path(root), name, *case) for name, *case in cases(names)
+            name: pool.submit(attempt, smelt, compiles, Path(root), name, *case) for name, *case in cases(names)
         }
         for name, future in submitted.items():
             status, detail = future.result()
