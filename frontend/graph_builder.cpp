@@ -138,10 +138,17 @@ Value GraphBuilder::widen(Value input) {
   return isHalf ? cast(input, builder.getF32Type()) : input;
 }
 
+LogicalResult GraphBuilder::requireSizes(ArrayRef<Dim> shape) {
+  if (llvm::none_of(shape, [](Dim dim) { return dim.asConstant().value_or(0) < 0; }))
+    return success();
+  return emitError(location) << "needs a tensor of shape " << toString(shape)
+                             << ", whose sizes are beyond what can be counted";
+}
+
 Value GraphBuilder::reshape(Value input, ArrayRef<Dim> shape) {
   if (!input || tensorType(input).getShape() == shape)
     return input;
-  return createAs<ReshapeOp>(tensorType(input).withShape(shape), input);
+  return view<ReshapeOp>(input, shape);
 }
 
 Value GraphBuilder::transpose(Value input, ArrayRef<int64_t> permutation) {
@@ -161,7 +168,7 @@ Value GraphBuilder::transposeMatrix(Value input) {
 Value GraphBuilder::expand(Value input, ArrayRef<Dim> shape) {
   if (!input || tensorType(input).getShape() == shape)
     return input;
-  return createAs<ExpandOp>(tensorType(input).withShape(shape), input);
+  return view<ExpandOp>(input, shape);
 }
 
 Value GraphBuilder::slice(Value input, int64_t axis, Dim start, Dim length, int64_t step) {
@@ -173,9 +180,8 @@ Value GraphBuilder::slice(Value input, int64_t axis, Dim start, Dim length, int6
   SmallVector<Attribute> starts(shape.size(), size(0).getAttribute());
   SmallVector<int64_t> steps(shape.size(), 1);
   starts[axis] = start.getAttribute(), steps[axis] = step, shape[axis] = length;
-  return createAs<SliceOp>(
-      tensorType(input).withShape(shape), input,
-      {attribute("starts", builder.getArrayAttr(starts)), attribute("steps", steps)});
+  return view<SliceOp>(
+      input, shape, {attribute("starts", builder.getArrayAttr(starts)), attribute("steps", steps)});
 }
 
 Value GraphBuilder::concat(ValueRange inputs, int64_t axis) {
@@ -215,8 +221,8 @@ Value GraphBuilder::windows(Value input, int64_t axis, Dim count, Dim length, in
   SmallVector<Dim> shape = tensorType(input).getShape();
   shape[axis] = count;
   shape.insert(shape.begin() + axis + 1, length);
-  return createAs<WindowsOp>(
-      tensorType(input).withShape(shape), input,
+  return view<WindowsOp>(
+      input, shape,
       {attribute("axis", axis), attribute("stride", stride), attribute("dilation", dilation)});
 }
 

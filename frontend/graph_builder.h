@@ -121,6 +121,15 @@ private:
   mlir::Operation *build(llvm::StringRef name, llvm::ArrayRef<TensorType> types,
                          mlir::ValueRange operands,
                          llvm::ArrayRef<mlir::NamedAttribute> attributes);
+  /// A view of another shape; reports negative sizes, of which no type can be made.
+  template <typename Op>
+  mlir::Value view(mlir::Value input, llvm::ArrayRef<Dim> shape,
+                   llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+    return mlir::succeeded(requireSizes(shape))
+               ? createAs<Op>(tensorType(input).withShape(shape), input, attributes)
+               : mlir::Value();
+  }
+  mlir::LogicalResult requireSizes(llvm::ArrayRef<Dim> shape);
   static mlir::Value onlyResult(mlir::Operation *op) {
     return op ? op->getResult(0) : mlir::Value();
   }

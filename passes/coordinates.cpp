@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -121,13 +122,16 @@ Expression affineTable(ArrayRef<int64_t> values, ArrayRef<int64_t> shape, MLIRCo
   SmallVector<int64_t> slopes(shape.size(), 0);
   int64_t stride = 1;
   for (size_t axis = shape.size(); axis-- > 0; stride *= shape[axis])
-    if (shape[axis] > 1)
-      slopes[axis] = values[stride] - values[0];
+    if (shape[axis] > 1 && llvm::SubOverflow(values[stride], values[0], slopes[axis]))
+      return std::nullopt;
   SmallVector<int64_t> at(shape.size(), 0);
   for (int64_t value : values) {
     int64_t expected = values[0];
-    for (auto [position, slope] : llvm::zip(at, slopes))
-      expected += position * slope;
+    for (auto [position, slope] : llvm::zip(at, slopes)) {
+      int64_t moved;
+      if (llvm::MulOverflow(position, slope, moved) || llvm::AddOverflow(expected, moved, expected))
+        return std::nullopt;
+    }
     if (value != expected)
       return std::nullopt;
     for (size_t axis = shape.size(); axis-- > 0;) {

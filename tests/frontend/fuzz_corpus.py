@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seeds of fuzz_import: the models of ONNX's node tests (from the installed `onnx` package), one per
-distinct graph, each with its shape-like inputs made constant and its leading dimension made symbolic; and models that
-once crashed.
+distinct graph, each with its short integer inputs made constant and its leading dimension made symbolic; and models
+that once crashed.
 
 usage: fuzz_corpus.py FOLDER
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from node_tests import cases, make_constant
+from node_tests import cases
 
 MAX_BYTES = 4096
 
@@ -27,22 +27,43 @@ def with_symbols(model):
     return model
 
 
-def overflowing_division():
-    """The smallest int64 by -1, as a shape."""
-    nodes = [
-        helper.make_node("Div", ["smallest", "divisor"], ["shape"]),
-        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+def make_constant(model, inputs):
+    """Turns inputs that may be shapes, axes and the like into initializers: nobody gives their values here."""
+    short = [
+        info.name
+        for info, value in zip(model.graph.input, inputs)
+        if getattr(value, "dtype", None) == np.int64 and value.size <= 8
     ]
-    numbers = {"smallest": -(2**63), "divisor": -1}
-    constants = [numpy_helper.from_array(np.array([value], np.int64), name) for name, value in numbers.items()]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])]
+    values = {info.name: value for info, value in zip(model.graph.input, inputs)}
+    left = [info for info in model.graph.input if info.name not in short]
+    del model.graph.input[:]
+    model.graph.input.extend(left)
+    model.graph.initializer.extend(numpy_helper.from_array(values[name], name) for name in short)
+
+
+def overflowing(nodes, numbers, shape):
+    """x of a shape, and int64 constants that overflow where they are computed with."""
+    constants = [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in numbers.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    graph = helper.make_graph(nodes, "overflowing_division", inputs, outputs, constants)
+    graph = helper.make_graph(nodes, "overflowing", inputs, outputs, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
+def crashes():
+    """The smallest int64 by -1, as a shape; a shape whose product wraps around; a table of far indices."""
+    divide = helper.make_node("Div", ["smallest", "divisor"], ["shape"])
+    reshape = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    gather = helper.make_node("GatherND", ["x", "indices"], ["y"])
+    largest = 2**63 - 1
+    yield overflowing([divide, reshape], {"smallest": [-largest - 1], "divisor": [-1]}, ["n", 3])
+    yield overflowing([reshape], {"shape": [4, -1, largest]}, [2, 3, 4])
+    yield overflowing([gather], {"indices": [[[0, 1]], [[largest, 0]]]}, [2, 2, 2])
+
+
 def seeds():
-    yield overflowing_division().SerializeToString()
+    for model in crashes():
+        yield model.SerializeToString()
     for _, model, inputs, _ in cases([]):
         make_constant(model, inputs)
         yield model.SerializeToString()

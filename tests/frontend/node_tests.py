@@ -21,7 +21,7 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-EXPECTED = 946
+EXPECTED = 1516
 
 UNSUPPORTED = re.compile(
     r"is not supported|are not supported|opsets 7 to 28|must be constant|must be constants|is no tensor"

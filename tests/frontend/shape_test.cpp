@@ -112,5 +112,12 @@ TEST(Shape, DropoutPassesThrough) {
   expectImports(model.import(), {"dense<true>", "smelt.expand", "return %arg0"});
 }
 
+TEST(Shape, RefusesATargetWhoseProductWrapsAround) {
+  ModelBuilder model(17);
+  model.input("x", DataType::FLOAT, "2 3 4").output("y");
+  model.integers("shape", {4, -1, std::numeric_limits<int64_t>::max()});
+  expectFails(model.node("Reshape", {"x", "shape"}).import(), {"beyond what can be counted"});
+}
+
 } // namespace
 } // namespace smelt::test

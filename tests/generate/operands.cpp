@@ -50,6 +50,8 @@ std::optional<Value> sliced(Drawing &draw, ElementType type, const Shape &shape,
   auto axis = constantAxis(draw, shape, 1);
   if (!axis)
     return std::nullopt;
+  if (draw.opset() < 10) // bounds were attributes
+    return std::nullopt;
   static const std::vector<int64_t> kSteps = {1, 1, 2, 3, -1, -2};
   int64_t count = shape[*axis].values[0], step = draw.pick(kSteps), offset = draw.between(0, 3);
   int64_t reach = (count - 1) * std::abs(step) + 1;

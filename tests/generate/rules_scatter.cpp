@@ -47,7 +47,8 @@ Attributes withReduction(const Combination &combination) {
 }
 
 Drawn drawScatterElements(Drawing &draw, const Value &operand, const char *op) {
-  if (operand.shape.empty() || hasDerived(operand.shape))
+  bool isTaken = operand.type != Wire::BFLOAT16 || draw.opset() >= 13;
+  if (!isTaken || operand.shape.empty() || hasDerived(operand.shape))
     return std::nullopt;
   size_t axis = drawAxis(draw, operand.shape);
   double extent = static_cast<double>(operand.shape[axis].smallest());
