@@ -1,6 +1,7 @@
 // Transposed convolutions: plain ones over the input with zeros between its elements.
 #include "frontend/node_table.h"
 #include "frontend/ops/expression.h"
+#include "frontend/ops/window.h"
 
 using namespace mlir;
 
@@ -8,38 +9,12 @@ namespace smelt::frontend {
 
 namespace {
 
-constexpr int64_t kLargestStep = 1 << 14, kLargestCount = 1 << 30;
+constexpr int64_t kLargestCount = 1 << 30;
 
 /// One spatial axis: what the plain convolution pads the spread input with.
 struct SpreadAxis {
   int64_t stride, dilation, before, after;
 };
-
-FailureOr<SmallVector<int64_t>> readSteps(NodeReader &node, StringRef name, size_t count,
-                                          int64_t low, int64_t standard) {
-  SmallVector<int64_t> values = node.integers(name).value_or(SmallVector<int64_t>(count, standard));
-  bool fits = values.size() == count && llvm::all_of(values, [&](int64_t value) {
-                return value >= low && value <= kLargestStep;
-              });
-  if (!fits)
-    return node.error() << "its attribute '" << name << "' must hold " << count
-                        << " values of at least " << low;
-  return values;
-}
-
-/// The attributes that both ops have, by spatial axis.
-struct Steps {
-  SmallVector<int64_t> strides, dilations, pads;
-};
-
-FailureOr<Steps> readAllSteps(NodeReader &node, size_t spatial) {
-  auto strides = readSteps(node, "strides", spatial, 1, 1),
-       dilations = readSteps(node, "dilations", spatial, 1, 1);
-  auto pads = readSteps(node, "pads", 2 * spatial, 0, 0);
-  if (failed(strides) || failed(dilations) || failed(pads))
-    return failure();
-  return Steps{*strides, *dilations, *pads};
-}
 
 /// `stride` - 1 zeros between the elements of an axis.
 Value spread(GraphBuilder &build, Value input, int64_t axis, int64_t stride) {
@@ -141,8 +116,8 @@ FailureOr<SmallVector<SpreadAxis>> readSpreadAxes(NodeReader &node) {
   SmallVector<Dim> in = tensorType(node.input(0)).getShape(),
                    kernel = tensorType(node.input(1)).getShape();
   size_t spatial = in.size() - 2;
-  FailureOr<Steps> steps = readAllSteps(node, spatial);
-  auto added = readSteps(node, "output_padding", spatial, 0, 0);
+  FailureOr<Window> steps = readExplicitWindow(node, spatial);
+  auto added = readSizes(node, "output_padding", spatial, 0, 0);
   if (failed(steps) || failed(added))
     return failure();
   std::string automatic = node.text("auto_pad", "NOTSET");
@@ -251,7 +226,7 @@ FailureOr<BlockImage> readBlockImage(NodeReader &node) {
                                   block = node.constants(2, "the shape of the blocks");
   if (failed(image) || failed(block))
     return failure();
-  FailureOr<Steps> steps = readAllSteps(node, image->size());
+  FailureOr<Window> steps = readExplicitWindow(node, image->size());
   if (failed(steps))
     return failure();
   if (image->empty())

@@ -9,13 +9,12 @@ namespace smelt::frontend {
 FailureOr<SmallVector<int64_t>> readSizes(NodeReader &node, StringRef name, size_t count,
                                           int64_t low, int64_t standard) {
   SmallVector<int64_t> values = node.integers(name).value_or(SmallVector<int64_t>(count, standard));
-  constexpr int64_t kLargest = 1 << 30;
   bool fits = values.size() == count && llvm::all_of(values, [&](int64_t value) {
-                return value >= low && value <= kLargest;
+                return value >= low && value <= kLargestStep;
               });
   if (!fits)
     return node.error() << "its attribute '" << name << "' must hold " << count
-                        << " values of at least " << low;
+                        << " values of at least " << low << ", at most " << kLargestStep;
   return values;
 }
 
@@ -40,14 +39,21 @@ static LogicalResult padSame(NodeReader &node, Window &window, ArrayRef<Dim> siz
   return success();
 }
 
-FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel) {
-  size_t spatial = sizes.size();
+FailureOr<Window> readExplicitWindow(NodeReader &node, size_t spatial) {
   auto strides = readSizes(node, "strides", spatial, 1, 1),
        dilations = readSizes(node, "dilations", spatial, 1, 1);
   auto pads = readSizes(node, "pads", 2 * spatial, 0, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
     return failure();
-  Window window{*strides, *dilations, *pads};
+  return Window{*strides, *dilations, *pads};
+}
+
+FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim> kernel) {
+  size_t spatial = sizes.size();
+  FailureOr<Window> read = readExplicitWindow(node, spatial);
+  if (failed(read))
+    return failure();
+  Window window = std::move(*read);
   std::string automatic = node.text("auto_pad", "NOTSET");
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
     if (failed(padSame(node, window, sizes, kernel, automatic == "SAME_UPPER")))

@@ -5,6 +5,9 @@
 
 namespace smelt::frontend {
 
+/// Larger strides, dilations and pads make sizes that overflow.
+constexpr int64_t kLargestStep = 1 << 16;
+
 /// Padding, strides and dilations of each spatial axis. Pads are all starts, then all ends.
 struct Window {
   llvm::SmallVector<int64_t> strides, dilations, pads;
@@ -18,7 +21,10 @@ struct Window {
 mlir::FailureOr<Window> readWindow(NodeReader &node, llvm::ArrayRef<Dim> sizes,
                                    llvm::ArrayRef<Dim> kernel);
 
-/// `count` integers of at least `low` from attribute `name`; `standard` each where it is absent.
+/// Its attributes alone, without auto_pad.
+mlir::FailureOr<Window> readExplicitWindow(NodeReader &node, size_t spatial);
+
+/// `count` integers from `low` to kLargestStep from attribute `name`; `standard` each where it is absent.
 mlir::FailureOr<llvm::SmallVector<int64_t>> readSizes(NodeReader &node, llvm::StringRef name,
                                                       size_t count, int64_t low, int64_t standard);
 
