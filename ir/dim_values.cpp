@@ -188,6 +188,22 @@ Known sliceElements(SliceOp op, int depth) {
   return result;
 }
 
+Known transposeElements(TransposeOp op, int depth) {
+  Known data = evaluate(op.getInput(), depth);
+  if (!data)
+    return std::nullopt;
+  SmallVector<int64_t> input = tensorType(op.getInput()).getStaticShape(),
+                       output = tensorType(op.getOutput()).getStaticShape();
+  Elements result;
+  for (int64_t index = 0; index < elementCount(output); ++index) {
+    SmallVector<int64_t> at = unravel(index, output), source(at.size());
+    for (auto [axis, from] : llvm::enumerate(op.getPermutation()))
+      source[from] = at[axis];
+    result.push_back((*data)[ravel(source, input)]);
+  }
+  return result;
+}
+
 Known concatElements(ConcatOp op, int depth) {
   if (tensorType(op.getOutput()).getRank() != 1)
     return std::nullopt;
@@ -264,6 +280,7 @@ Known compute(Value value, int depth) {
       })
       .Case<GatherOp>([&](auto gather) { return gatherElements(gather, depth + 1); })
       .Case<SliceOp>([&](auto slice) { return sliceElements(slice, depth + 1); })
+      .Case<TransposeOp>([&](auto transpose) { return transposeElements(transpose, depth + 1); })
       .Case<ConcatOp>([&](auto concat) { return concatElements(concat, depth + 1); })
       .Case<ExpandOp>([&](auto expand) { return expandElements(expand, shape, depth + 1); })
       .Case<ReduceOp>([&](auto reduce) { return reduceElements(reduce, depth + 1); })

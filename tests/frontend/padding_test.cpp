@@ -96,5 +96,19 @@ TEST(Padding, CentersWhatItCropsOrPads) {
                  "-> <[4, 2, n], f32>", "-> <[4, 7, n], f32>", "min(", "-> <[4, 7, 6], f32>"});
 }
 
+/// As PyTorch exports pads: pairs in reverse order, turned into all starts, then all ends.
+TEST(Padding, PadsThroughAReversedTable) {
+  ModelBuilder model(17);
+  model.input("x", DataType::FLOAT, "batch 5").output("y");
+  model.integers("pairs", {1, 2, 0, 3}).integers("table", {-1, 2}).integers("list", {-1});
+  model.integers("first", {-1}).integers("end", {std::numeric_limits<int64_t>::min()});
+  model.integers("axis", {0}).integers("back", {-1});
+  model.node("Reshape", {"pairs", "table"}, {"rows"});
+  model.node("Slice", {"rows", "first", "end", "axis", "back"}, {"reversed"});
+  model.node("Transpose", {"reversed"}, {"columns"});
+  model.node("Reshape", {"columns", "list"}, {"pads"}).node("Pad", {"x", "pads"});
+  expectImports(model.import(), {"-> <[batch + 3, 8], f32>"});
+}
+
 } // namespace
 } // namespace smelt::test

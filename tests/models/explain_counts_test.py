@@ -46,8 +46,9 @@ EXPORTS = [
     Export('whisper_enc.dy20_fp16', 'input_features', 6, 2 * 6 + 1),
     Export('convnext_t.ts_fp16', 'x', 0, 18 + 1 + 3 + 1),  # blocks, stem, downsampling, head
     Export('convnext_t.dy20_fp16', 'x', 0, 18 + 1 + 3 + 1),
-    Export('swin_t.ts_fp16', 'x', 12, 2 * 12 + 1 + 3 + 1),  # blocks, patches, merging, head
-    Export('swin_t.dy20_fp16', 'x', 12, 2 * 12 + 1 + 3 + 1),
+    # Norms of blocks, patches, merging, head; of the 12 blocks 5 shift their windows, and a mask keeps their products apart.
+    Export('swin_t.ts_fp16', 'x', 7, 2 * 12 + 1 + 3 + 1),
+    Export('swin_t.dy20_fp16', 'x', 7, 2 * 12 + 1 + 3 + 1),
     Export('resnet50.ts_fp16', 'x', 0, 0),
     Export('resnet50.dy20_fp16', 'x', 0, 0),
     Export('efficientnet.ts_fp16', 'x', 0, 0),
