@@ -111,6 +111,9 @@ public:
   mlir::Value dim(Dim value, mlir::Type elementType);
   Dim size(int64_t value) const { return Dim::constant(getContext(), value); }
 
+  /// Reports and fails for negative sizes, of which no type can be made.
+  mlir::LogicalResult requireSizes(llvm::ArrayRef<Dim> shape);
+
   /// Remembers the inputs that `value` is computed from: their values are needed to go on.
   void needValue(mlir::Value value);
   const llvm::SmallPtrSetImpl<mlir::Value> &neededInputs() const { return needed; }
@@ -121,7 +124,7 @@ private:
   mlir::Operation *build(llvm::StringRef name, llvm::ArrayRef<TensorType> types,
                          mlir::ValueRange operands,
                          llvm::ArrayRef<mlir::NamedAttribute> attributes);
-  /// A view of another shape; reports negative sizes, of which no type can be made.
+  /// A view of another shape; reports negative sizes.
   template <typename Op>
   mlir::Value view(mlir::Value input, llvm::ArrayRef<Dim> shape,
                    llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
@@ -129,7 +132,6 @@ private:
                ? createAs<Op>(tensorType(input).withShape(shape), input, attributes)
                : mlir::Value();
   }
-  mlir::LogicalResult requireSizes(llvm::ArrayRef<Dim> shape);
   static mlir::Value onlyResult(mlir::Operation *op) {
     return op ? op->getResult(0) : mlir::Value();
   }

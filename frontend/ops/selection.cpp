@@ -31,7 +31,7 @@ LogicalResult importTopK(NodeReader &node) {
   int64_t rank = tensorType(node.input(0)).getRank();
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", -1), rank);
   FailureOr<Dim> count = wantedCount(node);
-  if (failed(axis) || failed(count) ||
+  if (failed(axis) || failed(count) || failed(build.requireSizes(*count)) ||
       failed(build.getFacts().requireAtMost(build.getLocation(), *count,
                                             tensorType(node.input(0)).getDim(*axis),
                                             "as many elements are asked for as the axis has")))

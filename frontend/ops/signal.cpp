@@ -192,6 +192,8 @@ Value windowFrames(NodeReader &node, Dim length, int64_t step) {
                                             "the signal holds a frame")))
     return {};
   Dim frames = (shape[1] - length).floorDiv(build.size(step)) + 1;
+  if (failed(build.requireSizes({frames, length})))
+    return {};
   TensorType framed = tensorType(node.input(0)).withShape({shape[0], frames, length, shape[2]});
   Value result = build.createAs<WindowsOp>(framed, node.input(0),
                                            {build.attribute("axis", int64_t{1}),
