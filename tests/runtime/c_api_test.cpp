@@ -152,7 +152,11 @@ TEST_F(CApiTest, RefusesUnknownEnumerators) {
   EXPECT_EQ(smelt_element_bytes(77), 0u);
   EXPECT_EQ(smelt_element_bytes(256), 0u);
   EXPECT_EQ(smelt_element_bytes(-1), 0u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_U64 + 1), 0u);
   EXPECT_EQ(smelt_element_bytes(SMELT_BF16), 2u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_U16), 2u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_U32), 4u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_U64), 8u);
 }
 
 TEST_F(CApiTest, TakesOptionsOfOtherVersions) {
