@@ -12,18 +12,40 @@ StringRef storageType(Type type) {
     return "half";
   if (type.isBF16())
     return "bfloat16";
-  return computeType(type);
+  if (type.getIntOrFloatBitWidth() > 8 || type.isInteger(1))
+    return computeType(type);
+  if (isa<Float8E4M3FNType>(type))
+    return "f8e4m3fn";
+  if (isa<Float8E4M3FNUZType>(type))
+    return "f8e4m3fnuz";
+  if (isa<Float8E5M2Type>(type))
+    return "f8e5m2";
+  if (isa<Float8E5M2FNUZType>(type))
+    return "f8e5m2fnuz";
+  if (isa<Float4E2M1FNType>(type))
+    return "f4e2m1";
+  if (isa<Float8E8M0FNUType>(type))
+    return "f8e8m0";
+  bool isUnsigned = type.isUnsignedInteger();
+  switch (type.getIntOrFloatBitWidth()) {
+  case 2:
+    return isUnsigned ? "u2" : "i2";
+  case 4:
+    return isUnsigned ? "u4" : "i4";
+  default:
+    return computeType(type);
+  }
 }
 
 StringRef computeType(Type type) {
-  if (type.isF16() || type.isBF16() || type.isF32())
-    return "float";
-  if (type.isF64())
-    return "double";
+  if (isa<FloatType>(type))
+    return type.isF64() ? "double" : "float";
   if (type.isInteger(1))
     return "bool";
   bool isUnsigned = type.isUnsignedInteger();
   switch (type.getIntOrFloatBitWidth()) {
+  case 2:
+  case 4:
   case 8:
     return isUnsigned ? "uint8_t" : "int8_t";
   case 16:
@@ -34,6 +56,8 @@ StringRef computeType(Type type) {
     return isUnsigned ? "uint64_t" : "int64_t";
   }
 }
+
+bool isStorageOnly(Type type) { return storageType(type) != computeType(type); }
 
 bool isHalfWidth(Type type) { return type.isF16() || type.isBF16(); }
 

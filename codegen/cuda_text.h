@@ -12,8 +12,12 @@ namespace smelt::codegen {
 
 /// The type that memory holds: "half", "bfloat16", "float", "int64_t", "bool", ...
 llvm::StringRef storageType(mlir::Type elementType);
-/// The type in which a kernel computes: float for the 16-bit floats, else the storage type.
+/// The type in which a kernel computes: float for smaller floats, 8 bits for smaller integers, else
+/// the storage type.
 llvm::StringRef computeType(mlir::Type elementType);
+/// A kernel computes with another type.
+bool isStorageOnly(mlir::Type elementType);
+/// Floats of 16 bits.
 bool isHalfWidth(mlir::Type elementType);
 
 /// A literal of the compute type with exactly the value of `attribute`.

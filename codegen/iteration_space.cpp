@@ -1,5 +1,7 @@
 #include "codegen/iteration_space.h"
 
+#include "ir/capabilities.h"
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -120,6 +122,30 @@ FailureOr<InputElement> IterationSpace::throughViews(Value value, Index index) c
     value = op->getOperand(0);
   }
   return InputElement{cast<BlockArgument>(value), std::move(index)};
+}
+
+FailureOr<InputElement> IterationSpace::throughPaddedViews(Value value, Index index) const {
+  SmallVector<InputElement::Guard> guards;
+  while (Operation *op = value.getDefiningOp()) {
+    auto concat = dyn_cast<ConcatOp>(op);
+    std::optional<unsigned> padded = concat ? operandPaddedByZeros(concat) : std::nullopt;
+    if (!padded && !op->hasTrait<View>())
+      break;
+    if (!padded) {
+      index = operandIndex(op, index, bounds);
+      value = op->getOperand(0);
+      continue;
+    }
+    int64_t axis = concat.getAxis();
+    for (Value before : concat.getInputs().take_front(*padded))
+      index[axis] = index[axis] - tensorType(before).getDim(axis);
+    value = concat.getInputs()[*padded];
+    guards.push_back({index[axis], tensorType(value).getDim(axis)});
+  }
+  FailureOr<InputElement> element = throughViews(value, std::move(index));
+  if (succeeded(element))
+    element->guards = std::move(guards);
+  return element;
 }
 
 } // namespace smelt::codegen

@@ -16,6 +16,11 @@ namespace smelt::codegen {
 struct InputElement {
   mlir::BlockArgument input;
   Index index;
+  /// It exists where each position lies within [0, size); elsewhere a 0 is read.
+  struct Guard {
+    Dim position, size;
+  };
+  llvm::SmallVector<Guard> guards = {};
 };
 
 class IterationSpace {
@@ -50,6 +55,8 @@ public:
   /// Follows views back from `value` at `index` to what they read. An op that is no view is an
   /// error at it.
   mlir::FailureOr<InputElement> throughViews(mlir::Value value, Index index) const;
+  /// The same through zeros around what is read.
+  mlir::FailureOr<InputElement> throughPaddedViews(mlir::Value value, Index index) const;
 
 private:
   struct Part {

@@ -103,22 +103,24 @@ std::string fill(StringRef pattern, ArrayRef<std::string> operands, Type operand
 std::string castExpression(CastOp cast, const std::string &operand) {
   Type from = tensorType(cast.getInput()).getElementType();
   Type to = tensorType(cast.getOutput()).getElementType();
-  if (isHalfWidth(to))
+  std::string compute = computeType(to).str();
+  if (isStorageOnly(to))
     return from == to ? operand
-                      : "convert<float>(convert<" + storageType(to).str() + ">(" + operand + "))";
-  if (computeType(from) == computeType(to))
+                      : "convert<" + compute + ">(convert<" + storageType(to).str() + ">(" +
+                            operand + "))";
+  if (computeType(from) == compute)
     return operand;
-  return "convert<" + computeType(to).str() + ">(" + operand + ")";
+  return "convert<" + compute + ">(" + operand + ")";
 }
 
-/// A 16-bit float is computed with as a float, but its bits are those that are stored.
+/// What is computed with as another type still has the bits that are stored.
 std::string bitcastExpression(BitcastOp op, const std::string &operand) {
   Type from = tensorType(op.getInput()).getElementType(),
        to = tensorType(op.getOutput()).getElementType();
   std::string bits =
-      isHalfWidth(from) ? "convert<" + storageType(from).str() + ">(" + operand + ")" : operand;
+      isStorageOnly(from) ? "convert<" + storageType(from).str() + ">(" + operand + ")" : operand;
   std::string value = "bitCast<" + storageType(to).str() + ">(" + bits + ")";
-  return isHalfWidth(to) ? "convert<float>(" + value + ")" : value;
+  return isStorageOnly(to) ? "convert<" + computeType(to).str() + ">(" + value + ")" : value;
 }
 
 /// Integers go through the helper that keeps them from becoming minima (device/math.cuh).

@@ -2,6 +2,7 @@
 #include "codegen/kernel.h"
 
 #include "codegen/kernels/attention/attention.h"
+#include "codegen/kernels/columnwise/columnwise.h"
 #include "codegen/kernels/gemm/gemm.h"
 #include "codegen/kernels/generic/generic.h"
 #include "codegen/kernels/pointwise/concatenation.h"
@@ -89,6 +90,8 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
     return only(emitGeneric(fusion));
   case FusionKind::selection:
     return single(emitSelection(fusion));
+  case FusionKind::columnwise:
+    return single(emitColumnwise(fusion));
   }
   llvm_unreachable("every kind has a template");
 }

@@ -15,6 +15,7 @@ using namespace smelt::compiler;
 struct smelt_compilation {
   ModelOptions model;
   PlanOptions plan;
+  FloatPrecision precision = FloatPrecision::fp32;
 };
 
 struct smelt_compiled_plan {
@@ -47,10 +48,26 @@ ProgressHandler progressHandler(const smelt_compile_options &options) {
   };
 }
 
-std::unique_ptr<smelt_compilation> makeCompilation(const char *model,
-                                                   const smelt_compile_options &options) {
+Result<FloatPrecision> precisionOf(const smelt_compile_options &options) {
+  switch (options.precision) {
+  case SMELT_PRECISION_FP32:
+    return FloatPrecision::fp32;
+  case SMELT_PRECISION_TF32:
+    return FloatPrecision::tf32;
+  case SMELT_PRECISION_FP16:
+    return FloatPrecision::fp16;
+  case SMELT_PRECISION_BF16:
+    return FloatPrecision::bf16;
+  }
+  return Status(StatusCode::kUsage,
+                smelt::joinText("there is no precision ", static_cast<int>(options.precision)));
+}
+
+Result<std::unique_ptr<smelt_compilation>> makeCompilation(const char *model,
+                                                           const smelt_compile_options &options) {
   auto compilation = std::make_unique<smelt_compilation>();
   compilation->model.path = model;
+  SMELT_ASSIGN_OR_RETURN(compilation->precision, precisionOf(options));
   if (options.random_weights)
     compilation->model.randomWeights = options.seed;
   compilation->model.onDiagnostic = diagnosticHandler(options);
@@ -59,7 +76,7 @@ std::unique_ptr<smelt_compilation> makeCompilation(const char *model,
     plan.architectures.clear();
   for (const char *const *name = options.architectures; name && *name; ++name)
     plan.architectures.emplace_back(*name);
-  plan.tf32 = options.tf32 != 0;
+  plan.tf32 = compilation->precision == FloatPrecision::tf32;
   plan.cacheDirectory = options.cache_directory ? options.cache_directory : "";
   plan.nvrtcPath = options.nvrtc_path ? options.nvrtc_path : "";
   plan.progress = progressHandler(options);
@@ -81,6 +98,7 @@ Result<std::unique_ptr<Model>> fuse(const smelt_compilation &compilation) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(compilation.model));
   FuseOptions options;
   options.progress = compilation.plan.progress;
+  options.narrowing.to = compilation.precision;
   SMELT_RETURN_IF_ERROR(model->fuse(options));
   return model;
 }
@@ -97,7 +115,8 @@ smelt_code smelt_compile_create(const char *model, const smelt_compile_options *
         smelt_compile_options read,
         smelt::api::readOptions(options, smelt_compile_options(SMELT_COMPILE_OPTIONS_INIT),
                                 "compile options"));
-    *compilation = makeCompilation(model, read).release();
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<smelt_compilation> made, makeCompilation(model, read));
+    *compilation = made.release();
     return {};
   });
 }

@@ -2,9 +2,8 @@
 
 #include "codegen/compile.h"
 #include "codegen/element_type.h"
-#include "codegen/output_file.h"
 #include "compiler/build_plan.h"
-#include "compiler/folder.h"
+#include "compiler/fuse.h"
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
 #include "frontend/element_type.h"
@@ -12,7 +11,6 @@
 #include "frontend/import.h"
 #include "frontend/model_file.h"
 #include "ir/interpret/size_solver.h"
-#include "passes/pipeline.h"
 #include "passes/row_bound.h"
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
@@ -20,8 +18,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,11 +31,7 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-/// The phases, in the order of their dumps' numbers.
-static constexpr StringLiteral kPhases[] = {"import", "simplify", "raise", "fuse", "lower"};
-
-// What a dump says of itself: the phase that it is of, and the model that its weights come from.
-static constexpr StringLiteral kPhase = "smelt.phase";
+// What a dump says of itself beside its phase: the model that its weights come from.
 static constexpr StringLiteral kModel = "smelt.model";
 static constexpr StringLiteral kSeed = "smelt.random_weights";
 
@@ -241,7 +233,7 @@ Status Model::readDump(const ModelOptions &options) {
   OwningOpRef<ModuleOp> dump = parseSourceFile<ModuleOp>(options.path, context.get());
   auto path = dump ? (*dump)->getAttrOfType<StringAttr>(kModel) : StringAttr();
   auto phase = dump ? (*dump)->getAttrOfType<StringAttr>(kPhase) : StringAttr();
-  if (!path || !phase || !llvm::is_contained(kPhases, phase.getValue()))
+  if (!path || !phase || !isPhase(phase.getValue()))
     return collector.asStatus(StatusCode::kInvalidModel,
                               options.path + ": is no dump of smelt: it names no model and phase");
   ModelOptions original = options;
@@ -264,7 +256,7 @@ static void markOrigin(ModuleOp module, const ModelOptions &options) {
   Builder builder(module.getContext());
   SmallString<128> path(options.path);
   (void)llvm::sys::fs::make_absolute(path); // else as it was given
-  module->setAttr(kPhase, builder.getStringAttr(kPhases[0]));
+  module->setAttr(kPhase, builder.getStringAttr("import"));
   module->setAttr(kModel, builder.getStringAttr(path));
   if (options.randomWeights)
     module->setAttr(kSeed, builder.getIntegerAttr(builder.getIntegerType(64, /*isSigned=*/false),
@@ -319,96 +311,6 @@ std::string moduleText(ModuleOp module) {
   flags.useLocalScope();
   module.print(stream, flags);
   return text;
-}
-
-static Status writeText(const std::string &text, const std::string &path) {
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
-}
-
-namespace {
-
-/// What happens at the end of each phase: a dump, and a report to the caller.
-class PhaseEnd {
-public:
-  PhaseEnd(const FuseOptions &options) : options(options) {}
-
-  Status operator()(StringRef phase, ModuleOp module) {
-    module->setAttr(kPhase, StringAttr::get(module.getContext(), phase));
-    size_t number = llvm::find(kPhases, phase) - std::begin(kPhases);
-    if (!options.dumpFolder.empty())
-      SMELT_RETURN_IF_ERROR(
-          writeText(moduleText(module), joinText(options.dumpFolder, "/", number / 10, number % 10,
-                                                 "_", phase.str(), ".mlir")));
-    if (options.progress && !options.progress({phase, 1, 1}))
-      return Status(StatusCode::kResources, "stopped after the phase " + phase.str());
-    return {};
-  }
-
-private:
-  const FuseOptions &options;
-};
-
-/// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
-/// by `written`: the failure that it describes is the more important one.
-class Reproducer : public ReproducerStream {
-public:
-  Reproducer(std::string path, Status &written)
-      : path(std::move(path)), written(written), stream(text) {}
-  ~Reproducer() override { written = writeText(text, path); }
-
-  StringRef description() override { return path; }
-  raw_ostream &os() override { return stream; }
-
-private:
-  std::string path;
-  Status &written;
-  std::string text;
-  llvm::raw_string_ostream stream;
-};
-
-} // namespace
-
-Status Model::fuse(const FuseOptions &options) {
-  if (!options.dumpFolder.empty())
-    SMELT_RETURN_IF_ERROR(createFolder(options.dumpFolder));
-  PhaseEnd endPhase(options);
-  StringRef begin = module()->getAttrOfType<StringAttr>(kPhase).getValue();
-  SMELT_RETURN_IF_ERROR(endPhase(begin, module()));
-  PassManager manager(context.get());
-  bool refusedInPlace = false;
-  Status ended, reproduced(StatusCode::kInternal, "no reproducer");
-  if (!options.reproducer.empty())
-    manager.enableCrashReproducerGeneration(
-        [&](std::string &) -> std::unique_ptr<ReproducerStream> {
-          return refusedInPlace ? nullptr
-                                : std::make_unique<Reproducer>(options.reproducer, reproduced);
-        });
-  PipelineOptions pipeline;
-  pipeline.weights = weightStore.get();
-  pipeline.inPlace = options.inPlace;
-  pipeline.onInPlaceRefused = [&] { refusedInPlace = true; };
-  pipeline.after = begin.str();
-  pipeline.afterPhase = [&](StringRef phase, ModuleOp module) {
-    ended = endPhase(phase, module);
-    return success(ended.isOk());
-  };
-  buildPipeline(manager, pipeline);
-  LogicalResult fused = manager.run(module());
-  if (!options.reproducer.empty()) // which turns recovery from crashes off behind itself
-    llvm::CrashRecoveryContext::Enable();
-  SMELT_RETURN_IF_ERROR(ended);
-  if (succeeded(fused))
-    return {};
-  if (refusedInPlace)
-    return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
-  std::string what = "this is a defect of Smelt";
-  if (reproduced.isOk())
-    what += "; " + options.reproducer + " reproduces it";
-  else if (!options.reproducer.empty())
-    what += "; " + reproduced.message();
-  return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
 }
 
 std::vector<std::string> Model::filePaths() const {

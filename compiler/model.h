@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/diagnostics.h"
+#include "compiler/precision.h"
 #include "compiler/progress.h"
 #include "compiler/signature.h"
 #include "ir/weights.h"
@@ -45,6 +46,7 @@ struct FuseOptions {
   /// Inputs that grow in place, as "input=output": the two share a buffer of the caller's. A * in
   /// both stands for the same text.
   std::vector<std::string> inPlace;
+  NarrowingOptions narrowing;
   /// Receives the IR after each phase; "" for no dumps.
   std::string dumpFolder;
   /// File that receives what makes a pass fail, or crash; "" for none.
@@ -70,7 +72,7 @@ public:
   DiagnosticCollector &diagnostics() { return collector; }
 
   /// Runs the pass pipeline. Failing passes are a defect of Smelt: kInternal. Fails with kUsage
-  /// where a pair of `inPlace` cannot share a buffer, with kResources
+  /// where a pair of `inPlace` cannot share a buffer, as narrowWithin does, with kResources
   /// where a dump cannot be written, and where `progress` asks to stop.
   Status fuse(const FuseOptions &options);
 
@@ -81,6 +83,8 @@ private:
   /// Becomes the module of a dump, with the weights of the model that it was made from.
   Status readDump(const ModelOptions &options);
   Status readOnnx(const ModelOptions &options);
+  /// The phases behind `after` up to `until`, or to the last.
+  Status runPhases(const FuseOptions &options, llvm::StringRef after, llvm::StringRef until);
   friend Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 
   std::string modelPath;

@@ -8,9 +8,10 @@
 namespace smelt::compiler {
 
 struct Progress {
-  /// "import", "simplify", "raise", "fuse", "lower", "kernels", in this order.
+  /// "import", "simplify", "raise", "narrow", "fuse", "lower", "kernels", in this order; "narrow" is
+  /// for models that are narrowed.
   std::string_view phase;
-  /// Steps of the phase that are done, of how many: phases but "kernels" have one.
+  /// Steps of the phase that are done, of how many: phases but "narrow" and "kernels" have one.
   size_t done;
   size_t total;
 };

@@ -35,6 +35,26 @@ std::string_view typeName(ElementType type) {
     return "uint32";
   case ElementType::u64:
     return "uint64";
+  case ElementType::f8e4m3fn:
+    return "float8e4m3fn";
+  case ElementType::f8e4m3fnuz:
+    return "float8e4m3fnuz";
+  case ElementType::f8e5m2:
+    return "float8e5m2";
+  case ElementType::f8e5m2fnuz:
+    return "float8e5m2fnuz";
+  case ElementType::f4e2m1:
+    return "float4e2m1";
+  case ElementType::f8e8m0:
+    return "float8e8m0";
+  case ElementType::i4:
+    return "int4";
+  case ElementType::u4:
+    return "uint4";
+  case ElementType::i2:
+    return "int2";
+  case ElementType::u2:
+    return "uint2";
   }
   return "?";
 }
@@ -83,8 +103,6 @@ std::string findDifference(const Signature &model, const Signature &plan) {
   return inputs.empty() ? findDifference("output", model.outputs, plan.outputs) : inputs;
 }
 
-static Status usage(const std::string &message) { return Status(StatusCode::kUsage, message); }
-
 static std::string inputNames(const Signature &signature) {
   std::string names;
   for (const Port &input : signature.inputs)
@@ -95,7 +113,8 @@ static std::string inputNames(const Signature &signature) {
 Status unknownInput(const Signature &signature, const std::string &name) {
   const auto &constants = signature.constants;
   bool isConstant = std::find(constants.begin(), constants.end(), name) != constants.end();
-  return usage(
+  return Status(
+      StatusCode::kUsage,
       joinText(isConstant ? "initializers are constants for Smelt, so there is" : "the model has",
                " no input '", name, "'; it has ", inputNames(signature)));
 }

@@ -29,13 +29,23 @@ typedef struct smelt_compile_diagnostic {
   const char *message; /* and a line for each note */
 } smelt_compile_diagnostic;
 
-/* A step that is done. Phases in order: import, simplify, raise, fuse, lower, kernels. */
+/* A step that is done. Phases in order: import, simplify, raise, narrow (where the precision asks for
+ * it), fuse, lower, kernels. */
 typedef struct smelt_compile_progress {
   size_t struct_size;
   const char *phase;
   size_t done; /* of `total` steps of the phase */
   size_t total;
 } smelt_compile_progress;
+
+/* What float32 values are computed in. Other types stay, and so do those of inputs and outputs. */
+typedef enum smelt_precision {
+  SMELT_PRECISION_FP32 = 0, /* as the model says */
+  SMELT_PRECISION_TF32 = 1, /* products at ten bits of mantissa */
+  SMELT_PRECISION_FP16 =
+      2, /* 16 bits for all but what needs more: sums, positions, large numbers */
+  SMELT_PRECISION_BF16 = 3
+} smelt_precision;
 
 typedef struct smelt_compile_options {
   size_t struct_size;
@@ -44,13 +54,14 @@ typedef struct smelt_compile_options {
   const char *nvrtc_path;           /* file or folder; NULL: search */
   unsigned long seed;               /* of random weights */
   int random_weights;               /* not 0: draw weights whose file is missing */
-  int tf32;                         /* not 0: float32 products at ten bits of mantissa */
-  void *user;                       /* handed to the callbacks */
+  smelt_precision precision;
+  void *user; /* handed to the callbacks */
   /* Both may be called from any thread, by one at a time. */
   void (*on_diagnostic)(void *user, const smelt_compile_diagnostic *diagnostic);
   int (*on_progress)(void *user, const smelt_compile_progress *progress); /* not 0: stop */
 } smelt_compile_options;
-#define SMELT_COMPILE_OPTIONS_INIT {sizeof(smelt_compile_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define SMELT_COMPILE_OPTIONS_INIT                                                                 \
+  {sizeof(smelt_compile_options), 0, 0, 0, 0, 0, SMELT_PRECISION_FP32, 0, 0, 0}
 
 typedef struct smelt_compilation smelt_compilation;
 

@@ -36,7 +36,7 @@ struct CompileOptions {
   std::string cacheDirectory;
   std::string nvrtcPath;
   std::optional<unsigned long> randomWeights;
-  bool tf32 = false;
+  smelt_precision precision = SMELT_PRECISION_FP32;
   std::function<void(const CompileDiagnostic &)> onDiagnostic;
   std::function<bool(const CompileProgress &)> onProgress; ///< false stops
 };
@@ -73,7 +73,7 @@ public:
     raw.nvrtc_path = given.nvrtcPath.c_str();
     raw.random_weights = given.randomWeights.has_value();
     raw.seed = given.randomWeights.value_or(0);
-    raw.tf32 = given.tf32;
+    raw.precision = given.precision;
     raw.user = callbacks.get();
     raw.on_diagnostic = &Callbacks::diagnose;
     raw.on_progress = &Callbacks::progress;

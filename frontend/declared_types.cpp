@@ -23,6 +23,11 @@ std::string declaredText(const Tensor &tensor) {
   return text + " [" + llvm::join(sizes, ", ") + "]";
 }
 
+bool contradictsElements(const Tensor &declared, TensorType type) {
+  return declared.elem_type() != onnx_wire::Tensor::UNDEFINED &&
+         elementType(type.getContext(), declared.elem_type()) != type.getElementType();
+}
+
 } // namespace
 
 DeclaredTypes::DeclaredTypes(const onnx_wire::Graph &graph, bool sizesCount)
@@ -33,10 +38,7 @@ DeclaredTypes::DeclaredTypes(const onnx_wire::Graph &graph, bool sizesCount)
     infos[info.name()].push_back(&info);
 }
 
-bool DeclaredTypes::contradicts(const Tensor &declared, TensorType type) const {
-  bool isTyped = declared.elem_type() != onnx_wire::Tensor::UNDEFINED;
-  if (isTyped && elementType(type.getContext(), declared.elem_type()) != type.getElementType())
-    return true;
+bool DeclaredTypes::contradictsShape(const Tensor &declared, TensorType type) const {
   if (!declared.has_shape())
     return false;
   SmallVector<Dim> shape = type.getShape();
@@ -50,15 +52,28 @@ bool DeclaredTypes::contradicts(const Tensor &declared, TensorType type) const {
          });
 }
 
-std::string DeclaredTypes::findContradiction(StringRef name, TensorType type) const {
+LogicalResult DeclaredTypes::check(Location location, StringRef what, StringRef name,
+                                   TensorType type) const {
   auto found = infos.find(name);
   if (found == infos.end())
-    return "";
-  for (const onnx_wire::ValueInfo *info : found->second)
-    if (info->type().has_tensor_type() && contradicts(info->type().tensor_type(), type))
-      return "declared " + declaredText(info->type().tensor_type()) + ", but it is " +
-             typeName(type.getElementType()) + " " + toString(type.getShape());
-  return "";
+    return success();
+  for (const onnx_wire::ValueInfo *info : found->second) {
+    if (!info->type().has_tensor_type())
+      continue;
+    const Tensor &declared = info->type().tensor_type();
+    bool isOfElements = contradictsElements(declared, type);
+    if (!isOfElements && !contradictsShape(declared, type))
+      continue;
+    std::string text =
+        (what + " '" + name + "' is declared " + declaredText(declared) + ", but it is " +
+         typeName(type.getElementType()) + " " + toString(type.getShape()))
+            .str();
+    if (isOfElements)
+      return emitError(location) << text;
+    emitWarning(location) << text << "; the declaration is ignored";
+    return success();
+  }
+  return success();
 }
 
 } // namespace smelt::frontend

@@ -17,12 +17,14 @@ public:
   /// is false where the caller gave shapes: sizes were declared for the shapes of the export.
   DeclaredTypes(const onnx_wire::Graph &graph, bool sizesCount);
 
-  /// "declared int64 [2, 3], but it is float [2, 3]" where a declaration of `name` contradicts the
-  /// inferred `type`, in what both know: element type, rank, constant sizes. "" where none does.
-  std::string findContradiction(llvm::StringRef name, TensorType type) const;
+  /// Reports at `location` where a declaration of `name`, which is `what`, contradicts the inferred
+  /// `type`, in what both know: "the output 'y' is declared int64 [2, 3], but it is float [2, 3]". An
+  /// error for the element type; files are often wrong about rank and sizes: a warning.
+  mlir::LogicalResult check(mlir::Location location, llvm::StringRef what, llvm::StringRef name,
+                            TensorType type) const;
 
 private:
-  bool contradicts(const onnx_wire::Type::TensorKind &declared, TensorType type) const;
+  bool contradictsShape(const onnx_wire::Type::TensorKind &declared, TensorType type) const;
 
   llvm::StringMap<llvm::SmallVector<const onnx_wire::ValueInfo *, 1>> infos;
   bool sizesCount;

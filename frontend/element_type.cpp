@@ -48,8 +48,43 @@ Type elementType(MLIRContext *context, int32_t dataType) {
     return IntegerType::get(context, 32, IntegerType::Unsigned);
   case Tensor::UINT64:
     return IntegerType::get(context, 64, IntegerType::Unsigned);
+  case Tensor::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case Tensor::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case Tensor::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case Tensor::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case Tensor::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
+  case Tensor::FLOAT8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case Tensor::INT4:
+    return IntegerType::get(context, 4);
+  case Tensor::UINT4:
+    return IntegerType::get(context, 4, IntegerType::Unsigned);
+  case Tensor::INT2:
+    return IntegerType::get(context, 2);
+  case Tensor::UINT2:
+    return IntegerType::get(context, 2, IntegerType::Unsigned);
   default:
     return {};
+  }
+}
+
+unsigned elementsPerByte(int32_t dataType) {
+  using onnx_wire::Tensor;
+  switch (dataType) {
+  case Tensor::INT4:
+  case Tensor::UINT4:
+  case Tensor::FLOAT4E2M1:
+    return 2;
+  case Tensor::INT2:
+  case Tensor::UINT2:
+    return 4;
+  default:
+    return 1;
   }
 }
 

@@ -9,9 +9,12 @@
 
 namespace smelt::frontend {
 
-/// The element type for a `Tensor.DataType`; null where the IR has none (strings, complex numbers,
-/// 8-bit floats, types of fewer bits) or the number is no data type.
+/// The element type for a `Tensor.DataType`; null where the IR has none (strings, complex numbers)
+/// or the number is no data type.
 mlir::Type elementType(mlir::MLIRContext *context, int32_t dataType);
+
+/// How many elements of a data type share a byte of a tensor's data, the first in its lowest bits.
+unsigned elementsPerByte(int32_t dataType);
 
 /// "float16", "string", ... or "data type 99", for messages.
 std::string dataTypeName(int32_t dataType);

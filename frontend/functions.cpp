@@ -3,6 +3,8 @@
 // other name gets the call's name as a prefix, which keeps it unique.
 #include "frontend/functions.h"
 
+#include "frontend/inner_names.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
@@ -41,8 +43,8 @@ public:
           &function;
   }
 
-  LogicalResult run(onnx_wire::Model &model, const OpsetMap &opsets) {
-    stack.push_back({model.mutable_graph()->mutable_node(), 0, opsets, nullptr, {}, "", {}});
+  LogicalResult run(const OpsetMap &opsets) {
+    stack.push_back({graph.proto->mutable_node(), 0, opsets, nullptr, {}, "", {}});
     while (!stack.empty()) {
       if (stack.back().next == stack.back().nodes->size())
         stack.pop_back();
@@ -79,8 +81,14 @@ private:
     std::string domain = normalDomain(node.domain()).str();
     auto version = stack.back().opsets.find(domain);
     std::string name = nodeName(node);
-    graph.nodes.push_back({&node, std::move(name), domain,
-                           version == stack.back().opsets.end() ? 0 : version->second});
+    Node &added = graph.nodes.emplace_back();
+    added = {&node,  std::move(name),
+             domain, version == stack.back().opsets.end() ? 0 : version->second,
+             {},     nullptr};
+    if (!holdsGraphs(node))
+      return;
+    added.captured = namesFromAround(node);
+    added.opsets = std::make_shared<const OpsetMap>(stack.back().opsets);
   }
 
   std::string nodeName(const onnx_wire::Node &node) const {
@@ -104,7 +112,7 @@ private:
     if (failed(opsets))
       return failure();
     Frame frame{function.mutable_node(), 0, std::move(*opsets), &function, call, "", {}};
-    frame.prefix = nodeName(call) + "/" + std::to_string(calls++) + "/";
+    frame.prefix = graph.path + nodeName(call) + "/" + std::to_string(calls++) + "/";
     bindNames(frame);
     stack.push_back(std::move(frame));
     return success();
@@ -132,7 +140,7 @@ private:
     copy.set_name(frame.call.name());
     copy.add_input(from);
     copy.add_output(to);
-    graph.nodes.push_back({&copy, nodeName(copy), "", 13});
+    graph.nodes.push_back({&copy, nodeName(copy), "", 13, {}, nullptr});
   }
 
   /// A copy of a body's node with the caller's names and attributes.
@@ -156,6 +164,11 @@ private:
       if (const onnx_wire::Attribute *value = resolveAttribute(attribute, frame)) {
         onnx_wire::Attribute &added = *copy.add_attribute() = *value;
         added.set_name(attribute.name());
+        // What the call gave has the caller's names.
+        if (added.has_g() && value == &attribute)
+          renameInside(*added.mutable_g(), resolve, [&](const onnx_wire::Attribute &inner) {
+            return resolveAttribute(inner, frame);
+          });
       }
     return copy;
   }
@@ -186,7 +199,7 @@ private:
 
 LogicalResult inlineFunctions(Location location, onnx_wire::Model &model, const OpsetMap &opsets,
                               Graph &graph) {
-  return Inliner(location, model, graph).run(model, opsets);
+  return Inliner(location, model, graph).run(opsets);
 }
 
 } // namespace smelt::frontend

@@ -5,8 +5,8 @@
 
 namespace smelt::frontend {
 
-/// Fills `graph.nodes` with the nodes of the model's graph, in file order, calls of local functions
-/// replaced by their bodies. Reports and fails for recursion and deep nesting, for calls with
+/// Fills `graph.nodes` with the nodes of `graph.proto`, in file order, calls of the model's local
+/// functions replaced by their bodies. Reports and fails for recursion and deep nesting, for calls with
 /// too many arguments, and where the result passes kMaxNodes or kMaxInlinedBytes.
 mlir::LogicalResult inlineFunctions(mlir::Location location, onnx_wire::Model &model,
                                     const OpsetMap &opsets, Graph &graph);

@@ -47,6 +47,13 @@ void dropRepeatedOutputs(onnx_wire::Graph &graph) {
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(), isRepeated), outputs.end());
 }
 
+/// What a node reads itself, and what the graphs that it holds read from around it.
+SmallVector<std::string> namesRead(const Node &node) {
+  SmallVector<std::string> names(node.proto->input().begin(), node.proto->input().end());
+  llvm::append_range(names, node.captured);
+  return names;
+}
+
 LogicalResult recordProducers(Location location, Graph &graph, const llvm::StringSet<> &outside) {
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
     if (node.proto->input_size() > kMaxInputsPerNode ||
@@ -69,15 +76,16 @@ LogicalResult recordProducers(Location location, Graph &graph, const llvm::Strin
   return success();
 }
 
-LogicalResult checkInputsAreDefined(Location location, const Graph &graph,
-                                    const llvm::StringSet<> &outside) {
+using IsDefined = llvm::function_ref<bool(StringRef)>;
+
+LogicalResult checkInputsAreDefined(Location location, const Graph &graph, IsDefined isDefined) {
   for (const Node &node : graph.nodes)
-    for (const std::string &input : node.proto->input())
-      if (!input.empty() && !outside.contains(input) && !graph.producers.contains(input))
+    for (const std::string &input : namesRead(node))
+      if (!input.empty() && !isDefined(input))
         return emitError(at(location, node.name))
                << "reads '" << input << "', which no node, input or initializer defines";
   for (const onnx_wire::ValueInfo &output : graph.proto->output())
-    if (!outside.contains(output.name()) && !graph.producers.contains(output.name()))
+    if (!isDefined(output.name()))
       return emitError(location) << "the graph output '" << output.name()
                                  << "' is defined by no node";
   return success();
@@ -94,7 +102,7 @@ LogicalResult reportCycle(Location location, const Graph &graph, ArrayRef<size_t
   while (!seen[current]) {
     seen[current] = true;
     path.push_back(current);
-    for (const std::string &input : graph.nodes[current].proto->input()) {
+    for (const std::string &input : namesRead(graph.nodes[current])) {
       auto producer = graph.producers.find(input);
       if (producer != graph.producers.end() && waiting[producer->second] > 0) {
         current = producer->second;
@@ -118,7 +126,7 @@ LogicalResult sortTopologically(Location location, Graph &graph) {
   std::vector<size_t> waiting(count);
   std::vector<std::vector<size_t>> consumers(count);
   for (size_t index = 0; index < count; ++index) {
-    for (const std::string &input : graph.nodes[index].proto->input()) {
+    for (const std::string &input : namesRead(graph.nodes[index])) {
       auto producer = graph.producers.find(input);
       if (producer == graph.producers.end())
         continue;
@@ -167,22 +175,37 @@ readOpsets(Location location,
       return emitError(location) << "imports domain '" << domain << "' twice, at versions "
                                  << known->second << " and " << import.version();
   }
+  opsets.try_emplace("com.microsoft", 1); // ONNX Runtime wants no import of its own domain
   return opsets;
 }
 
-FailureOr<Graph> buildGraph(Location location, onnx_wire::Model &model) {
+FailureOr<Graph> buildInnerGraph(Location location, onnx_wire::Model &model,
+                                 onnx_wire::Graph &proto, std::string path, const OpsetMap &opsets,
+                                 IsDefined isDefined) {
   Graph graph;
-  graph.proto = model.mutable_graph();
-  FailureOr<OpsetMap> opsets = readOpsets(location, model.opset_import());
-  if (failed(opsets) || failed(inlineFunctions(location, model, *opsets, graph)))
+  graph.proto = &proto;
+  graph.path = std::move(path);
+  if (failed(inlineFunctions(location, model, opsets, graph)))
     return failure();
-  dropRepeatedOutputs(*graph.proto);
-  FailureOr<llvm::StringSet<>> outside = definedOutside(location, *graph.proto);
-  if (failed(outside) || failed(recordProducers(location, graph, *outside)) ||
-      failed(checkInputsAreDefined(location, graph, *outside)) ||
+  FailureOr<llvm::StringSet<>> outside = definedOutside(location, proto);
+  if (failed(outside) || failed(recordProducers(location, graph, *outside)))
+    return failure();
+  auto isKnown = [&](StringRef name) {
+    return outside->contains(name) || graph.producers.contains(name) || isDefined(name);
+  };
+  if (failed(checkInputsAreDefined(location, graph, isKnown)) ||
       failed(sortTopologically(location, graph)))
     return failure();
   return graph;
+}
+
+FailureOr<Graph> buildGraph(Location location, onnx_wire::Model &model) {
+  FailureOr<OpsetMap> opsets = readOpsets(location, model.opset_import());
+  if (failed(opsets))
+    return failure();
+  dropRepeatedOutputs(*model.mutable_graph());
+  return buildInnerGraph(location, model, *model.mutable_graph(), "", *opsets,
+                         [](StringRef) { return false; });
 }
 
 } // namespace smelt::frontend

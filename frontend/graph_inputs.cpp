@@ -57,9 +57,12 @@ FailureOr<SmallVector<Dim>> readShape(Location location, const onnx_wire::ValueI
                                << " are supported";
   SmallVector<Dim> dims;
   for (auto [axis, dim] : llvm::enumerate(shape.dim())) {
-    if (dim.has_dim_value() && dim.dim_value() < 0)
+    bool isOpen = dim.has_dim_value() && dim.dim_value() == -1;
+    if (isOpen)
+      emitWarning(location) << "declares -1 for dimension " << axis << ": it may have any size";
+    else if (dim.has_dim_value() && dim.dim_value() < 0)
       return emitError(location) << "declares the negative dimension " << dim.dim_value();
-    if (dim.has_dim_value())
+    if (dim.has_dim_value() && !isOpen)
       dims.push_back(Dim::constant(context, dim.dim_value()));
     else if (!dim.dim_param().empty())
       dims.push_back(Dim::symbol(context, symbols.get(dim.dim_param())));

@@ -7,9 +7,8 @@
 #include "frontend/graph.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/model_file.h"
+#include "frontend/node_importer.h"
 #include "frontend/node_table.h"
-#include "frontend/tensor_reader.h"
-#include "frontend/type_constraints.h"
 #include "ir/decisions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -22,9 +21,6 @@ namespace smelt {
 using namespace frontend;
 
 namespace {
-
-/// Failing nodes are reported up to this number: the rest are mostly consequences.
-constexpr size_t kMaxReports = 20;
 
 /// One error for each unsupported op, naming its nodes.
 LogicalResult checkSupported(Location location, const Graph &graph) {
@@ -45,17 +41,6 @@ LogicalResult checkSupported(Location location, const Graph &graph) {
       error << " and " << nodes.size() - kShown << " more nodes";
   }
   return success(unsupported.empty());
-}
-
-LogicalResult checkOpsets(Location location, const Graph &graph) {
-  for (const Node &node : graph.nodes)
-    if (node.domain.empty() && (node.opset < kMinOpset || node.opset > kMaxOpset))
-      return node.opset == 0
-                 ? emitError(location) << "imports no version of the ONNX opset, which node '"
-                                       << node.name << "' needs"
-                 : emitError(location) << "needs ONNX opset " << node.opset << "; opsets "
-                                       << kMinOpset << " to " << kMaxOpset << " are supported";
-  return success();
 }
 
 class Importer {
@@ -80,7 +65,7 @@ public:
     declared.emplace(*graph->proto, options.inputShapes.empty());
     OwningOpRef<ModuleOp> module = ModuleOp::create(location);
     func::FuncOp function = declareMain(*module, *inputs);
-    if (failed(importGraph(*graph, function, *inputs)) || failed(verify(*module)))
+    if (failed(importGraph(model, *graph, function, *inputs)) || failed(verify(*module)))
       return failure();
     return ImportedModel{std::move(module),
                          std::move(weights),
@@ -99,9 +84,7 @@ private:
         llvm::map_to_vector(inputs, [](const GraphInput &input) -> Type { return input.type; });
     auto function =
         func::FuncOp::create(builder, location, "main", builder.getFunctionType(types, {}));
-    Block *entry = function.addEntryBlock();
-    for (auto [input, argument] : llvm::zip_equal(inputs, entry->getArguments()))
-      values[input.name] = argument;
+    function.addEntryBlock();
     function.setAllArgAttrs(llvm::map_to_vector(
         inputs, [&](const GraphInput &input) { return nameAttribute(builder, input.name); }));
     return function;
@@ -114,7 +97,7 @@ private:
         builder.getNamedAttr("smelt.name", builder.getStringAttr(name)));
   }
 
-  LogicalResult importGraph(const Graph &graph, func::FuncOp function,
+  LogicalResult importGraph(onnx_wire::Model &model, const Graph &graph, func::FuncOp function,
                             ArrayRef<GraphInput> inputs) {
     ShapeFacts facts(function);
     for (const GraphInput &input : inputs)
@@ -123,25 +106,18 @@ private:
     GraphBuilder build(function, facts);
     for (onnx_wire::Tensor &tensor : *graph.proto->mutable_initializer())
       initializers[tensor.name()] = &tensor;
-    isStructureOnly =
-        options.drawMissingWeights && llvm::any_of(initializers, [&](const auto &entry) {
-          return tensors.isMissing(*entry.second);
-        });
-    for (const Node &node : graph.nodes) {
-      if (failed(importNode(graph, node, build)) && ++failures == kMaxReports)
-        return emitError(location) << "too many errors, stopping here";
-    }
-    SmallVector<Value> results;
-    for (const onnx_wire::ValueInfo &output : graph.proto->output()) {
-      results.push_back(lookUp(output.name(), build));
-      bool isOutside = !graph.producers.contains(output.name());
-      if (isOutside && results.back())
-        failures += failed(checkDeclared(location, output.name(), results.back(), "the output"));
-    }
+    ImportState state(model, build, tensors, *declared);
+    state.seed = options.seed;
+    state.isStructureOnly = drawsMissing();
+    NodeImporter nodes(state, graph);
+    for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
+      nodes.define(input.name, argument);
+    (void)nodes.importNodes();
+    SmallVector<Value> results = readOutputs(graph, nodes);
     for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
       if (build.neededInputs().contains(argument))
         needed.push_back(input.name);
-    if (failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
+    if (state.failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
       return build.finish({}), failure();
     build.finish(results);
     nameResults(graph, function, results);
@@ -151,61 +127,32 @@ private:
     return success();
   }
 
-  /// The value of a name; an initializer becomes a constant or a weight when it is first read.
-  Value lookUp(StringRef name, GraphBuilder &build) {
-    auto known = values.find(name);
-    if (known != values.end())
-      return known->second;
-    auto initializer = initializers.find(name);
-    if (initializer == initializers.end())
-      return {};
-    if (isStructureOnly)
-      TensorReader::drawUniformVector(name, *initializer->second, options.seed);
-    Value value = tensors.read(build, name, *initializer->second);
-    failures += !value;
-    return values[name] = value;
+  bool drawsMissing() const {
+    return options.drawMissingWeights && llvm::any_of(initializers, [&](const auto &entry) {
+             return tensors.isMissing(*entry.second);
+           });
   }
 
-  /// A failure has been reported. A node that reads the result of a failed node is skipped in
-  /// silence.
-  LogicalResult importNode(const Graph &graph, const Node &node, GraphBuilder &build) {
-    for (const std::string &name : node.proto->input())
-      if (!name.empty() && !lookUp(name, build))
-        return success();
-    auto scope = build.at(node.name);
-    NodeReader reader(graph, node, values, tensors, build);
-    if (failed(callHandler(reader, node)))
-      return failure();
-    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results())) {
-      if (!name.empty() && failed(checkDeclared(build.getLocation(), name, value,
-                                                node.proto->op_type() + ": its output")))
-        return failure();
-      if (!name.empty())
-        values[name] = value;
+  /// Null for what failed; the failures are counted.
+  SmallVector<Value> readOutputs(const Graph &graph, NodeImporter &nodes) {
+    SmallVector<Value> results;
+    for (const onnx_wire::ValueInfo &output : graph.proto->output()) {
+      GraphValue result = nodes.lookUp(output.name());
+      results.push_back(result.tensor());
+      if (result && !result.isTensor()) {
+        emitError(location) << "the output '" << output.name() << "' is " << result.kindName()
+                            << ", which is not supported: outputs are tensors";
+        ++nodes.state().failures;
+      }
+      bool isOutside = !graph.producers.contains(output.name());
+      if (isOutside && results.back())
+        nodes.state().failures += failed(checkDeclared(output.name(), results.back()));
     }
-    return success();
+    return results;
   }
 
-  LogicalResult checkDeclared(Location where, StringRef name, Value value,
-                              const std::string &what) {
-    std::string contradiction = declared->findContradiction(name, tensorType(value));
-    if (contradiction.empty())
-      return success();
-    return emitError(where) << what << " '" << name << "' is " << contradiction;
-  }
-
-  LogicalResult callHandler(NodeReader &reader, const Node &node) {
-    const NodeRule *rule = findRule(node.domain, node.proto->op_type(), node.opset);
-    for (size_t index = 0; index < rule->requiredInputs; ++index)
-      if (!reader.input(index))
-        return reader.error() << "needs at least " << rule->requiredInputs << " inputs; input "
-                              << index << " is missing";
-    if (failed(checkTypes(reader)) || failed(rule->handler(reader)) || reader.hasFailed())
-      return failure();
-    for (auto [name, value] : llvm::zip(node.proto->output(), reader.results()))
-      if (!name.empty() && !value)
-        return reader.error() << "its output '" << name << "' is not supported";
-    return success();
+  LogicalResult checkDeclared(StringRef name, Value value) {
+    return declared->check(location, "the output", name, tensorType(value));
   }
 
   void nameResults(const Graph &graph, func::FuncOp function, ArrayRef<Value> results) {
@@ -236,13 +183,10 @@ private:
   const ImportOptions &options;
   std::unique_ptr<WeightStore> weights;
   TensorReader tensors;
-  ValueMap values;
   std::optional<DeclaredTypes> declared;
   llvm::StringMap<onnx_wire::Tensor *> initializers;
-  bool isStructureOnly = false; ///< and its weights are to be drawn
   std::vector<EquatedSymbol> equated;
   std::vector<std::string> needed;
-  size_t failures = 0;
 };
 
 using ParseModel = llvm::function_ref<FailureOr<std::unique_ptr<onnx_wire::Model>>()>;

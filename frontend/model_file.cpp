@@ -29,6 +29,16 @@ LogicalResult checkFile(Location location, StringRef path) {
   return success();
 }
 
+/// What else the file is that is taken for an ONNX model, by the marks at its start; "" for none.
+StringRef foreignFormat(ArrayRef<char> bytes) {
+  StringRef text(bytes.data(), bytes.size());
+  if (text.substr(4, 4) == "ORTM") // a FlatBuffers identifier
+    return "a model in ONNX Runtime's own format (.ort)";
+  if (text.starts_with("ptrt") || text.starts_with("ftrt"))
+    return "a TensorRT engine, compiled for one kind of GPU";
+  return "";
+}
+
 } // namespace
 
 FailureOr<std::unique_ptr<onnx_wire::Model>> parseModel(Location location, ArrayRef<char> bytes) {
@@ -37,6 +47,9 @@ FailureOr<std::unique_ptr<onnx_wire::Model>> parseModel(Location location, Array
   if (bytes.size() > kMaxModelBytes)
     return emitError(location) << "the model has " << bytes.size() << " bytes, at most "
                                << kMaxModelBytes << " can be read";
+  if (StringRef format = foreignFormat(bytes); !format.empty())
+    return emitError(location) << "is " << format
+                               << "; Smelt reads the ONNX model (.onnx) that it was made from";
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxNesting);

@@ -1,16 +1,16 @@
 #include "frontend/node_reader.h"
 
+#include "frontend/constant_value.h"
 #include "frontend/element_type.h"
-#include "frontend/tensor_reader.h"
+#include "frontend/node_importer.h"
 #include "ir/dim_values.h"
 
 using namespace mlir;
 
 namespace smelt::frontend {
 
-NodeReader::NodeReader(const Graph &graph, const Node &node, const ValueMap &values,
-                       TensorReader &tensors, GraphBuilder &build)
-    : build(build), graph(graph), node(node), values(values), tensors(tensors),
+NodeReader::NodeReader(NodeImporter &importer, const Node &node)
+    : build(importer.state().build), importer(importer), node(node),
       produced(node.proto->output_size()) {}
 
 InFlightDiagnostic NodeReader::error() {
@@ -18,10 +18,10 @@ InFlightDiagnostic NodeReader::error() {
   return std::move(emitError(build.getLocation()) << opType() << ": ");
 }
 
-Value NodeReader::input(size_t index) const {
-  if (index >= inputCount())
+GraphValue NodeReader::value(size_t index) const {
+  if (index >= inputCount() || node.proto->input(static_cast<int>(index)).empty())
     return {};
-  return values.lookup(node.proto->input(static_cast<int>(index)));
+  return importer.find(node.proto->input(static_cast<int>(index)));
 }
 
 SmallVector<Value> NodeReader::inputs() const {
@@ -49,6 +49,8 @@ static StringRef kindName(onnx_wire::Attribute::Kind kind) {
     return "a string";
   case onnx_wire::Attribute::TENSOR:
     return "a tensor";
+  case onnx_wire::Attribute::GRAPH:
+    return "a graph";
   case onnx_wire::Attribute::FLOATS:
     return "a list of floats";
   case onnx_wire::Attribute::INTS:
@@ -56,7 +58,7 @@ static StringRef kindName(onnx_wire::Attribute::Kind kind) {
   case onnx_wire::Attribute::STRINGS:
     return "a list of strings";
   default:
-    return "neither a number nor a string nor a tensor";
+    return "no number, string, tensor or graph";
   }
 }
 
@@ -124,11 +126,46 @@ Value NodeReader::tensor(StringRef name) {
       continue;
     // Named by the node's output: unlike node names, it is unique.
     std::string tensorName = node.proto->output_size() > 0 ? node.proto->output(0) : node.name;
-    Value value = tensors.read(build, tensorName, *attribute.mutable_t());
+    Value value = importer.readTensor(tensorName, *attribute.mutable_t());
     failed |= !value;
     return value;
   }
   return {};
+}
+
+FailureOr<InnerGraph> NodeReader::graph(StringRef name, size_t inputs, size_t outputs) {
+  if (!find(name, onnx_wire::Attribute::GRAPH))
+    return failed ? failure() : LogicalResult(error() << "needs a graph '" << name << "'");
+  for (onnx_wire::Attribute &attribute : *node.proto->mutable_attribute()) {
+    if (attribute.name() != name)
+      continue;
+    const Graph *graph = importer.innerGraph(node, *attribute.mutable_g());
+    failed |= !graph;
+    if (!graph)
+      return failure();
+    InnerGraph inner(importer, node, *graph);
+    if (inner.inputCount() != inputs || inner.outputCount() < outputs)
+      return error() << "its graph '" << name << "' has " << inner.inputCount() << " inputs and "
+                     << inner.outputCount() << " outputs, but must have " << inputs << " and "
+                     << outputs;
+    return inner;
+  }
+  return failure();
+}
+
+FailureOr<SmallVector<GraphValue>> InnerGraph::import(ArrayRef<GraphValue> inputs) const {
+  NodeImporter inside(around->state(), *graph, around, around->pathInside(*node));
+  for (auto [input, value] : llvm::zip_equal(graph->proto->input(), inputs))
+    inside.define(input.name(), value);
+  if (mlir::failed(inside.importNodes()))
+    return failure();
+  SmallVector<GraphValue> outputs;
+  for (const onnx_wire::ValueInfo &output : graph->proto->output()) {
+    outputs.push_back(inside.lookUp(output.name()));
+    if (!outputs.back())
+      return failure();
+  }
+  return outputs;
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,8 +190,30 @@ FailureOr<SmallVector<int64_t>> NodeReader::constants(size_t index, StringRef wh
       result.push_back(*dim.asConstant());
     return result;
   }
+  std::optional<HostTensor> computed = constantValue(input(index)); // from floats, say
+  if (computed && computed->getStorage() == Storage::i64)
+    return SmallVector<int64_t>(computed->values<int64_t>());
   build.needValue(input(index));
   return error() << what << ", " << describe(index) << ", must be constant";
+}
+
+FailureOr<HostTensor> NodeReader::known(size_t index) {
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  std::optional<HostTensor> elements =
+      constantValue(input(index), &importer.state().tensors.getWeights(), kMostElements);
+  if (elements)
+    return *elements;
+  build.needValue(input(index));
+  return error() << "its input " << describe(index)
+                 << " must be constant: the shape of the result depends on its elements";
+}
+
+Value NodeReader::integersOf(ArrayRef<int64_t> shape, ArrayRef<int64_t> elements) {
+  onnx_wire::Tensor tensor;
+  tensor.set_data_type(onnx_wire::Tensor::INT64);
+  *tensor.mutable_dims() = {shape.begin(), shape.end()};
+  *tensor.mutable_int64_data() = {elements.begin(), elements.end()};
+  return importer.makeTensor(node.name + "/computed", tensor);
 }
 
 FailureOr<int64_t> NodeReader::normalAxis(int64_t axis, int64_t rank) {
@@ -194,7 +253,11 @@ FailureOr<std::optional<SmallVector<int64_t>>> NodeReader::axes(size_t index) {
 /// as ...".
 std::string NodeReader::originOf(StringRef value, Type elementType) const {
   std::string type = typeName(elementType);
+  const NodeImporter *scope = &importer;
   while (true) {
+    while (scope->outer() && !scope->owns(value))
+      scope = scope->outer();
+    const Graph &graph = scope->getGraph();
     auto producer = graph.producers.find(value);
     if (producer == graph.producers.end()) {
       bool stored = llvm::any_of(graph.proto->initializer(), [&](const onnx_wire::Tensor &tensor) {
@@ -206,7 +269,7 @@ std::string NodeReader::originOf(StringRef value, Type elementType) const {
     const Node &maker = graph.nodes[producer->second];
     const std::string *same = nullptr, *other = nullptr;
     for (const std::string &name : maker.proto->input()) {
-      Value operand = values.lookup(name);
+      Value operand = scope->find(name).tensor();
       if (!operand)
         continue;
       bool isSame = tensorType(operand).getElementType() == elementType;
@@ -221,7 +284,7 @@ std::string NodeReader::originOf(StringRef value, Type elementType) const {
     std::string from;
     if (other)
       from = ", which makes it from '" + *other + "' (" +
-             typeName(tensorType(values.lookup(*other)).getElementType()) + ")";
+             typeName(tensorType(scope->find(*other).tensor()).getElementType()) + ")";
     return "the " + type + " first appears as '" + value.str() + "', the result of node '" +
            maker.name + "' (" + maker.proto->op_type() + ")" + from;
   }
@@ -273,6 +336,14 @@ LogicalResult NodeReader::output(Value value, size_t index) {
   }
   if (index < produced.size())
     produced[index] = simplifyKnown(value);
+  return success();
+}
+
+LogicalResult NodeReader::outputAny(GraphValue value, size_t index) {
+  if (!value || value.isTensor())
+    return output(value.tensor(), index);
+  if (index < produced.size())
+    produced[index] = std::move(value);
   return success();
 }
 

@@ -5,17 +5,33 @@
 
 #include "frontend/graph.h"
 #include "frontend/graph_builder.h"
+#include "frontend/graph_value.h"
+#include "ir/interpret/host_tensor.h"
 
 namespace smelt::frontend {
 
-class TensorReader;
-/// The values of the graph so far, by ONNX name. Null for values of nodes that failed.
-using ValueMap = llvm::StringMap<mlir::Value>;
+class NodeImporter;
+
+/// A graph that a node holds, ready to be imported as often as it is needed.
+class InnerGraph {
+public:
+  InnerGraph(NodeImporter &around, const Node &node, const Graph &graph)
+      : around(&around), node(&node), graph(&graph) {}
+
+  size_t inputCount() const { return graph->proto->input_size(); }
+  size_t outputCount() const { return graph->proto->output_size(); }
+  /// Its outputs for these inputs; a failure has been reported.
+  mlir::FailureOr<llvm::SmallVector<GraphValue>> import(llvm::ArrayRef<GraphValue> inputs) const;
+
+private:
+  NodeImporter *around;
+  const Node *node;
+  const Graph *graph;
+};
 
 class NodeReader {
 public:
-  NodeReader(const Graph &graph, const Node &node, const ValueMap &values, TensorReader &tensors,
-             GraphBuilder &build);
+  NodeReader(NodeImporter &importer, const Node &node);
 
   GraphBuilder &build;
 
@@ -29,7 +45,9 @@ public:
   size_t inputCount() const { return node.proto->input_size(); }
   size_t outputCount() const { return node.proto->output_size(); }
   /// Null where the input is omitted. Never null for an input that the op's rule requires.
-  mlir::Value input(size_t index) const;
+  mlir::Value input(size_t index) const { return value(index).tensor(); }
+  /// The same for ops that take sequences and optionals too.
+  GraphValue value(size_t index) const;
   llvm::SmallVector<mlir::Value> inputs() const;
   /// "'x' (float16 [batch, 3])", for messages.
   std::string describe(size_t index) const;
@@ -44,11 +62,18 @@ public:
   bool hasAttribute(llvm::StringRef name) const;
   /// The tensor attribute as a value; null where there is none.
   mlir::Value tensor(llvm::StringRef name);
+  /// The graph attribute, which must take `inputs` values and give `outputs` or more. A failure has
+  /// been reported.
+  mlir::FailureOr<InnerGraph> graph(llvm::StringRef name, size_t inputs, size_t outputs);
 
   /// The elements of an integer input as sizes. `what` names them where they depend on data: "the
   /// target shape".
   mlir::FailureOr<llvm::SmallVector<Dim>> dims(size_t index, llvm::StringRef what);
   mlir::FailureOr<llvm::SmallVector<int64_t>> constants(size_t index, llvm::StringRef what);
+  /// The elements of an input, which must follow from constants and weights.
+  mlir::FailureOr<HostTensor> known(size_t index);
+  /// Integers that were computed while importing.
+  mlir::Value integersOf(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> elements);
   /// `axis`, counted from the end where negative, as an axis of a tensor of `rank` dimensions.
   mlir::FailureOr<int64_t> normalAxis(int64_t axis, int64_t rank);
   /// The same for a list without duplicates; sorted.
@@ -66,7 +91,8 @@ public:
   /// Records a result; fails for null. Sizes and other known integers become constants and
   /// smelt.dims.
   mlir::LogicalResult output(mlir::Value value, size_t index = 0);
-  const llvm::SmallVector<mlir::Value> &results() const { return produced; }
+  mlir::LogicalResult outputAny(GraphValue value, size_t index = 0);
+  const llvm::SmallVector<GraphValue> &results() const { return produced; }
 
 private:
   /// The attribute if it has this kind; reports another kind.
@@ -75,11 +101,9 @@ private:
   std::string originOf(llvm::StringRef value, mlir::Type elementType) const;
   mlir::Value simplifyKnown(mlir::Value value);
 
-  const Graph &graph;
+  NodeImporter &importer;
   const Node &node;
-  const ValueMap &values;
-  TensorReader &tensors;
-  llvm::SmallVector<mlir::Value> produced;
+  llvm::SmallVector<GraphValue> produced;
   bool failed = false;
 };
 

@@ -47,9 +47,16 @@ std::string hashText(ArrayRef<char> bytes) {
          llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
 }
 
-uint64_t byteCount(TensorType type) {
-  return static_cast<uint64_t>(*type.getNumElements().asConstant()) *
-         elementBytes(type.getElementType());
+uint64_t elementCountOf(TensorType type) {
+  return static_cast<uint64_t>(*type.getNumElements().asConstant());
+}
+
+/// Bytes of raw data, where several elements may share one.
+uint64_t rawByteCount(TensorType type, int32_t dataType) {
+  uint64_t count = elementCountOf(type);
+  unsigned perByte = elementsPerByte(dataType);
+  return perByte == 1 ? count * elementBytes(type.getElementType())
+                      : count / perByte + (count % perByte != 0);
 }
 
 template <typename Integer> bool isIota(ArrayRef<char> bytes) {
@@ -82,6 +89,12 @@ void perturb(std::string &bytes, Random &random, ToFloat toFloat, FromFloat from
     element = fromFloat(static_cast<float>(value));
     std::memcpy(bytes.data() + at, &element, sizeof(Element));
   }
+}
+
+std::string unpacked(const onnx_wire::Tensor &tensor, std::string raw, TensorType type) {
+  return elementsPerByte(tensor.data_type()) == 1
+             ? raw
+             : unpackElements(tensor.data_type(), raw, elementCountOf(type));
 }
 
 /// What needs no weight: small and uniform tensors, counting ones. Null for the others.
@@ -141,9 +154,22 @@ std::string packTypedFields(const onnx_wire::Tensor &tensor) {
     return pack<uint32_t>(tensor.uint64_data());
   case Tensor::UINT64:
     return pack<uint64_t>(tensor.uint64_data());
-  default: // BOOL, INT8, UINT8
+  default: // BOOL, INT8, UINT8, and smaller types, packed as in raw data
     return pack<uint8_t>(tensor.int32_data());
   }
+}
+
+std::string unpackElements(int32_t dataType, ArrayRef<char> raw, uint64_t count) {
+  unsigned perByte = elementsPerByte(dataType);
+  if (perByte == 1)
+    return std::string(raw.begin(), raw.end());
+  unsigned bits = 8 / perByte;
+  std::string codes(count, '\0');
+  for (uint64_t i = 0; i < count; ++i) {
+    unsigned shared = static_cast<unsigned char>(raw[i / perByte]) >> (i % perByte * bits);
+    codes[i] = static_cast<char>(shared & ((1u << bits) - 1u));
+  }
+  return codes;
 }
 
 FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &tensor) {
@@ -208,29 +234,37 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
     return readExternal(build, location, name, tensor, *type);
   std::string bytes =
       tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
-  if (bytes.size() != byteCount(*type)) {
+  if (uint64_t wanted = rawByteCount(*type, tensor.data_type()); bytes.size() != wanted) {
     emitError(location) << dataTypeName(tensor.data_type()) << " " << toString(type->getShape())
-                        << " needs " << byteCount(*type) << " bytes, but its data has "
-                        << bytes.size();
+                        << " needs " << wanted << " bytes, but its data has " << bytes.size();
     return {};
   }
-  if (Value constant = makeConstant(build, *type, bytes))
+  return readBytes(build, name, unpacked(tensor, std::move(bytes), *type), *type);
+}
+
+Value TensorReader::readBytes(GraphBuilder &build, StringRef name, std::string bytes,
+                              TensorType type) {
+  if (Value constant = makeConstant(build, type, bytes))
     return constant;
   ExternalRange source;
   source.length = bytes.size();
-  Value weight = makeWeight(build, name, source, ArrayRef(bytes.data(), bytes.size()), *type);
+  Value weight = makeWeight(build, name, source, ArrayRef(bytes.data(), bytes.size()), type);
   weights.own(name, std::move(bytes));
   return weight;
 }
 
 Value TensorReader::readExternal(GraphBuilder &build, Location location, StringRef name,
                                  const onnx_wire::Tensor &tensor, TensorType type) {
-  FailureOr<ExternalRange> range = parseRange(location, tensor, byteCount(type));
+  bool isPacked = elementsPerByte(tensor.data_type()) > 1;
+  FailureOr<ExternalRange> range =
+      parseRange(location, tensor, rawByteCount(type, tensor.data_type()));
   if (failed(range))
     return {};
   auto file = files.open(location, range->file);
   if (failed(file))
     return {};
+  if (!*file && isPacked)
+    range->length = elementCountOf(type); // of what is drawn
   if (!*file && drawMissing)
     return makeWeight(build, name, *range, std::nullopt, type);
   if (!*file) {
@@ -240,8 +274,11 @@ Value TensorReader::readExternal(GraphBuilder &build, Location location, StringR
   }
   if (failed(checkRange(location, *range, (*file)->getBufferSize())))
     return {};
-  weights.addFile(range->file, *file);
   ArrayRef<char> bytes((*file)->getBufferStart() + range->offset, range->length);
+  if (isPacked) // kernels read one element a byte, which no range of the file has
+    return readBytes(build, name, unpackElements(tensor.data_type(), bytes, elementCountOf(type)),
+                     type);
+  weights.addFile(range->file, *file);
   if (Value constant = makeConstant(build, type, bytes))
     return constant;
   return makeWeight(build, name, *range, bytes, type);

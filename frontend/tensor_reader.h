@@ -25,6 +25,8 @@ public:
   /// data does not fit its shape.
   mlir::Value read(GraphBuilder &build, llvm::StringRef name, onnx_wire::Tensor &tensor);
 
+  WeightStore &getWeights() { return weights; }
+
   /// Whether the tensor's external file is not there.
   bool isMissing(const onnx_wire::Tensor &tensor) const;
 
@@ -37,6 +39,9 @@ public:
 private:
   mlir::Value readExternal(GraphBuilder &build, mlir::Location location, llvm::StringRef name,
                            const onnx_wire::Tensor &tensor, TensorType type);
+  /// Of a tensor whose bytes no file has as they are read.
+  mlir::Value readBytes(GraphBuilder &build, llvm::StringRef name, std::string bytes,
+                        TensorType type);
   mlir::Value makeWeight(GraphBuilder &build, llvm::StringRef name, const ExternalRange &source,
                          std::optional<llvm::ArrayRef<char>> bytes, TensorType type);
 
@@ -45,9 +50,12 @@ private:
   bool drawMissing;
 };
 
-/// The elements of a tensor without raw data as row-major bytes. The 16-bit floats travel as bit
-/// patterns in int32_data.
+/// The elements of a tensor without raw data as row-major bytes, as raw data would have them. Floats
+/// of 16 bits and fewer travel as bit patterns in int32_data.
 std::string packTypedFields(const onnx_wire::Tensor &tensor);
+
+/// Raw data with one element a byte where several share one: its code in the low bits.
+std::string unpackElements(int32_t dataType, llvm::ArrayRef<char> raw, uint64_t count);
 
 /// The IR type of an ONNX tensor; reports and fails for unsupported element types, negative or
 /// overflowing sizes.

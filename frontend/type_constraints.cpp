@@ -11,7 +11,7 @@ namespace smelt::frontend {
 namespace {
 
 // Sets of element types, of those that Smelt has.
-enum Types : uint16_t {
+enum Types : uint32_t {
   kF16 = 1 << 0,
   kF32 = 1 << 1,
   kF64 = 1 << 2,
@@ -25,6 +25,13 @@ enum Types : uint16_t {
   kU16 = 1 << 10,
   kU32 = 1 << 11,
   kU64 = 1 << 12,
+  kFloat8 = 1 << 13, // but for the scales
+  kFloat4 = 1 << 14,
+  kScales = 1 << 15,
+  kInt4 = 1 << 16, // with a sign or without
+  kInt2 = 1 << 17,
+  kPacked = kFloat4 | kInt4 | kInt2,
+  kStored = kPacked | kFloat8 | kScales,
   kSizes = kI64,
   kIndices = kI32 | kI64,
   kBytes = kI8 | kU8,
@@ -47,6 +54,14 @@ enum Types : uint16_t {
   kReals = kF16 | kF32 | kF64,
   kPlain = kReals | kIntegers,
   kCopied = kPlain | kBool,
+  kEvery = kAny | kStored,
+  kDequantizable = kQuantized | kFloat8 | kPacked,
+  kScattered = kEvery & ~kInt2,
+  kCodes = kBytes | kFloat8,
+  kFloatsAnd8 = kFloats | kFloat8,
+  kQuantizedTo = kShort | kFloat8 | kPacked,
+  kAnyScale = kNarrowFloats | kScales,
+  kQuantizableScale = kQuantizable | kScales,
 };
 
 struct TypeRow {
@@ -56,7 +71,7 @@ struct TypeRow {
   int64_t since = 1; // the first opset that this row holds for
 };
 
-/// Ops that are not listed take all types.
+/// Ops that are not listed take all types but those that are for storage alone.
 const TypeRow kRows[] = {
     {"Abs", {kNumbers}},
     {"Acos", {kFloats}},
@@ -75,36 +90,45 @@ const TypeRow kRows[] = {
     {"BatchNormalization", {kFloats}},
     {"BiasAdd", {kFloats}},
     {"BiasGelu", {kFloats}},
+    {"BitCast", {kEvery}},
     {"BitShift", {kIntegers}},
     {"BitwiseAnd", {kIntegers}},
     {"BitwiseNot", {kIntegers}},
     {"BitwiseOr", {kIntegers}},
     {"BitwiseXor", {kIntegers}},
     {"BlackmanWindow", {kIndices}},
+    {"Cast", {kEvery}},
+    {"CastLike", {kEvery}},
+    {"CausalConvWithState", {kNarrowFloats}},
     {"Ceil", {kFloats}},
     {"Celu", {kFloats}},
     {"CenterCropPad", {kAny, kIndices}},
     {"Clip", {kNumbers}},
     {"Col2Im", {kAny, kSizes}},
     {"ConstantOfShape", {kSizes}},
+    {"Compress", {kAny, kBool}},
     {"Conv", {kFloats}},
+    {"ConvInteger", {kBytes}},
     {"ConvTranspose", {kFloats}},
     {"Cos", {kFloats}},
     {"Cosh", {kFloats}},
     {"CumProd", {kWide, kIndices}},
     {"CumSum", {kWide, kIndices}},
     {"DFT", {kFloats, kIndices, kI64}},
-    {"DequantizeLinear", {kQuantized, kNarrowFloats, kQuantized}},
+    {"DequantizeLinear", {kDequantizable, kAnyScale, kDequantizable}},
     {"Det", {kFloats}},
     {"Div", {kNumbers}},
-    {"Dropout", {kFloats, kFloats, kBool}},
+    {"Dropout", {kFloatsAnd8, kFloatsAnd8, kBool}},
     {"DynamicQuantizeLinear", {kF32}},
     {"Einsum", {kNumbers}},
     {"Elu", {kFloats}},
+    {"EmbedLayerNormalization",
+     {kIndices, kIndices, kFloats, kFloats, kFloats, kFloats, kFloats, kIndices, kIndices}},
     {"Erf", {kFloats}},
     {"Exp", {kFloats}},
     {"Expand", {kAny, kSizes}},
     {"FastGelu", {kFloats}},
+    {"Flatten", {kEvery}},
     {"Floor", {kFloats}},
     {"FusedMatMul", {kFloats}},
     {"GRU", {kFloats, kFloats, kFloats, kFloats, kI32, kFloats}},
@@ -126,15 +150,18 @@ const TypeRow kRows[] = {
     {"HardSigmoid", {kFloats}},
     {"HardSwish", {kFloats}},
     {"Hardmax", {kFloats}},
+    {"Identity", {kEvery}},
+    {"If", {kBool}},
     {"InstanceNormalization", {kFloats}},
-    {"IsInf", {kFloats}},
-    {"IsNaN", {kFloats}},
+    {"IsInf", {kFloatsAnd8}},
+    {"IsNaN", {kFloatsAnd8}},
     {"LRN", {kFloats}},
     {"LSTM", {kFloats, kFloats, kFloats, kFloats, kI32, kFloats}},
     {"LayerNormalization", {kFloats}},
     {"LeakyRelu", {kFloats}},
     {"Less", {kNumbers}},
     {"LessOrEqual", {kNumbers}},
+    {"LinearAttention", {kNarrowFloats}},
     {"Log", {kFloats}},
     {"LogSoftmax", {kFloats}},
     {"LpNormalization", {kFloats}},
@@ -152,16 +179,20 @@ const TypeRow kRows[] = {
     {"Mod", {kNumbers}},
     {"Mul", {kNumbers}},
     {"Neg", {kSigned}},
+    {"MultiHeadAttention",
+     {kFloats, kFloats, kFloats, kFloats, kIndices, kFloats, kFloats, kFloats, kIndices}},
     {"NegativeLogLikelihoodLoss", {kFloats, kIndices, kFloats}},
+    {"NonMaxSuppression", {kF32, kF32, kI64, kF32, kF32}},
     {"Not", {kBool}},
     {"OneHot", {kPlain, kPlain, kAny}},
     {"Or", {kBool}},
     {"PRelu", {kWide}},
-    {"Pad", {kAny, kSizes, kAny, kIndices}},
+    {"Pad", {kEvery, kSizes, kEvery, kIndices}},
     {"Pow", {kPowers, kNumbers}},
+    {"QLinearConv", {kBytes, kF32, kBytes, kBytes, kF32, kBytes, kF32, kBytes, kI32}},
     {"QLinearMatMul",
-     {kBytes, kNarrowFloats, kBytes, kBytes, kNarrowFloats, kBytes, kNarrowFloats, kBytes}},
-    {"QuantizeLinear", {kQuantizable, kQuantizable, kShort}},
+     {kCodes, kNarrowFloats, kCodes, kCodes, kNarrowFloats, kCodes, kNarrowFloats, kCodes}},
+    {"QuantizeLinear", {kQuantizable, kQuantizableScale, kQuantizedTo}},
     {"QuickGelu", {kFloats}},
     {"RMSNormalization", {kFloats}},
     {"RNN", {kFloats, kFloats, kFloats, kFloats, kI32, kFloats}},
@@ -180,16 +211,18 @@ const TypeRow kRows[] = {
     {"ReduceSum", {kWide, kSizes}},
     {"ReduceSumSquare", {kWide, kSizes}},
     {"Relu", {kSigned}},
-    {"Reshape", {kAny, kSizes}},
+    {"Reshape", {kEvery, kSizes}},
     {"Resize", {kAny, kReals, kF32, kSizes}},
     {"ReverseSequence", {kAny, kSizes}},
-    {"RotaryEmbedding", {kNarrowFloats, kNarrowFloats, kNarrowFloats, kSizes}},
+    {"RotaryEmbedding", {kNarrowFloats, kNarrowFloats, kNarrowFloats, kSizes}, 23},
     {"Round", {kFloats}},
     {"STFT", {kFloats, kIndices, kFloats, kIndices}},
+    {"Scan", {kEvery}},
     {"Scatter", {kCopied, kIndices, kCopied}},
     {"ScatterElements", {kAny, kIndices, kAny}},
     {"ScatterND", {kAny, kSizes, kAny}},
     {"Selu", {kFloats}},
+    {"Shape", {kEvery}},
     {"Shrink", {kShrinkable}},
     {"Sigmoid", {kFloats}},
     {"Sign", {kNumbers}},
@@ -199,26 +232,30 @@ const TypeRow kRows[] = {
     {"SkipGroupNorm", {kFloats}},
     {"SkipLayerNormalization", {kFloats}},
     {"SkipSimplifiedLayerNormalization", {kFloats}},
+    {"Size", {kEvery}},
     {"Slice", {kAny, kIndices, kIndices, kIndices, kIndices}},
     {"Softmax", {kFloats}},
     {"SoftmaxCrossEntropyLoss", {kFloats, kIndices, kFloats}},
     {"Softplus", {kFloats}},
     {"Softsign", {kFloats}},
     {"Split", {kAny, kSizes}},
+    {"SplitToSequence", {kAny, kIndices}},
     {"Sqrt", {kFloats}},
-    {"Squeeze", {kAny, kSizes}},
+    {"Squeeze", {kEvery, kSizes}},
     {"Sub", {kNumbers}},
     {"Sum", {kFloats}},
     {"SwiGLU", {kFloats}},
     {"Swish", {kFloats}},
     {"Tan", {kFloats}},
     {"Tanh", {kFloats}},
-    {"TensorScatter", {kAny, kAny, kSizes}},
+    {"TensorScatter", {kScattered, kScattered, kSizes}},
     {"ThresholdedRelu", {kFloats}},
     {"Tile", {kAny, kSizes}},
     {"TopK", {kNumbers, kSizes}},
+    {"Transpose", {kEvery}},
     {"Trilu", {kAny, kSizes}},
-    {"Unsqueeze", {kAny, kSizes}},
+    {"Unique", {kAny}},
+    {"Unsqueeze", {kEvery, kSizes}},
     {"Upsample", {kCopied, kF32}},
     {"Where", {kBool, kAny}},
     {"Xor", {kBool}},
@@ -233,10 +270,18 @@ Types typeOf(Type type) {
     return kF64;
   if (type.isBF16())
     return kBf16;
+  if (isa<Float8E8M0FNUType>(type))
+    return kScales;
+  if (isa<FloatType>(type))
+    return type.getIntOrFloatBitWidth() == 4 ? kFloat4 : kFloat8;
   bool isUnsigned = type.isUnsignedInteger();
   switch (type.getIntOrFloatBitWidth()) {
   case 1:
     return kBool;
+  case 2:
+    return kInt2;
+  case 4:
+    return kInt4;
   case 8:
     return isUnsigned ? kU8 : kI8;
   case 16:
@@ -257,7 +302,7 @@ llvm::StringMap<RowsOfOp> indexRows() {
   return index;
 }
 
-/// Null where all types are taken.
+/// Null where all types that are computed with are taken.
 const TypeRow *findTypes(StringRef op, int64_t opset) {
   static const llvm::StringMap<RowsOfOp> kIndex = indexRows();
   const TypeRow *newest = nullptr;
@@ -271,9 +316,9 @@ const TypeRow *findTypes(StringRef op, int64_t opset) {
 
 LogicalResult checkTypes(NodeReader &node) {
   const TypeRow *row = findTypes(node.opType(), node.opset());
-  for (size_t index = 0; row && index < node.inputCount(); ++index) {
+  for (size_t index = 0; index < node.inputCount(); ++index) {
     Value input = node.input(index);
-    Types allowed = row->inputs[std::min(index, row->inputs.size() - 1)];
+    Types allowed = row ? row->inputs[std::min(index, row->inputs.size() - 1)] : kAny;
     if (!input || (allowed & typeOf(tensorType(input).getElementType())))
       continue;
     return node.error() << "is not defined for an input " << index << " of type "

@@ -50,6 +50,28 @@ bool isConcatenationOfMany(Operation *op) {
   return concat && concat.getInputs().size() > kMostJoined;
 }
 
+/// A float 0 everywhere, the positive one.
+static bool isZero(Value value) {
+  while (auto expand = value.getDefiningOp<ExpandOp>())
+    value = expand.getInput();
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense && dense.isSplat() && isa<FloatType>(dense.getElementType()) &&
+         dense.getSplatValue<APFloat>().isPosZero();
+}
+
+std::optional<unsigned> operandPaddedByZeros(ConcatOp concat) {
+  std::optional<unsigned> padded;
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    if (isZero(input))
+      continue;
+    if (padded)
+      return std::nullopt;
+    padded = number;
+  }
+  return padded;
+}
+
 bool isPointwise(Operation *op) {
   if (isConcatenationOfMany(op))
     return false;

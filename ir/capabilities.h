@@ -26,6 +26,9 @@ bool isPointwise(mlir::Operation *op);
 /// positions for most of their time.
 bool isConcatenationOfMany(mlir::Operation *op);
 
+/// The operand that `concat` surrounds by zeros along its axis, where it does nothing else.
+std::optional<unsigned> operandPaddedByZeros(ConcatOp concat);
+
 /// Statistics of a row behind a `smelt.row_moments`: what an epilogue reads once a row.
 bool isRowStatistic(mlir::Operation *op);
 

@@ -28,6 +28,19 @@ LogicalResult requireInput(Operation *op, Value operand) {
   return op->emitOpError("must read an input of its fusion through views, got ") << operand;
 }
 
+/// The same through zeros around a tensor too: the left operand of a product.
+LogicalResult requirePaddedInput(Operation *op, Value operand) {
+  Value value = throughViews(operand);
+  for (auto concat = value.getDefiningOp<ConcatOp>(); concat;
+       concat = value.getDefiningOp<ConcatOp>()) {
+    std::optional<unsigned> padded = operandPaddedByZeros(concat);
+    if (!padded)
+      break;
+    value = throughViews(concat.getInputs()[*padded]);
+  }
+  return requireInput(op, value);
+}
+
 /// All ops but those that `isAnchor` names are computed at one position, from literals and inputs.
 LogicalResult requirePointwise(FusionOp fusion, llvm::function_ref<bool(Operation *)> isAnchor) {
   for (Operation &op : fusion.getBlock().without_terminator()) {
@@ -113,7 +126,7 @@ LogicalResult verifyGemm(FusionOp fusion) {
   for (MatmulOp matmul : matmuls) {
     if (!hasGemmTemplate(matmul))
       return matmul.emitOpError("has an element type that no GEMM template takes");
-    if (failed(requireInput(matmul, matmul.getLhs())) ||
+    if (failed(requirePaddedInput(matmul, matmul.getLhs())) ||
         failed(requireInput(matmul, matmul.getRhs())))
       return failure();
   }
@@ -207,6 +220,18 @@ LogicalResult verifySelection(FusionOp fusion) {
   return requirePointwise(fusion, [](Operation *op) { return isa<TopKOp>(op); });
 }
 
+LogicalResult verifyColumnwise(FusionOp fusion) {
+  auto reductions = llvm::to_vector(fusion.getBlock().getOps<ReduceOp>());
+  if (reductions.size() != 1)
+    return fusion.emitOpError("columnwise must hold one reduction");
+  TensorType reduced = tensorType(reductions.front().getOutput());
+  for (Value output : fusion.getOutputs())
+    if (tensorType(output).getNumElements() != reduced.getNumElements())
+      return fusion.emitOpError("a columnwise result must have the elements of ")
+             << toString(reduced.getShape()) << ", got " << toString(tensorType(output).getShape());
+  return requirePointwise(fusion, [](Operation *op) { return isa<ReduceOp>(op); });
+}
+
 LogicalResult verifyGeneric(FusionOp fusion) {
   size_t count = 0;
   for (Operation &op : fusion.getBlock().without_terminator())
@@ -234,6 +259,8 @@ LogicalResult verifyFusedForm(FusionOp fusion) {
     return verifyGeneric(fusion);
   case FusionKind::selection:
     return verifySelection(fusion);
+  case FusionKind::columnwise:
+    return verifyColumnwise(fusion);
   }
   llvm_unreachable("every kind has a case");
 }

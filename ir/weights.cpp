@@ -2,6 +2,7 @@
 
 #include "ir/interpret/half.h"
 #include "ir/interpret/random.h"
+#include "ir/interpret/small_float.h"
 
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
@@ -92,6 +93,9 @@ std::string drawWeight(WeightOp weight, int64_t size, uint64_t seed) {
   else if (elementType.isF64())
     drawFloats<double>(random, kQuantiles, deviation, bytes,
                        [](float value) { return static_cast<double>(value); });
+  else if (std::optional<SmallFloat> format = SmallFloat::of(elementType))
+    drawFloats<uint8_t>(random, kQuantiles, deviation, bytes,
+                        [&](float value) { return format->encode(value); });
   else
     for (int64_t i = 0, width = elementBytes(elementType); i < size; i += width)
       bytes[i] = static_cast<char>(random.bits() & 1);

@@ -45,6 +45,15 @@ def SimplifyAffine : Smelt_ModulePass<"simplify-affine"> {
     ```
   }];
 }
+def SimplifyChannelsLast : Smelt_ModulePass<"simplify-channels-last"> {
+  let summary = "A convolution becomes a matmul over the windows of an image with its channels last";
+  let description = [{
+    ```
+    smelt.conv %image, %filter                                =>  smelt.transpose (smelt.matmul (smelt.windows (smelt.transpose %image)), %matrix)
+    smelt.relu (smelt.transpose %x)                           =>  smelt.transpose (smelt.relu %x)
+    ```
+  }];
+}
 def SimplifyConvPatch : Smelt_ModulePass<"simplify-conv-patch"> {
   let summary = "A convolution whose kernel equals its stride becomes views and a matmul";
   let description = [{
@@ -99,6 +108,7 @@ def RaiseAttention : Smelt_ModulePass<"raise-attention"> {
     matmul(softmax(s), v)                                     =>  smelt.attention %q, %k, %v bias %bias {scale = 0.125}
     bias = select(j <= i, 0, -inf)                            =>  {causal}
     select(is_nan(softmax(s)), 0, softmax(s))                 =>  {zero_masked_rows}
+    select(max(bias) == -inf, 0, softmax(s))                  =>  {zero_masked_rows}
     k = reshape(expand(k' : [b, g, 1, s, d] -> [b, g, r, s, d]))  =>  %k'
     ```
   }];
@@ -122,6 +132,24 @@ def InPlace : Smelt_ModulePass<"in-place"> {
   }];
   let options = [ListOption<"pairs", "pairs", "std::string",
                             "input=output, which share a buffer; a * in both stands for the same text">];
+}
+
+//===----------------------------------------------------------------------===//
+// narrow: at the user's wish, 16 bits for what needs no more
+//===----------------------------------------------------------------------===//
+
+def Narrow : Smelt_ModulePass<"narrow"> {
+  let summary = "float32 products, convolutions, attention and what lies between them become 16 bits wide";
+  let description = [{
+    ```
+    %y = smelt.matmul %x, %w : f32                =>  %x16 = smelt.cast %x, %w16 = smelt.cast %w
+    %z = smelt.gelu %y : f32                          %y = smelt.matmul %x16, %w16 : f16
+    %r = smelt.exp %z : f32                           %z = smelt.gelu %y : f16
+                                                      %r = smelt.exp (smelt.cast %z) : f32
+    ```
+    An op that has `smelt.keep_wide` stays as it is.
+  }];
+  let options = [Option<"type", "type", "std::string", "", "f16 or bf16">];
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,6 +177,14 @@ def FuseGemm : Smelt_ModulePass<"fuse-gemm"> {
 }
 def FuseRowwise : Smelt_ModulePass<"fuse-rowwise"> {
   let summary = "layer_norm(gather + gather) => fusion rowwise";
+}
+def FuseColumnwise : Smelt_ModulePass<"fuse-columnwise"> {
+  let summary = "reduce over axes before the last, with what computes its elements => fusion columnwise";
+  let description = [{
+    ```
+    smelt.reduce max (smelt.windows %image) axes [2, 4]       =>  smelt.fusion columnwise {windows, reduce}
+    ```
+  }];
 }
 def FuseSelection : Smelt_ModulePass<"fuse-selection"> {
   let summary = "top_k(transpose(sigmoid(x))) => fusion selection";

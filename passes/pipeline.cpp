@@ -33,6 +33,7 @@ struct PhaseMarker : PassWrapper<PhaseMarker, OperationPass<ModuleOp>> {
 void addSimplify(OpPassManager &manager, WeightStore *weights) {
   manager.addPass(passes::createSimplifyShapes());    // first: the rest sees sizes, not arithmetic
   manager.addPass(passes::createSimplifyConstants()); // scales computed from those sizes
+  manager.addPass(passes::createSimplifyChannelsLast()); // before canonical, as the next
   manager.addPass(passes::createSimplifyConvPatch()); // before canonical: the views that it makes
                                                       // cancel with others
   manager.addPass(passes::createSimplifyCanonical());
@@ -51,6 +52,13 @@ void addRaise(OpPassManager &manager) {
   manager.addPass(passes::createSimplifyCanonical()); // the views that raises made
 }
 
+/// Afterwards: 16 bits wherever they do.
+void addNarrow(OpPassManager &manager, const PipelineOptions &options) {
+  manager.addPass(passes::createNarrow(options.narrowTo, options.weights));
+  manager.addPass(passes::createSimplifyConstants()); // constants in their new type
+  manager.addPass(passes::createSimplifyCanonical()); // casts that meet
+}
+
 /// Afterwards: every tensor op but weight expressions and buffers lies in a fusion.
 void addFuse(OpPassManager &module, WeightStore *weights) {
   module.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
@@ -61,6 +69,8 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   // Weight expressions of layers that share weights. Before other kernels: CSE compares every two
   // that read the same.
   module.nest<func::FuncOp>().addPass(createCSEPass());
+  // Before rowwise, whose norms would draw in the rounding of what convolutions store.
+  module.addPass(passes::createFuseColumnwise());
   module.addPass(passes::createFuseRowwise());
   module.addPass(passes::createFuseSelection());
   module.addPass(passes::createFuseGeneric());
@@ -81,16 +91,21 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
          // Once attention has seen its keys as one concatenation, before fusions read the buffers.
          manager.addPass(passes::createInPlace(options.inPlace, options.onInPlaceRefused));
        }},
+      {"narrow", // once norms and attention are ops, whose statistics are float32 in any case
+       [&] { addNarrow(manager, options); }},
       {"fuse", [&] { addFuse(manager, options.weights); }},
       {"lower", [&] { addLower(manager); }},
   };
   bool isDue = options.after.empty() || options.after == "import";
   for (const auto &[phase, addPasses] : phases) {
-    if (isDue)
+    bool isWanted = isDue && (phase != "narrow" || !options.narrowTo.empty());
+    if (isWanted)
       addPasses();
-    if (isDue && options.afterPhase)
+    if (isWanted && options.afterPhase)
       manager.addPass(std::make_unique<PhaseMarker>(phase, options.afterPhase));
     isDue |= phase == options.after;
+    if (phase == options.until)
+      break;
   }
 }
 

@@ -1,4 +1,4 @@
-// The pass pipeline: simplify, raise, fuse, lower.
+// The pass pipeline: simplify, raise, narrow, fuse, lower.
 #pragma once
 
 #include "ir/weights.h"
@@ -16,11 +16,16 @@ struct PipelineOptions {
   std::vector<std::string> inPlace;
   /// Called where one of them cannot, which is reported: the caller's mistake, and no pass's.
   std::function<void()> onInPlaceRefused;
-  /// Called after each phase ("simplify", "raise", "fuse", "lower"), for dumps; failure ends the
+  /// What float32 values are narrowed to, "f16" or "bf16"; "": they are not, and there is no phase
+  /// "narrow".
+  std::string narrowTo;
+  /// Called after each phase ("simplify", "raise", "narrow", "fuse", "lower"), for dumps; failure ends the
   /// pipeline.
   std::function<mlir::LogicalResult(llvm::StringRef phase, mlir::ModuleOp module)> afterPhase;
   /// The phase that the module has behind it; "" and "import" before the first.
   std::string after;
+  /// The last phase to run; "": all.
+  std::string until;
 };
 
 /// Adds every phase to `manager`, which runs on a module of verified graph IR.

@@ -149,7 +149,7 @@ Status smelt::runtime::createEngine(const Plan &read, Driver driver,
 const char *smelt_version(void) { return smelt::kVersion; }
 
 size_t smelt_element_bytes(smelt_element_type type) {
-  if (type < SMELT_F32 || type > SMELT_U64)
+  if (type < SMELT_F32 || type > SMELT_U2)
     return 0;
   return plan::elementBytes(static_cast<plan::ElementType>(type));
 }

@@ -30,7 +30,7 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 2;
+inline constexpr uint16_t kFormatMinor = 3;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.
@@ -76,7 +76,8 @@ struct SectionEntry {
 };
 static_assert(sizeof(SectionEntry) == 48);
 
-/// Bytes of one element in memory. boolean is one byte, 0 or 1.
+/// Bytes of one element in memory. boolean is one byte, 0 or 1; types of fewer than 8 bits are one
+/// byte with their code in its low bits and 0 in the others.
 constexpr uint32_t elementBytes(ElementType type) {
   switch (type) {
   case ElementType::f64:
@@ -95,6 +96,16 @@ constexpr uint32_t elementBytes(ElementType type) {
   case ElementType::i8:
   case ElementType::u8:
   case ElementType::boolean:
+  case ElementType::f8e4m3fn:
+  case ElementType::f8e4m3fnuz:
+  case ElementType::f8e5m2:
+  case ElementType::f8e5m2fnuz:
+  case ElementType::f4e2m1:
+  case ElementType::f8e8m0:
+  case ElementType::i4:
+  case ElementType::u4:
+  case ElementType::i2:
+  case ElementType::u2:
     return 1;
   }
   return 0;

@@ -75,7 +75,19 @@ enum {
   SMELT_BOOL = 9, /* one byte, 0 or 1 */
   SMELT_U16 = 10,
   SMELT_U32 = 11,
-  SMELT_U64 = 12
+  SMELT_U64 = 12,
+  /* Storage of quantised values, one a byte. Those of fewer than 8 bits have their code in the low
+   * bits of the byte; the others are 0. */
+  SMELT_F8E4M3FN = 13,
+  SMELT_F8E4M3FNUZ = 14,
+  SMELT_F8E5M2 = 15,
+  SMELT_F8E5M2FNUZ = 16,
+  SMELT_F4E2M1 = 17,
+  SMELT_F8E8M0 = 18,
+  SMELT_I4 = 19,
+  SMELT_U4 = 20,
+  SMELT_I2 = 21,
+  SMELT_U2 = 22
 };
 
 /* Bytes of one element; 0 for an unknown type. */

@@ -30,6 +30,16 @@ static CUtensorMapDataType dataType(plan::ElementType type) {
   case plan::ElementType::i8:
   case plan::ElementType::u8:
   case plan::ElementType::boolean:
+  case plan::ElementType::f8e4m3fn:
+  case plan::ElementType::f8e4m3fnuz:
+  case plan::ElementType::f8e5m2:
+  case plan::ElementType::f8e5m2fnuz:
+  case plan::ElementType::f4e2m1:
+  case plan::ElementType::f8e8m0:
+  case plan::ElementType::i4:
+  case plan::ElementType::u4:
+  case plan::ElementType::i2:
+  case plan::ElementType::u2:
     return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
   return CU_TENSOR_MAP_DATA_TYPE_UINT8;

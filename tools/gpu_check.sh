@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the demo, the tests of kernels and runtime, agreement of every model and of 10,000 graphs
-# drawn at random with the interpreter, caches that grow in place, compute-sanitizer on one layer of each family, on models
+# Everything that needs a GPU: the demo, the tests of kernels and runtime, ONNX's node cases, agreement of every model and
+# of 10,000 graphs drawn at random with the interpreter, caches that grow in place, compute-sanitizer on one layer of each family, on models
 # at the templates' edges and on 200 drawn graphs, one plan for any shape against plans for each, the comparison with
 # PyTorch. A step that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this needs
 # Python with numpy and onnx, for the sanitizer the CUDA toolkit, for the comparison torch and transformers.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
-  --steps A,B        of: demo kernels runtime agreement cache generate sanitizer dynamic peers (default: all)
+  --steps A,B        of: demo kernels runtime nodes agreement cache generate sanitizer dynamic peers (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -23,7 +23,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,agreement,cache,generate,sanitizer,dynamic,peers
+steps=demo,kernels,runtime,nodes,agreement,cache,generate,sanitizer,dynamic,peers
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -80,6 +80,10 @@ built() {
 step_kernels() { built kernels/kernel_check --no-timings --source "$root" --json "$out/kernels.json"; }
 
 step_runtime() { built runtime/runtime_gpu_smoke_test; }
+
+step_nodes() {
+  "$python" tests/models/gpu_node_test.py --smelt "$smelt" --arch "$arch" --json "$out/gpu_nodes.json"
+}
 
 step_agreement() {
   "$python" tests/models/gpu_agreement_test.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir" \

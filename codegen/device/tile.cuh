@@ -73,27 +73,34 @@ template <class T> __device__ __forceinline__ uint32_t bitsOf(T x) {
 }
 
 /// Packs as many short elements as fill 32 bits, from (row, column) on along the row, that only
-/// single-element loads may reach; those outside become zero.
-template <class T, class Source>
+/// single-element loads may reach; those outside become zero, and those without address (Padded).
+template <class T, bool Padded = false, class Source>
 __device__ __forceinline__ uint32_t gatherWord(const Source &source, int row, int column,
                                                bool rowValid, int columns) {
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < int(4 / sizeof(T)); ++i) {
-    uint32_t bits =
-        rowValid && column + i < columns ? bitsOf<T>(*source(row, column + i)) : uint32_t(0);
+    bool valid = rowValid && column + i < columns;
+    uint32_t bits = 0;
+    if constexpr (Padded) {
+      const T *from = valid ? source(row, column + i) : nullptr;
+      bits = from != nullptr ? bitsOf<T>(*from) : uint32_t(0);
+    } else {
+      bits = valid ? bitsOf<T>(*source(row, column + i)) : uint32_t(0);
+    }
     word |= bits << (8 * sizeof(T) * i);
   }
   return word;
 }
 
 /// The same for 16 bytes.
-template <class T, class Source>
+template <class T, bool Padded, class Source>
 __device__ __forceinline__ void gatherChunk(const Source &source, int row, int column,
                                             bool rowValid, int columns, uint32_t (&words)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    words[i] = gatherWord<T>(source, row, column + i * int(4 / sizeof(T)), rowValid, columns);
+    words[i] =
+        gatherWord<T, Padded>(source, row, column + i * int(4 / sizeof(T)), rowValid, columns);
 }
 
 /// Which chunks of a tile each of `Threads` threads copies. Where the threads fill whole rows, a
@@ -135,7 +142,7 @@ enum class Along { kRows, kColumns };
 
 /// copyTile through registers, element by element. Chunks of 16-bit elements are on their way all
 /// together; those of bytes, which take twice the registers, one after the other.
-template <class Tile, int Threads, class Source>
+template <class Tile, int Threads, bool Padded, class Source>
 __device__ __forceinline__ void gatherTile(uint32_t target, const Source &source, int row0,
                                            int column0, int rows, int columns) {
   using T = typename Tile::Element;
@@ -148,8 +155,8 @@ __device__ __forceinline__ void gatherTile(uint32_t target, const Source &source
     for (int i = 0; i < kTogether; ++i) {
       int row = row0 + Walk::row(first + i);
       bool rowValid = row < rows && Walk::exists(first + i);
-      gatherChunk<T>(source, row, column0 + Walk::chunk(first + i) * Tile::kChunkElements, rowValid,
-                     columns, gathered[i]);
+      gatherChunk<T, Padded>(source, row, column0 + Walk::chunk(first + i) * Tile::kChunkElements,
+                             rowValid, columns, gathered[i]);
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i)
@@ -161,7 +168,7 @@ __device__ __forceinline__ void gatherTile(uint32_t target, const Source &source
 
 /// copyTile by cp.async, in pieces of 4 to 16 bytes.
 template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, bool Contiguous,
-          class Source>
+          bool Padded, class Source>
 __device__ __forceinline__ void copyPieces(uint32_t target, const Source &source, int row0,
                                            int column0, int rows, int columns) {
   using T = typename Tile::Element;
@@ -170,6 +177,7 @@ __device__ __forceinline__ void copyPieces(uint32_t target, const Source &source
   constexpr int kPieceElements = kPieceBytes / sizeof(T);
   constexpr bool kStepRows = Linear && Walk::kColumnwise;
   static_assert(Contiguous || VectorWidth == 1, "the elements of a vector are neighbours");
+  static_assert(!(Padded && Linear), "what has no address is asked for");
   const T *first = nullptr;
   int64_t rowStep = 0, pieceStep = kPieceElements;
   if constexpr (kStepRows) {
@@ -199,6 +207,8 @@ __device__ __forceinline__ void copyPieces(uint32_t target, const Source &source
         from = source(row, min(start, columns - kPieceElements));
       else
         from = source(row, start);
+      if constexpr (Padded)
+        valid = valid && from != nullptr;
       ptx::copyAsync<kPieceBytes>(address + piece * kPieceBytes, from, valid);
     }
   }
@@ -213,17 +223,18 @@ __device__ __forceinline__ void copyPieces(uint32_t target, const Source &source
 ///     others; they may be computed outside the matrix.
 ///   - Otherwise every address is asked for, outside the matrix only along K (clamping there would
 ///     cost every step of a main loop), and not used there.
+///   - Padded: some vectors inside the matrix have no address, null, and are zeros.
 /// Asynchronous (the caller commits the group), except that pieces of less than four bytes pass
 /// through registers, element by element.
 template <class Tile, Along K, int VectorWidth, int Threads, bool Linear, bool Contiguous,
-          class Source>
+          bool Padded = false, class Source>
 __device__ __forceinline__ void copyTile(uint32_t target, const Source &source, int row0,
                                          int column0, int rows, int columns) {
   if constexpr (VectorWidth * sizeof(typename Tile::Element) < 4)
-    gatherTile<Tile, Threads>(target, source, row0, column0, rows, columns);
+    gatherTile<Tile, Threads, Padded>(target, source, row0, column0, rows, columns);
   else
-    copyPieces<Tile, K, VectorWidth, Threads, Linear, Contiguous>(target, source, row0, column0,
-                                                                  rows, columns);
+    copyPieces<Tile, K, VectorWidth, Threads, Linear, Contiguous, Padded>(target, source, row0,
+                                                                          column0, rows, columns);
 }
 
 /// Words w[i] of bytes b0 to b3 become words of bytes i of w[0] to w[3].

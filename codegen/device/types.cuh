@@ -7,6 +7,8 @@
 // exact on the way up).
 #pragma once
 
+#include "device/small_types.cuh"
+
 namespace smelt {
 
 using int8_t = signed char;
@@ -31,6 +33,9 @@ template <class A> inline constexpr bool kIsSame<A, A> = true;
 
 /// True for the 16-bit storage types, whose arithmetic is done in float.
 template <class T> inline constexpr bool kIsHalfWidth = kIsSame<T, half> || kIsSame<T, bfloat16>;
+
+/// True for the storage types of small_types.cuh.
+template <class T> inline constexpr bool kIsSmall = !kIsSame<typename SmallType<T>::compute, void>;
 
 template <class T>
 inline constexpr bool kIsFloat = kIsSame<T, float> || kIsSame<T, double> || kIsHalfWidth<T>;
@@ -90,12 +95,17 @@ __device__ __forceinline__ bfloat16 toBfloat16(float x) {
 }
 
 /// Converts between any two scalar types of the IR. Float to integer truncates towards zero and
-/// saturates; anything to bool is `x != 0`; integers reach the 16-bit floats through float.
+/// saturates; anything to bool is `x != 0`; integers reach the smaller floats through float, floats
+/// the integers of 4 and 2 bits through int, whose low bits are kept.
 template <class To, class From> __device__ __forceinline__ To convert(From x) {
   if constexpr (kIsSame<To, From>) {
     return x;
   } else if constexpr (kIsHalfWidth<From>) {
     return convert<To>(toFloat(x));
+  } else if constexpr (kIsSmall<From>) {
+    return convert<To>(SmallType<From>::decode(x));
+  } else if constexpr (kIsSmall<To>) {
+    return SmallType<To>::encode(static_cast<typename SmallType<To>::compute>(x));
   } else if constexpr (kIsSame<To, half>) {
     if constexpr (kIsSame<From, double>)
       return toHalf(x);

@@ -1,7 +1,5 @@
 // Elementwise arithmetic, n-ary sums and extremes, casts.
-#include "frontend/element_type.h"
 #include "frontend/node_table.h"
-#include "ir/element_bytes.h"
 
 #include <limits>
 
@@ -70,44 +68,6 @@ LogicalResult importMean(NodeReader &node) {
   return node.output(node.build.create<DivOp>({sum, count}));
 }
 
-/// The type that attribute 'to' names; null after a report.
-Type targetType(NodeReader &node) {
-  int64_t to = node.integer("to", 0);
-  Type target = elementType(node.build.getContext(), static_cast<int32_t>(to));
-  if (target && to == static_cast<int32_t>(to))
-    return target;
-  node.error() << "conversion to " << dataTypeName(static_cast<int32_t>(to)) << " is not supported";
-  return {};
-}
-
-LogicalResult importCast(NodeReader &node) {
-  Type target = targetType(node);
-  return target ? node.output(node.build.cast(node.input(0), target)) : failure();
-}
-
-/// The byte of a bool is 0 or 1, as its cast to a number is; not every byte is that of a bool.
-LogicalResult importBitCast(NodeReader &node) {
-  Value input = node.input(0);
-  TensorType type = tensorType(input);
-  Type from = type.getElementType(), target = targetType(node);
-  if (!target)
-    return failure();
-  if (from == target)
-    return node.output(input);
-  if (target.isInteger(1))
-    return node.error() << "reading the bits of " << typeName(from) << " as bool is not supported";
-  if (elementBytes(from) != elementBytes(target))
-    return node.error() << "cannot read the bits of " << typeName(from) << " as "
-                        << typeName(target) << ", which has another width";
-  if (from.isInteger(1))
-    return node.output(node.build.cast(input, target));
-  return node.output(node.build.createAs<BitcastOp>(type.withElementType(target), input));
-}
-
-LogicalResult importCastLike(NodeReader &node) {
-  return node.output(node.build.cast(node.input(0), tensorType(node.input(1)).getElementType()));
-}
-
 Value clip(NodeReader &node, Value low, Value high) {
   Value result = node.input(0);
   if (low)
@@ -142,9 +102,6 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Asinh", 9, 1, importUnary<AsinhOp>},
       {"Atan", 7, 1, importUnary<AtanOp>},
       {"Atanh", 9, 1, importUnary<AtanhOp>},
-      {"BitCast", 26, 1, importBitCast},
-      {"Cast", 6, 1, importCast},
-      {"CastLike", 15, 2, importCastLike},
       {"Ceil", 6, 1, importUnary<CeilOp>},
       {"Clip", 6, 1, importClipAttributes},
       {"Clip", 11, 1, importClip},

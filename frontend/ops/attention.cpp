@@ -1,6 +1,8 @@
 // Attention (opset 23 and later): 3-D and 4-D layouts, grouped heads, caches and masks become
 // smelt.attention, whose queries, keys and values are [batch, heads, length, size] and whose masks
 // are an additive bias.
+#include "frontend/ops/attention.h"
+
 #include "frontend/node_table.h"
 
 #include <cmath>
@@ -13,39 +15,19 @@ namespace {
 
 enum Input : size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidKeys };
 
-struct Operands {
-  Value query, key, value, bias;
-  bool causal = false;
-};
-
-Value minusInfinity(GraphBuilder &build, Type element) {
-  return build.scalar(-std::numeric_limits<double>::infinity(), element);
-}
-
-/// 0 where `keep` holds, minus infinity elsewhere.
-Value biasFrom(GraphBuilder &build, Value keep, Type element) {
-  return build.create<SelectOp>({keep, build.scalar(0, element), minusInfinity(build, element)});
-}
-
-Value addBias(GraphBuilder &build, Value bias, Value more) {
-  return bias ? build.create<AddOp>({bias, more}) : more;
-}
+Value minusInfinity(GraphBuilder &build, Type element) { return build.scalar(kHidden, element); }
 
 /// [batch, length, heads * size] as [batch, heads, length, size].
-Value splitHeads(NodeReader &node, Input index, StringRef attribute) {
-  GraphBuilder &build = node.build;
-  SmallVector<Dim> shape = tensorType(node.input(index)).getShape();
-  if (shape.size() == 4)
+Value readHeads(NodeReader &node, Input index, StringRef attribute) {
+  if (tensorType(node.input(index)).getRank() == 4)
     return node.input(index);
   int64_t heads = node.integer(attribute, 0);
-  auto size = heads > 0 ? shape[2].exactDiv(build.size(heads)) : std::nullopt;
-  if (!size)
+  Value split = splitHeads(node.build, node.input(index), heads);
+  if (!split)
     return node.error() << "cannot split " << node.describe(index) << " into " << heads
                         << " heads (attribute '" << attribute << "')",
            Value();
-  return build.transpose(
-      build.reshape(node.input(index), {shape[0], shape[1], build.size(heads), *size}),
-      {0, 2, 1, 3});
+  return split;
 }
 
 LogicalResult requireEqualAxes(NodeReader &node, Value a, unsigned axisA, Value b, unsigned axisB,
@@ -72,7 +54,7 @@ Value withPast(NodeReader &node, Input past, Value fresh, size_t output) {
   return fresh;
 }
 
-FailureOr<Operands> readOperands(NodeReader &node) {
+FailureOr<AttentionParts> readOperands(NodeReader &node) {
   for (Input index : {kQuery, kKey, kValue}) {
     unsigned rank = tensorType(node.input(index)).getRank();
     if ((rank != 3 && rank != 4) || rank != tensorType(node.input(kQuery)).getRank())
@@ -84,31 +66,21 @@ FailureOr<Operands> readOperands(NodeReader &node) {
   if (failed(node.requireSameType({kQuery, kKey, kPastKey})) ||
       failed(node.requireSameType({kQuery, kValue, kPastValue})))
     return failure();
-  Operands operands;
-  operands.query = splitHeads(node, kQuery, "q_num_heads");
-  operands.key = splitHeads(node, kKey, "kv_num_heads");
-  operands.value = splitHeads(node, kValue, "kv_num_heads");
+  AttentionParts operands;
+  operands.query = readHeads(node, kQuery, "q_num_heads");
+  operands.key = readHeads(node, kKey, "kv_num_heads");
+  operands.value = readHeads(node, kValue, "kv_num_heads");
   if (!operands.query || !operands.key || !operands.value)
     return failure();
   operands.key = withPast(node, kPastKey, operands.key, 1);
   operands.value = operands.key ? withPast(node, kPastValue, operands.value, 2) : Value();
-  if (!operands.value ||
-      failed(requireEqualAxes(node, operands.query, 0, operands.key, 0,
-                              "query and key have one batch")) ||
-      failed(requireEqualAxes(node, operands.query, 3, operands.key, 3,
-                              "query and key have one head size")) ||
-      failed(requireEqualAxes(node, operands.key, 0, operands.value, 0,
-                              "key and value have one batch")) ||
-      failed(requireEqualAxes(node, operands.key, 1, operands.value, 1,
-                              "key and value have the same heads")) ||
-      failed(requireEqualAxes(node, operands.key, 2, operands.value, 2,
-                              "key and value have one length")))
+  if (!operands.value || failed(requireSizesFit(node, operands)))
     return failure();
   return operands;
 }
 
 /// The mask as a bias of four axes; a mask over fewer keys than there are hides the rest.
-Value readMask(NodeReader &node, const Operands &operands) {
+Value readMask(NodeReader &node, const AttentionParts &operands) {
   GraphBuilder &build = node.build;
   Type element = tensorType(operands.query).getElementType();
   Value mask = node.input(kMask);
@@ -128,18 +100,6 @@ Value readMask(NodeReader &node, const Operands &operands) {
   return build.concat({mask, build.expand(minusInfinity(build, element), hidden)}, 3);
 }
 
-Value iota(GraphBuilder &build, Dim length, ArrayRef<Dim> shape) {
-  Type i64 = IntegerType::get(build.getContext(), 64);
-  return build.reshape(build.createAs<IotaOp>(TensorType::get({length}, i64), {}), shape);
-}
-
-/// Keys that a query sees around its own position; none: all on that side.
-struct Sight {
-  std::optional<int64_t> left, right;
-
-  bool isLimited() const { return left || right; }
-};
-
 FailureOr<Sight> readSight(NodeReader &node) {
   int64_t left = node.integer("left_window_size", -1),
           right = node.integer("right_window_size", -1);
@@ -156,26 +116,9 @@ FailureOr<Sight> readSight(NodeReader &node) {
   return sight;
 }
 
-/// A bias that shows each query the keys in sight of `position`, its own among the keys.
-Value sightBias(GraphBuilder &build, const Sight &sight, Value position, Value key, Type element) {
-  Type i64 = tensorType(key).getElementType();
-  auto moved = [&](int64_t distance) {
-    return distance == 0
-               ? position
-               : build.create<AddOp>({position, build.scalar(static_cast<double>(distance), i64)});
-  };
-  Value bias;
-  if (sight.right)
-    bias = biasFrom(build, build.create<LessEqualOp>({key, moved(*sight.right)}), element);
-  if (sight.left)
-    bias = addBias(build, bias,
-                   biasFrom(build, build.create<LessEqualOp>({moved(-*sight.left), key}), element));
-  return bias;
-}
-
 /// Adds what `nonpad_kv_seqlen`, `is_causal` and the window hide. Query i stands at position i +
 /// offset, with the cache's length as offset, or valid keys - queries, or 0.
-LogicalResult addVisibility(NodeReader &node, Operands &operands) {
+LogicalResult addVisibility(NodeReader &node, AttentionParts &operands) {
   GraphBuilder &build = node.build;
   FailureOr<Sight> sight = readSight(node);
   if (failed(sight))
@@ -210,34 +153,15 @@ LogicalResult addVisibility(NodeReader &node, Operands &operands) {
   return success(operands.bias != nullptr);
 }
 
-/// The bias may not widen the scores.
-LogicalResult requireFit(NodeReader &node, const Operands &operands) {
-  if (!operands.bias)
-    return success();
-  TensorType query = tensorType(operands.query);
-  Dim scores[] = {query.getDim(0), query.getDim(1), query.getDim(2),
-                  tensorType(operands.key).getDim(2)};
-  for (auto [size, into] : llvm::zip_equal(tensorType(operands.bias).getShape(), scores))
-    if (!size.isConstant(1) &&
-        failed(node.build.getFacts().requireEqual(node.build.getLocation(), size, into,
-                                                  "the mask broadcasts to the scores")))
-      return failure();
-  return success();
-}
-
 FailureOr<float> readScale(NodeReader &node, Value query) {
   if (node.hasAttribute("scale"))
     return node.real("scale", 1);
-  auto size = tensorType(query).getDim(3).asConstant();
-  if (!size || *size < 1)
-    return node.error() << "needs a constant head size, or the attribute 'scale'; query is "
-                        << node.describe(kQuery);
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(*size)));
+  return standardScale(node, query);
 }
 
 /// scale * Q K^T, [batch, heads, queries, keys]; heads of queries that share keys are a fifth axis
 /// meanwhile.
-Value scoresOf(GraphBuilder &build, const Operands &operands, float scale) {
+Value scoresOf(GraphBuilder &build, const AttentionParts &operands, float scale) {
   SmallVector<Dim> query = tensorType(operands.query).getShape(),
                    key = tensorType(operands.key).getShape();
   Value scaled = build.create<MulOp>(
@@ -264,7 +188,7 @@ Value probabilities(GraphBuilder &build, Value scores, Value bias) {
 }
 
 /// What `qk_matmul_output_mode` asks for on the way to the probabilities.
-LogicalResult outputScores(NodeReader &node, const Operands &operands, float scale) {
+LogicalResult outputScores(NodeReader &node, const AttentionParts &operands, float scale) {
   enum Mode { kRaw, kCapped, kBiased, kProbabilities };
   GraphBuilder &build = node.build;
   int64_t mode = node.integer("qk_matmul_output_mode", kRaw);
@@ -296,7 +220,7 @@ LogicalResult outputScores(NodeReader &node, const Operands &operands, float sca
 
 LogicalResult importAttention(NodeReader &node) {
   GraphBuilder &build = node.build;
-  FailureOr<Operands> operands = readOperands(node);
+  FailureOr<AttentionParts> operands = readOperands(node);
   if (failed(operands))
     return failure();
   FailureOr<float> scale = readScale(node, operands->query);
@@ -307,29 +231,112 @@ LogicalResult importAttention(NodeReader &node) {
     if (!operands->bias)
       return failure();
   }
-  if (failed(addVisibility(node, *operands)) || failed(requireFit(node, *operands)))
+  if (failed(addVisibility(node, *operands)) || failed(requireBiasFits(node, *operands)))
     return failure();
   if (node.outputCount() > 3 && failed(outputScores(node, *operands, *scale)))
     return failure();
-  SmallVector<Value> values{operands->query, operands->key, operands->value};
-  if (operands->bias)
-    values.push_back(operands->bias);
-  SmallVector<NamedAttribute> attributes{build.attribute("scale", *scale),
-                                         build.attribute("softcap", node.real("softcap", 0))};
-  if (operands->causal)
-    attributes.push_back(build.flag("causal"));
   // A query that sees no key yields zeros (only a mask can bring that about).
-  if (operands->bias)
-    attributes.push_back(build.flag("zero_masked_rows"));
-  Value result = build.create<AttentionOp>(values, attributes);
-  if (!result || tensorType(node.input(kQuery)).getRank() == 4)
-    return node.output(result);
-  SmallVector<Dim> shape = tensorType(result).getShape();
-  return node.output(build.reshape(build.transpose(result, {0, 2, 1, 3}),
-                                   {shape[0], shape[2], shape[1] * shape[3]}));
+  operands->zeroesHidden = operands->bias != nullptr;
+  Value result = attend(build, *operands, *scale, node.real("softcap", 0));
+  return node.output(tensorType(node.input(kQuery)).getRank() == 4 ? result
+                                                                   : mergeHeads(build, result));
 }
 
 } // namespace
+
+Value biasFrom(GraphBuilder &build, Value keep, Type element, double hidden) {
+  return build.create<SelectOp>({keep, build.scalar(0, element), build.scalar(hidden, element)});
+}
+
+Value addBias(GraphBuilder &build, Value bias, Value more) {
+  return bias ? build.create<AddOp>({bias, more}) : more;
+}
+
+Value splitHeads(GraphBuilder &build, Value input, int64_t heads) {
+  if (!input)
+    return {};
+  SmallVector<Dim> shape = tensorType(input).getShape();
+  auto size = heads > 0 && shape.size() == 3 ? shape[2].exactDiv(build.size(heads)) : std::nullopt;
+  return size
+             ? build.transpose(build.reshape(input, {shape[0], shape[1], build.size(heads), *size}),
+                               {0, 2, 1, 3})
+             : Value();
+}
+
+Value mergeHeads(GraphBuilder &build, Value heads) {
+  if (!heads)
+    return {};
+  SmallVector<Dim> shape = tensorType(heads).getShape();
+  return build.reshape(build.transpose(heads, {0, 2, 1, 3}),
+                       {shape[0], shape[2], shape[1] * shape[3]});
+}
+
+Value iota(GraphBuilder &build, Dim length, ArrayRef<Dim> shape) {
+  Type i64 = IntegerType::get(build.getContext(), 64);
+  return build.reshape(build.createAs<IotaOp>(TensorType::get({length}, i64), {}), shape);
+}
+
+Value sightBias(GraphBuilder &build, const Sight &sight, Value position, Value key, Type element) {
+  Type i64 = tensorType(key).getElementType();
+  auto moved = [&](int64_t distance) {
+    return distance == 0
+               ? position
+               : build.create<AddOp>({position, build.scalar(static_cast<double>(distance), i64)});
+  };
+  Value bias;
+  if (sight.right)
+    bias = biasFrom(build, build.create<LessEqualOp>({key, moved(*sight.right)}), element);
+  if (sight.left)
+    bias = addBias(build, bias,
+                   biasFrom(build, build.create<LessEqualOp>({moved(-*sight.left), key}), element));
+  return bias;
+}
+
+LogicalResult requireSizesFit(NodeReader &node, const AttentionParts &parts) {
+  auto equal = [&](Value a, Value b, unsigned axis, StringRef why) {
+    return succeeded(requireEqualAxes(node, a, axis, b, axis, why));
+  };
+  return success(equal(parts.query, parts.key, 0, "query and key have one batch") &&
+                 equal(parts.query, parts.key, 3, "query and key have one head size") &&
+                 equal(parts.key, parts.value, 0, "key and value have one batch") &&
+                 equal(parts.key, parts.value, 1, "key and value have the same heads") &&
+                 equal(parts.key, parts.value, 2, "key and value have one length"));
+}
+
+LogicalResult requireBiasFits(NodeReader &node, const AttentionParts &parts) {
+  if (!parts.bias)
+    return success();
+  TensorType query = tensorType(parts.query);
+  Dim scores[] = {query.getDim(0), query.getDim(1), query.getDim(2),
+                  tensorType(parts.key).getDim(2)};
+  for (auto [size, into] : llvm::zip_equal(tensorType(parts.bias).getShape(), scores))
+    if (!size.isConstant(1) &&
+        failed(node.build.getFacts().requireEqual(node.build.getLocation(), size, into,
+                                                  "the mask broadcasts to the scores")))
+      return failure();
+  return success();
+}
+
+FailureOr<float> standardScale(NodeReader &node, Value query) {
+  auto size = tensorType(query).getDim(3).asConstant();
+  if (!size || *size < 1)
+    return node.error() << "needs a constant head size, or the attribute 'scale'; query is "
+                        << node.describe(0);
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(*size)));
+}
+
+Value attend(GraphBuilder &build, const AttentionParts &parts, float scale, float softcap) {
+  SmallVector<Value> values{parts.query, parts.key, parts.value};
+  if (parts.bias)
+    values.push_back(parts.bias);
+  SmallVector<NamedAttribute> attributes{build.attribute("scale", scale),
+                                         build.attribute("softcap", softcap)};
+  if (parts.causal)
+    attributes.push_back(build.flag("causal"));
+  if (parts.zeroesHidden)
+    attributes.push_back(build.flag("zero_masked_rows"));
+  return build.create<AttentionOp>(values, attributes);
+}
 
 ArrayRef<NodeRule> attentionRules() {
   static constexpr NodeRule kRules[] = {

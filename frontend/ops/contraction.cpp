@@ -2,7 +2,6 @@
 #include "frontend/ops/contraction.h"
 
 #include "frontend/node_table.h"
-#include "frontend/ops/window.h"
 
 using namespace mlir;
 
@@ -63,12 +62,40 @@ LogicalResult importGemm(NodeReader &node) {
 
 LogicalResult importConv(NodeReader &node) {
   GraphBuilder &build = node.build;
-  SmallVector<Dim> input = tensorType(node.input(0)).getShape(),
-                   filter = tensorType(node.input(1)).getShape();
   if (failed(node.requireSameType()))
     return failure();
+  FailureOr<Convolution> conv = Convolution::read(node, 0, 1);
+  if (failed(conv))
+    return failure();
+  SmallVector<Value> operands{node.input(0), node.input(1)};
+  if (Value bias = node.input(2)) {
+    if (failed(requireBias(node, 2, 1)))
+      return failure();
+    operands.push_back(bias);
+  }
+  const Window &window = conv->window;
+  return node.output(build.create<ConvOp>(operands, {build.attribute("strides", window.strides),
+                                                     build.attribute("pads", window.pads),
+                                                     build.attribute("dilations", window.dilations),
+                                                     build.attribute("groups", conv->groups)}));
+}
+
+} // namespace
+
+LogicalResult requireBias(NodeReader &node, size_t bias, size_t filter) {
+  if (tensorType(node.input(bias)).getShape() ==
+      ArrayRef(tensorType(node.input(filter)).getShape()).take_front(1))
+    return success();
+  return node.error() << "its bias " << node.describe(bias) << " does not fit the filter "
+                      << node.describe(filter);
+}
+
+FailureOr<Convolution> Convolution::read(NodeReader &node, size_t data, size_t weight) {
+  GraphBuilder &build = node.build;
+  SmallVector<Dim> input = tensorType(node.input(data)).getShape(),
+                   filter = tensorType(node.input(weight)).getShape();
   if (input.size() < 3 || filter.size() != input.size())
-    return node.error() << node.describe(0) << " and filter " << node.describe(1)
+    return node.error() << node.describe(data) << " and filter " << node.describe(weight)
                         << " must have the same rank, at least 3";
   int64_t groups = node.integer("group", 1);
   if (groups < 1 || groups > kMaxElements)
@@ -77,26 +104,14 @@ LogicalResult importConv(NodeReader &node) {
   if (auto declared = node.integers("kernel_shape"))
     if (SmallVector<Dim>(kernel) !=
         llvm::map_to_vector(*declared, [&](int64_t size) { return build.size(size); }))
-      return node.error() << "its kernel_shape contradicts the filter " << node.describe(1);
+      return node.error() << "its kernel_shape contradicts the filter " << node.describe(weight);
   FailureOr<Window> window = readWindow(node, ArrayRef(input).drop_front(2), kernel);
   if (failed(window) ||
       failed(build.getFacts().requireEqual(build.getLocation(), input[1], filter[1] * groups,
                                            "the filter covers the channels of its group")))
     return failure();
-  SmallVector<Value> operands{node.input(0), node.input(1)};
-  if (Value bias = node.input(2)) {
-    if (tensorType(bias).getShape() != ArrayRef(filter).take_front(1))
-      return node.error() << "its bias " << node.describe(2) << " does not fit the filter "
-                          << node.describe(1);
-    operands.push_back(bias);
-  }
-  return node.output(build.create<ConvOp>(
-      operands,
-      {build.attribute("strides", window->strides), build.attribute("pads", window->pads),
-       build.attribute("dilations", window->dilations), build.attribute("groups", groups)}));
+  return Convolution{groups, *window};
 }
-
-} // namespace
 
 FailureOr<Factors> Factors::read(NodeReader &node, size_t left, size_t right) {
   GraphBuilder &build = node.build;

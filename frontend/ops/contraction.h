@@ -1,7 +1,7 @@
-// What a matrix product multiplies, as MatMul and its quantised relatives read it.
+// What matrix products and convolutions multiply, as MatMul, Conv and their quantised relatives read it.
 #pragma once
 
-#include "frontend/node_reader.h"
+#include "frontend/ops/window.h"
 
 namespace smelt::frontend {
 
@@ -21,5 +21,17 @@ public:
 private:
   bool isRow = false, isColumn = false;
 };
+
+/// How a filter slides over its data, as Conv and its quantised relatives read it.
+struct Convolution {
+  int64_t groups;
+  Window window;
+
+  /// Of inputs `data` and `weight` of `node`. Reports and fails where they do not fit.
+  static mlir::FailureOr<Convolution> read(NodeReader &node, size_t data, size_t weight);
+};
+
+/// Input `bias` has a value for each filter of input `filter`; reports and fails where it has not.
+mlir::LogicalResult requireBias(NodeReader &node, size_t bias, size_t filter);
 
 } // namespace smelt::frontend

@@ -127,10 +127,77 @@ LogicalResult importSkipChannelGroups(NodeReader &node) {
   return outputGroups(node, *layout, sum);
 }
 
+/// Rows `ids` of table `index`.
+Value rowsOf(NodeReader &node, size_t index, Value ids) {
+  return node.build.create<GatherOp>({node.input(index), ids},
+                                     node.build.attribute("axis", int64_t{0}));
+}
+
+/// The sum of the embeddings of words, positions and, where there are any, segments.
+Value sumEmbeddings(NodeReader &node) {
+  enum Input : size_t { kIds, kSegments, kWords, kPositions, kSegmentTable, kGivenPositions = 8 };
+  GraphBuilder &build = node.build;
+  SmallVector<Dim> shape = tensorType(node.input(kIds)).getShape();
+  Value positions = node.input(kPositions);
+  if (shape.size() != 2 || tensorType(positions).getRank() != 2)
+    return node.error() << "needs tokens of two axes and a table of positions, got "
+                        << node.describe(kIds) << " and " << node.describe(kPositions),
+           Value();
+  if (node.input(kGivenPositions))
+    positions = rowsOf(node, kPositions, node.input(kGivenPositions));
+  else if (failed(build.getFacts().requireAtMost(build.getLocation(), shape[1],
+                                                 tensorType(positions).getDim(0),
+                                                 "there is a row for each position")))
+    return {};
+  else
+    positions = build.slice(positions, 0, build.size(0), shape[1]);
+  Value sum = build.create<AddOp>({rowsOf(node, kWords, node.input(kIds)), positions});
+  if (!node.input(kSegments))
+    return sum;
+  if (!node.input(kSegmentTable))
+    return node.error() << "needs a table of segments beside the segments", Value();
+  return build.create<AddOp>({sum, rowsOf(node, kSegmentTable, node.input(kSegments))});
+}
+
+/// How many ones the mask, input 7, has in each batch; zeros without one.
+Value countOnes(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  Dim batch = tensorType(node.input(0)).getDim(0);
+  Type i32 = IntegerType::get(build.getContext(), 32);
+  Value mask = node.input(7);
+  if (!mask)
+    return build.expand(build.reshape(build.scalar(0, i32), {build.size(1)}), {batch});
+  if (tensorType(mask).getRank() != 2)
+    return node.error() << "its mask " << node.describe(7) << " must have two axes", Value();
+  Value one = build.scalar(1, tensorType(mask).getElementType());
+  Value ones = build.cast(build.create<EqualOp>({mask, one}), i32);
+  return build.reshape(build.reduce(ReductionKind::sum, ones, 1), {batch});
+}
+
+/// A norm of the sum of embeddings; the second result counts the mask's ones, the third is the sum.
+LogicalResult importEmbeddingNorm(NodeReader &node) {
+  constexpr int64_t kAxis = 2;
+  for (size_t index : {2, 3, 5, 6})
+    if (!node.input(index))
+      return node.error() << "needs tables of words and positions, a scale and a shift; input "
+                          << index << " is missing";
+  if (failed(node.requireSameType({2, 3, 4, 5, 6})))
+    return failure();
+  Value sum = sumEmbeddings(node);
+  if (!sum)
+    return failure();
+  Value scale = fitToAxes(node, 5, sum, kAxis), shift = fitToAxes(node, 6, sum, kAxis);
+  if (!scale || !shift || (node.outputCount() > 1 && failed(node.output(countOnes(node), 1))) ||
+      (node.outputCount() > 2 && failed(node.output(sum, 2))))
+    return failure();
+  return node.output(layerNorm(node.build, sum, scale, shift, kAxis, node.real("epsilon", 1e-12f)));
+}
+
 } // namespace
 
 ArrayRef<NodeRule> microsoftNormRules() {
   static constexpr NodeRule kRules[] = {
+      {"EmbedLayerNormalization", 1, 1, importEmbeddingNorm, kMicrosoft},
       {"GroupNorm", 1, 3, importChannelGroups, kMicrosoft},
       {"SkipGroupNorm", 1, 4, importSkipChannelGroups, kMicrosoft},
       {"SkipLayerNormalization", 1, 3, importSkipNorm<true>, kMicrosoft},

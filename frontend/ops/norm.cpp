@@ -28,7 +28,9 @@ LogicalResult importLayerNorm(NodeReader &node) {
   float epsilon = node.real("epsilon", 1e-5f);
   FailureOr<int64_t> axis =
       node.normalAxis(node.integer("axis", -1), tensorType(node.input(0)).getRank());
-  if (failed(axis) || failed(node.requireSameType()))
+  // Before its opset the result may have the type of the scale, another than the input's.
+  bool maySettleType = node.opset() < 17;
+  if (failed(axis) || failed(maySettleType ? node.requireSameType({1, 2}) : node.requireSameType()))
     return failure();
   Value scale = fitToAxes(node, 1, node.input(0), *axis),
         bias = fitToAxes(node, 2, node.input(0), *axis);
@@ -36,7 +38,8 @@ LogicalResult importLayerNorm(NodeReader &node) {
     return failure();
   if (node.outputCount() > 1 && failed(outputStatistics(node, *axis, epsilon)))
     return failure();
-  return node.output(layerNorm(node.build, node.input(0), scale, bias, *axis, epsilon));
+  Value input = node.build.cast(node.input(0), tensorType(scale).getElementType());
+  return node.output(layerNorm(node.build, input, scale, bias, *axis, epsilon));
 }
 
 /// The result has the type of the scale, which may differ from the input's.
@@ -145,7 +148,7 @@ Value fitToAxes(NodeReader &node, size_t index, Value normalised, int64_t axis) 
 
 ArrayRef<NodeRule> normRules() {
   static constexpr NodeRule kRules[] = {
-      {"LayerNormalization", 17, 2, importLayerNorm},
+      {"LayerNormalization", 1, 2, importLayerNorm}, // since 17; ONNX Runtime writes it before too
       {"LpNormalization", 1, 1, importLpNorm},
       {"MeanVarianceNormalization", 9, 1, importMeanVarianceNorm},
       {"RMSNormalization", 23, 2, importRmsNorm},

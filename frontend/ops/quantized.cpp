@@ -1,149 +1,14 @@
 // Quantised tensors: an element q stands for scale * (q - zero point).
-//
-// Zero points are taken out of products, (a - za)(b - zb) = a b - za sum(b - zb) - zb sum(a) with
-// sums over K: what is multiplied stays bytes, and sums of weights are constants.
+#include "frontend/ops/quantized.h"
+
 #include "frontend/element_type.h"
 #include "frontend/node_table.h"
-#include "frontend/ops/contraction.h"
-#include "ir/capabilities.h"
 
 using namespace mlir;
 
 namespace smelt::frontend {
 
 namespace {
-
-/// Moves the range of bytes without sign to that of bytes with one.
-constexpr int64_t kSignShift = 128;
-
-Type int32(GraphBuilder &build) { return IntegerType::get(build.getContext(), 32); }
-Type float32(GraphBuilder &build) { return Float32Type::get(build.getContext()); }
-
-/// The value of all elements of an integer constant.
-std::optional<int64_t> uniformValue(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  auto bits = elements.getSplatValue<APInt>();
-  return tensorType(value).getElementType().isUnsignedInteger() ? bits.getZExtValue()
-                                                                : bits.getSExtValue();
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-/// A matrix operand of a quantised product.
-struct QuantizedFactor {
-  Value values;
-  Value zeroPoint; ///< int32, broadcasts with `values`; null where it is 0
-  int64_t depth;   ///< the axis of `values` that is summed
-
-  Value inInt32(GraphBuilder &build) const { return build.cast(values, int32(build)); }
-  Value centred(GraphBuilder &build) const {
-    Value wide = inInt32(build);
-    return zeroPoint ? build.create<SubOp>({wide, zeroPoint}) : wide;
-  }
-};
-
-/// Input `index`, zero points or scales, in a shape that broadcasts with the factor: one for all, or
-/// one for each row on the left, for each column on the right. A list, or of the factor's rank with
-/// one value along K. Null after a report.
-Value alignWithFactor(NodeReader &node, size_t index, const QuantizedFactor &factor) {
-  GraphBuilder &build = node.build;
-  Value given = node.input(index);
-  SmallVector<Dim> shape = tensorType(given).getShape(),
-                   full = tensorType(factor.values).getShape();
-  if (tensorType(given).getNumElements().isConstant(1))
-    return build.reshape(given, {});
-  full[factor.depth] = build.size(1);
-  if (shape.size() == 1) {
-    bool isRight = full.size() - 2 == static_cast<size_t>(factor.depth);
-    shape.insert(isRight ? shape.begin() : shape.end(), build.size(1));
-  } else if (shape.size() != full.size()) {
-    node.error() << node.describe(index)
-                 << " is neither one value, nor a list, nor of the rank of its matrix, "
-                 << full.size();
-    return {};
-  }
-  for (auto [size, of] : llvm::zip(shape, ArrayRef(full).take_back(shape.size())))
-    if (failed(build.getFacts().requireEqual(
-            build.getLocation(), size, of,
-            "zero points and scales are one for each row on the left, for each column on the "
-            "right")))
-      return {};
-  return build.reshape(given, shape);
-}
-
-/// Reads the zero point of `factor` from input `index`, which may be omitted; fails after a report.
-LogicalResult readZeroPoint(NodeReader &node, size_t index, QuantizedFactor &factor) {
-  GraphBuilder &build = node.build;
-  Value given = node.input(index);
-  std::optional<int64_t> uniform = given ? uniformValue(given) : 0;
-  if (uniform == 0)
-    return success();
-  if (uniform == kSignShift && isWeightExpression(factor.values)) {
-    // A weight that is shifted when compiling needs no correction.
-    Value shift = build.scalar(kSignShift, int32(build));
-    factor.values = build.cast(build.create<SubOp>({factor.inInt32(build), shift}),
-                               IntegerType::get(build.getContext(), 8));
-    return success(factor.values != nullptr);
-  }
-  factor.zeroPoint = build.cast(alignWithFactor(node, index, factor), int32(build));
-  return success(factor.zeroPoint != nullptr);
-}
-
-/// `product` less what the zero points of one factor and the sums of the other make of it.
-Value correct(GraphBuilder &build, Value product, Value zeroPoint, Value summed, int64_t depth) {
-  if (!zeroPoint)
-    return product;
-  Value sums = build.reduce(ReductionKind::sum, summed, depth);
-  return build.create<SubOp>({product, build.create<MulOp>({zeroPoint, sums})});
-}
-
-/// Where a node has its factors and their zero points.
-struct ProductInputs {
-  size_t left, leftZero, right, rightZero;
-};
-
-/// A product of bytes, in int32.
-struct QuantizedProduct {
-  Factors factors;
-  QuantizedFactor left, right;
-  Value sums; ///< of at least two axes; null after a report
-
-  static FailureOr<QuantizedProduct> read(NodeReader &node, ProductInputs inputs) {
-    GraphBuilder &build = node.build;
-    if (failed(node.requireSameType({inputs.left, inputs.leftZero})) ||
-        failed(node.requireSameType({inputs.right, inputs.rightZero})))
-      return failure();
-    FailureOr<Factors> factors = Factors::read(node, inputs.left, inputs.right);
-    if (failed(factors))
-      return failure();
-    QuantizedFactor a{factors->lhs, {}, tensorType(factors->lhs).getRank() - 1},
-        b{factors->rhs, {}, tensorType(factors->rhs).getRank() - 2};
-    if (failed(readZeroPoint(node, inputs.leftZero, a)) ||
-        failed(readZeroPoint(node, inputs.rightZero, b)))
-      return failure();
-    factors->lhs = a.values, factors->rhs = b.values;
-    Value product = factors->multiply(node);
-    product = correct(build, product, a.zeroPoint, b.centred(build), b.depth);
-    product = correct(build, product, b.zeroPoint, a.inInt32(build), a.depth);
-    return QuantizedProduct{*factors, a, b, product};
-  }
-};
-
-LogicalResult importMatMulInteger(NodeReader &node) {
-  FailureOr<QuantizedProduct> product = QuantizedProduct::read(node, {0, 2, 1, 3});
-  if (failed(product))
-    return failure();
-  return node.output(product->factors.dropAddedAxes(node, product->sums));
-}
-
-//===----------------------------------------------------------------------===//
-// Quantisation
-//===----------------------------------------------------------------------===//
 
 /// `input` between two numbers that its type holds.
 Value clip(GraphBuilder &build, Value input, int64_t low, int64_t high) {
@@ -170,51 +35,105 @@ Value roundTo(GraphBuilder &build, Value scaled, Value zeroPoint, Type type) {
   return build.cast(clip(build, moved, low, high), type);
 }
 
-/// Input `index`, scales or zero points, in a shape that broadcasts with input 0: one for all, or
-/// one for each element along attribute 'axis'. Null after a report.
+/// `given`, with a value for each block of `size` elements along the axis, with one for each element:
+/// every value is repeated, and what lies behind the last element is dropped.
+Value repeatBlocks(GraphBuilder &build, Value given, ArrayRef<Dim> full, int64_t axis,
+                   int64_t size) {
+  SmallVector<Dim> shape = tensorType(given).getShape(), split = shape;
+  Dim blocks = shape[axis];
+  split.insert(split.begin() + axis + 1, build.size(1));
+  Value apart = build.reshape(given, split);
+  split[axis + 1] = build.size(size);
+  shape[axis] = blocks * build.size(size);
+  Value repeated = build.reshape(build.expand(apart, split), shape);
+  return build.slice(repeated, axis, build.size(0), full[axis]);
+}
+
+/// Scales or zero points of blocks; null after a report.
+Value alignBlocks(NodeReader &node, size_t index, int64_t axis, int64_t size) {
+  GraphBuilder &build = node.build;
+  Value given = node.input(index);
+  SmallVector<Dim> full = tensorType(node.input(0)).getShape(), wanted = full;
+  TensorType type = tensorType(given);
+  if (size < 0 || type.getRank() != full.size()) {
+    node.error() << "attribute 'block_size' is " << size << ", which must be positive, and "
+                 << node.describe(index) << " must be of the rank of its data, " << full.size();
+    return {};
+  }
+  wanted[axis] = full[axis].ceilDiv(build.size(size));
+  for (auto [have, want] : llvm::zip(type.getShape(), wanted))
+    if (failed(build.getFacts().requireEqual(
+            build.getLocation(), have, want,
+            "scales and zero points of blocks have the shape of the data, but for one for each "
+            "block along the axis")))
+      return {};
+  return repeatBlocks(build, build.reshape(given, wanted), full, axis, size);
+}
+
+/// Input `index`, scales or zero points, in a shape that broadcasts with input 0: one for all, one
+/// for each element along attribute 'axis', or one for each block along it. Null after a report.
 Value alignAlongAxis(NodeReader &node, size_t index) {
   GraphBuilder &build = node.build;
   Value given = node.input(index);
   TensorType type = tensorType(given);
   if (type.getNumElements().isConstant(1))
     return build.reshape(given, {});
-  if (type.getRank() != 1 || node.integer("block_size", 0) != 0) {
-    node.error() << "with scales of blocks is not supported: " << node.describe(index);
-    return {};
-  }
   SmallVector<Dim> full = tensorType(node.input(0)).getShape();
   FailureOr<int64_t> axis = node.normalAxis(node.integer("axis", 1), full.size());
-  if (failed(axis) || failed(build.getFacts().requireEqual(
-                          build.getLocation(), type.getDim(0), full[*axis],
-                          "scales and zero points are one for each element along the axis")))
+  if (failed(axis))
+    return {};
+  if (int64_t size = node.integer("block_size", 0))
+    return alignBlocks(node, index, *axis, size);
+  if (type.getRank() != 1) {
+    node.error() << "needs attribute 'block_size' for " << node.describe(index);
+    return {};
+  }
+  if (failed(build.getFacts().requireEqual(
+          build.getLocation(), type.getDim(0), full[*axis],
+          "scales and zero points are one for each element along the axis")))
     return {};
   SmallVector<Dim> shape(full.size() - *axis, build.size(1));
   shape.front() = type.getDim(0);
   return build.reshape(given, shape);
 }
 
-/// The type that attribute 'output_dtype' names, or `standard`; null after a report.
-Type outputType(NodeReader &node, Type standard) {
-  int64_t named = node.integer("output_dtype", 0);
+/// The type that attribute `name` names where `allows` takes it, or `standard`; null after a report.
+Type namedType(NodeReader &node, StringRef name, Type standard,
+               llvm::function_ref<bool(Type)> allows) {
+  int64_t named = node.integer(name, 0);
   if (named == 0)
     return standard;
   Type type = elementType(node.build.getContext(), static_cast<int32_t>(named));
-  bool fits = type && (isa<FloatType>(standard) ? isa<FloatType>(type) && !type.isF64()
-                                                : type.isInteger(8) || type.isInteger(16));
-  if (!fits)
-    node.error() << "to " << dataTypeName(static_cast<int32_t>(named)) << " is not supported";
-  return fits ? type : Type();
+  if (type && allows(type))
+    return type;
+  node.error() << "attribute '" << name << "': " << dataTypeName(static_cast<int32_t>(named))
+               << " is not supported";
+  return {};
 }
 
+bool isComputedFloat(Type type) { return type.isF16() || type.isBF16() || type.isF32(); }
+
+bool isQuantized(Type type) {
+  if (isa<FloatType>(type))
+    return type.getIntOrFloatBitWidth() <= 8 && !isa<Float8E8M0FNUType>(type);
+  return type.getIntOrFloatBitWidth() <= 16 && !type.isInteger(1);
+}
+
+/// Integers less their zero points are exact in int32; floats have none but 0.
 LogicalResult importDequantizeLinear(NodeReader &node) {
   GraphBuilder &build = node.build;
   Value scale = alignAlongAxis(node, 1);
   if (failed(node.requireSameType({0, 2})) || !scale)
     return failure();
-  Value values = build.cast(node.input(0), int32(build));
+  Value values = node.input(0);
+  Type through =
+      isa<FloatType>(tensorType(values).getElementType()) ? float32(build) : int32(build);
+  values = build.cast(values, through);
   if (node.input(2))
-    values = build.create<SubOp>({values, build.cast(alignAlongAxis(node, 2), int32(build))});
-  Type type = outputType(node, tensorType(scale).getElementType());
+    values = build.create<SubOp>({values, build.cast(alignAlongAxis(node, 2), through)});
+  Type scaleType = tensorType(scale).getElementType();
+  Type standard = isComputedFloat(scaleType) ? scaleType : float32(build);
+  Type type = namedType(node, "output_dtype", standard, isComputedFloat);
   if (!values || !type)
     return failure();
   Value result =
@@ -222,18 +141,32 @@ LogicalResult importDequantizeLinear(NodeReader &node) {
   return node.output(build.cast(result, type));
 }
 
+/// Input 0 over the scale, in float32; in the type of attribute 'precision' where there is one.
+Value divideByScale(NodeReader &node, Value scale) {
+  GraphBuilder &build = node.build;
+  Type precision = namedType(node, "precision", float32(build), isComputedFloat);
+  if (!precision)
+    return {};
+  auto rounded = [&](Value value) {
+    return build.cast(build.cast(value, precision), float32(build));
+  };
+  return rounded(build.create<DivOp>({rounded(node.input(0)), rounded(scale)}));
+}
+
 LogicalResult importQuantizeLinear(NodeReader &node) {
   GraphBuilder &build = node.build;
   Value zeroPoint = node.input(2), scale = alignAlongAxis(node, 1);
   Type type = IntegerType::get(build.getContext(), 8, IntegerType::Unsigned);
-  type = zeroPoint ? tensorType(zeroPoint).getElementType() : outputType(node, type);
+  type = namedType(node, "output_dtype", type, isQuantized);
+  if (zeroPoint)
+    type = tensorType(zeroPoint).getElementType();
   if (scale && zeroPoint)
     zeroPoint = alignAlongAxis(node, 2);
-  if (!scale || !type || (node.input(2) && !zeroPoint))
+  Value scaled = scale ? divideByScale(node, scale) : Value();
+  if (!scaled || !type || (node.input(2) && !zeroPoint))
     return failure();
-  Value scaled = build.create<DivOp>(
-      {build.cast(node.input(0), float32(build)), build.cast(scale, float32(build))});
-  return node.output(roundTo(build, scaled, zeroPoint, type));
+  return node.output(
+      quantizeTo(build, scaled, zeroPoint, type, {node.integer("saturate", 1) != 0}));
 }
 
 /// The smallest or largest element, or 0 where that is smaller or larger.
@@ -243,11 +176,29 @@ template <typename Op> Value extreme(GraphBuilder &build, Value input, Reduction
   return build.create<Op>({build.reshape(found, {}), build.scalar(0, float32(build))});
 }
 
-/// Bytes without sign whose range is that of the data and 0; the scale of zeros alone is 1.
 LogicalResult importDynamicQuantizeLinear(NodeReader &node) {
-  GraphBuilder &build = node.build;
+  DynamicallyQuantized made = quantizeDynamically(node.build, node.input(0));
+  if (failed(node.output(made.values)) || failed(node.output(made.scale, 1)))
+    return failure();
+  return node.output(made.zeroPoint, 2);
+}
+
+} // namespace
+
+Type int32(GraphBuilder &build) { return IntegerType::get(build.getContext(), 32); }
+Type float32(GraphBuilder &build) { return Float32Type::get(build.getContext()); }
+
+Value quantizeTo(GraphBuilder &build, Value scaled, Value zeroPoint, Type type, CastRules rules) {
+  if (!isa<FloatType>(type))
+    return roundTo(build, scaled, zeroPoint, type);
+  if (zeroPoint)
+    scaled = build.create<AddOp>({scaled, build.cast(zeroPoint, float32(build))});
+  return castByRules(build, scaled, type, rules);
+}
+
+DynamicallyQuantized quantizeDynamically(GraphBuilder &build, Value input) {
   constexpr double kLargest = 255;
-  Value input = node.input(0), zero = build.scalar(0, float32(build));
+  Value zero = build.scalar(0, float32(build));
   Type type = IntegerType::get(build.getContext(), 8, IntegerType::Unsigned);
   Value low = extreme<MinOp>(build, input, ReductionKind::min),
         high = extreme<MaxOp>(build, input, ReductionKind::max);
@@ -257,41 +208,17 @@ LogicalResult importDynamicQuantizeLinear(NodeReader &node) {
   scale = build.create<SelectOp>({isZero, build.scalar(1, float32(build)), scale});
   Value zeroPoint =
       roundTo(build, build.create<SubOp>({zero, build.create<DivOp>({low, scale})}), Value(), type);
-  Value result = roundTo(build, build.create<DivOp>({input, scale}), zeroPoint, type);
-  if (failed(node.output(result)) || failed(node.output(scale, 1)))
-    return failure();
-  return node.output(zeroPoint, 2);
+  Value values = roundTo(build, build.create<DivOp>({input, scale}), zeroPoint, type);
+  return {values, scale, zeroPoint};
 }
-
-/// a_scale b_scale / y_scale times the product, rounded to bytes.
-LogicalResult importQLinearMatMul(NodeReader &node) {
-  GraphBuilder &build = node.build;
-  FailureOr<QuantizedProduct> product = QuantizedProduct::read(node, {0, 2, 3, 5});
-  if (failed(product) || !product->sums)
-    return failure();
-  QuantizedFactor result{product->sums, {}, tensorType(product->sums).getRank() - 1};
-  auto scaleOf = [&](size_t index, const QuantizedFactor &factor) {
-    return build.cast(alignWithFactor(node, index, factor), float32(build));
-  };
-  Value factor = build.create<MulOp>({scaleOf(1, product->left), scaleOf(4, product->right)});
-  factor = build.create<DivOp>({factor, scaleOf(6, result)});
-  Value zeroPoint = alignWithFactor(node, 7, result);
-  if (!factor || !zeroPoint)
-    return failure();
-  Value scaled = build.create<MulOp>({build.cast(product->sums, float32(build)), factor});
-  Value rounded = roundTo(build, scaled, zeroPoint, tensorType(node.input(7)).getElementType());
-  return node.output(product->factors.dropAddedAxes(node, rounded));
-}
-
-} // namespace
 
 ArrayRef<NodeRule> quantizedRules() {
   static constexpr NodeRule kRules[] = {
       {"DequantizeLinear", 10, 2, importDequantizeLinear},
+      {"DequantizeLinear", 1, 2, importDequantizeLinear, "com.microsoft"},
       {"DynamicQuantizeLinear", 11, 1, importDynamicQuantizeLinear},
-      {"MatMulInteger", 10, 2, importMatMulInteger},
-      {"QLinearMatMul", 10, 8, importQLinearMatMul},
       {"QuantizeLinear", 10, 2, importQuantizeLinear},
+      {"QuantizeLinear", 1, 2, importQuantizeLinear, "com.microsoft"},
   };
   return kRules;
 }

@@ -1,5 +1,7 @@
 // Rotary position embeddings: pairs of elements of each head turned by an angle that grows with the
 // position.
+#include "frontend/ops/rotary.h"
+
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -97,18 +99,26 @@ LogicalResult importRotaryEmbedding(NodeReader &node) {
         sine = anglesAt(node, 2, tensorType(heads), build.size(half));
   if (!cosine || !sine)
     return failure();
-  bool areNeighbours = node.flag("interleaved");
-  Pair pair = turn(build, splitPairs(build, heads, half, areNeighbours), cosine, sine);
-  Value result = joinPairs(build, pair, areNeighbours);
-  if (result && turned < *size)
-    result = build.concat(
-        {result, build.slice(heads, 3, build.size(turned), build.size(*size - turned))}, 3);
+  Value result = turnHeads(build, heads, cosine, sine, node.flag("interleaved"));
   TensorType type = tensorType(node.input(0));
   return node.output(type.getRank() == 4 ? build.transpose(result, {0, 2, 1, 3})
                                          : build.reshape(result, type.getShape()));
 }
 
 } // namespace
+
+Value turnHeads(GraphBuilder &build, Value heads, Value cosine, Value sine, bool areNeighbours) {
+  if (!heads || !cosine || !sine)
+    return {};
+  int64_t half = *tensorType(cosine).getDim(3).asConstant(),
+          size = *tensorType(heads).getDim(3).asConstant();
+  Pair pair = turn(build, splitPairs(build, heads, half, areNeighbours), cosine, sine);
+  Value result = joinPairs(build, pair, areNeighbours);
+  if (result && 2 * half < size)
+    result = build.concat(
+        {result, build.slice(heads, 3, build.size(2 * half), build.size(size - 2 * half))}, 3);
+  return result;
+}
 
 ArrayRef<NodeRule> rotaryRules() {
   static constexpr NodeRule kRules[] = {

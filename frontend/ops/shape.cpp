@@ -1,5 +1,6 @@
 // Nodes that only rename or repeat positions: reshapes, transposes, broadcasts, concatenation.
 #include "frontend/node_table.h"
+#include "frontend/ops/random.h"
 
 using namespace mlir;
 
@@ -7,7 +8,22 @@ namespace smelt::frontend {
 
 namespace {
 
-LogicalResult importIdentity(NodeReader &node) { return node.output(node.input(0)); }
+LogicalResult importIdentity(NodeReader &node) { return node.outputAny(node.value(0)); }
+
+/// In training: x / (1 - ratio) where the mask, drawn at random, keeps it, else 0.
+LogicalResult importTraining(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  TensorType type = tensorType(node.input(0));
+  Type f32 = Float32Type::get(build.getContext());
+  Value ratio = node.input(1) ? build.cast(node.input(1), f32) : build.scalar(0.5, f32);
+  Value keep = build.create<LessEqualOp>({ratio, drawUniform(node, type.getShape())});
+  Value left = build.create<SubOp>({build.scalar(1, f32), ratio});
+  Value kept = build.create<DivOp>({build.cast(node.input(0), f32), left});
+  Value result = build.create<SelectOp>({keep, kept, build.scalar(0, f32)});
+  if (!result || (node.outputCount() > 1 && failed(node.output(keep, 1))))
+    return failure();
+  return node.output(build.cast(result, type.getElementType()));
+}
 
 /// Inference: the input, and a mask that keeps everything.
 LogicalResult importDropout(NodeReader &node) {
@@ -16,7 +32,7 @@ LogicalResult importDropout(NodeReader &node) {
     if (failed(training))
       return failure();
     if (llvm::any_of(*training, [](int64_t value) { return value != 0; }))
-      return node.error() << "training mode is not supported";
+      return importTraining(node);
   }
   if (node.outputCount() > 1) {
     Value keep = node.build.scalar(1, IntegerType::get(node.build.getContext(), 1));
@@ -218,11 +234,16 @@ LogicalResult importTile(NodeReader &node) {
 
 ArrayRef<NodeRule> shapeRules() {
   static constexpr NodeRule kRules[] = {
-      {"Concat", 4, 1, importConcat},       {"Dropout", 7, 1, importDropout},
-      {"Expand", 8, 2, importExpand},       {"Flatten", 1, 1, importFlatten},
-      {"Identity", 1, 1, importIdentity},   {"Reshape", 5, 2, importReshape},
-      {"Squeeze", 1, 1, importSqueeze},     {"Tile", 6, 2, importTile},
-      {"Transpose", 1, 1, importTranspose}, {"Unsqueeze", 1, 1, importUnsqueeze},
+      {"Concat", 4, 1, importConcat},
+      {"Dropout", 7, 1, importDropout},
+      {"Expand", 8, 2, importExpand},
+      {"Flatten", 1, 1, importFlatten},
+      {"Identity", 1, 1, importIdentity, "", Operands::any},
+      {"Reshape", 5, 2, importReshape},
+      {"Squeeze", 1, 1, importSqueeze},
+      {"Tile", 6, 2, importTile},
+      {"Transpose", 1, 1, importTranspose},
+      {"Unsqueeze", 1, 1, importUnsqueeze},
   };
   return kRules;
 }

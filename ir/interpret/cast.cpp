@@ -2,6 +2,7 @@
 #include "ir/interpret/elementwise.h"
 
 #include "ir/interpret/half.h"
+#include "ir/interpret/small_float.h"
 
 #include <cmath>
 #include <limits>
@@ -11,8 +12,6 @@ using namespace mlir;
 namespace smelt::interpret {
 
 namespace {
-
-bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
 
 /// Whether every value of `from` is one of `to`.
 bool holdsAll(IntegerType to, IntegerType from) {
@@ -56,7 +55,7 @@ bool castChangesValues(Type from, Type to) {
   auto fromInteger = dyn_cast<IntegerType>(from), toInteger = dyn_cast<IntegerType>(to);
   if (fromInteger && toInteger)
     return toInteger.getWidth() == 1 || !holdsAll(toInteger, fromInteger);
-  return isNarrow(to) || from.isF64();
+  return (isa<FloatType>(to) && to.getIntOrFloatBitWidth() < 32) || from.isF64();
 }
 
 std::pair<int64_t, int64_t> integerRange(Type type) {
@@ -92,10 +91,14 @@ void castLoop(Type from, Type to, const From *input, To *output, int64_t count) 
       return convert(input, output, count,
                      [&](From value) { return wrapInteger(to, static_cast<int64_t>(value)); });
     } else {
-      auto bounds = integerRange(to);
+      // Below 8 bits, what a float holds beyond the range wraps around.
+      Type through = to.getIntOrFloatBitWidth() < 8 ? IntegerType::get(to.getContext(), 32) : to;
+      auto bounds = integerRange(through);
       To least = static_cast<To>(bounds.first), largest = static_cast<To>(bounds.second);
-      return convert(input, output, count,
-                     [&](From value) { return truncate<To>(value, least, largest); });
+      return convert(input, output, count, [&](From value) {
+        auto whole = static_cast<int64_t>(truncate<To>(value, least, largest));
+        return wrapInteger(to, whole);
+      });
     }
   } else {
     // Integers go to 16-bit floats through double, which holds them all but the very large.
@@ -106,6 +109,12 @@ void castLoop(Type from, Type to, const From *input, To *output, int64_t count) 
     if (to.isBF16())
       return convert(input, output, count,
                      [](From value) { return roundToBfloat16(static_cast<Wide>(value)); });
+    if (std::optional<SmallFloat> format = SmallFloat::of(to))
+      return convert(input, output, count, [&](From value) {
+        float near = std::is_same_v<Wide, float> ? static_cast<float>(value)
+                                                 : doubleToOddFloat(static_cast<double>(value));
+        return format->decode(format->encode(near));
+      });
     if (from.isF64() && to.isF32())
       return convert(input, output, count, [](From value) { return static_cast<float>(value); });
     return convert(input, output, count, [](From value) { return value; });
@@ -127,3 +136,14 @@ SMELT_CASTS(uint64_t)
 #undef SMELT_CAST
 
 } // namespace smelt::interpret
+
+void smelt::roundValues(HostTensor &tensor, Type to) {
+  visitStorage(tensor.getStorage(), [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    if constexpr (!std::is_integral_v<T>) {
+      MutableArrayRef<T> values = tensor.mutableValues<T>();
+      interpret::castLoop(tensor.getElementType(), to, values.data(), values.data(),
+                          static_cast<int64_t>(values.size()));
+    }
+  });
+}

@@ -2,6 +2,7 @@
 
 #include "ir/dialect.h"
 #include "ir/interpret/half.h"
+#include "ir/interpret/small_float.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -46,6 +47,8 @@ template <typename T> void readFloats(Type type, const char *from, char *to, int
     convertRange<uint16_t, T>(from, to, count, bfloat16ToFloat);
   else if (type.isF32())
     convertRange<float, T>(from, to, count, kIdentity);
+  else if (std::optional<SmallFloat> format = SmallFloat::of(type))
+    convertRange<uint8_t, T>(from, to, count, [&](uint8_t code) { return format->decode(code); });
   else
     convertRange<double, T>(from, to, count, kIdentity);
 }
@@ -62,16 +65,27 @@ template <typename T> void writeFloats(Type type, const char *from, char *to, in
     });
   else if (type.isF32())
     convertRange<T, float>(from, to, count, kIdentity);
+  else if (std::optional<SmallFloat> format = SmallFloat::of(type))
+    convertRange<T, uint8_t>(from, to, count, [&](T value) {
+      return format->encode(kSingle ? static_cast<float>(value) : doubleToOddFloat(value));
+    });
   else
     convertRange<T, double>(from, to, count, kIdentity);
 }
 
 void readIntegers(Type type, const char *from, char *to, int64_t count) {
   bool isUnsigned = type.isUnsignedInteger();
-  switch (type.getIntOrFloatBitWidth()) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  switch (width) {
   case 1:
     return convertRange<uint8_t, int64_t>(from, to, count,
                                           [](uint8_t value) { return value != 0; });
+  case 2:
+  case 4:
+    return convertRange<uint8_t, int64_t>(from, to, count, [&](uint8_t value) {
+      uint64_t bits = value & llvm::maskTrailingOnes<uint64_t>(width);
+      return isUnsigned ? static_cast<int64_t>(bits) : llvm::SignExtend64(bits, width);
+    });
   case 8:
     return isUnsigned ? convertRange<uint8_t, int64_t>(from, to, count, kIdentity)
                       : convertRange<int8_t, int64_t>(from, to, count, kIdentity);
@@ -87,7 +101,13 @@ void readIntegers(Type type, const char *from, char *to, int64_t count) {
 }
 
 void writeIntegers(Type type, const char *from, char *to, int64_t count) {
-  switch (type.getIntOrFloatBitWidth()) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  switch (width) {
+  case 2:
+  case 4:
+    return convertRange<int64_t, uint8_t>(from, to, count, [&](int64_t value) {
+      return static_cast<uint64_t>(value) & llvm::maskTrailingOnes<uint64_t>(width);
+    });
   case 1:
   case 8:
     return convertRange<int64_t, uint8_t>(from, to, count, kIdentity);
@@ -109,10 +129,10 @@ Storage storageFor(Type elementType, Precision precision) {
 }
 
 bool hasArithmetic(Type type) {
-  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
+  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64() || SmallFloat::of(type))
     return true;
   auto integer = dyn_cast<IntegerType>(type);
-  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return integer && llvm::is_contained({1u, 2u, 4u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
 std::optional<int64_t> elementCount(ArrayRef<int64_t> shape) {

@@ -100,6 +100,10 @@ private:
   std::shared_ptr<void> buffer;
 };
 
+/// Rounds floats to the nearest numbers of a 16-bit type, as a cast there and back does. The declared
+/// type stays.
+void roundValues(HostTensor &tensor, mlir::Type to);
+
 /// Calls `body` with a null pointer of the storage's type: `visitStorage(s, [&](auto *tag) { using
 /// T = ...; })`.
 template <typename Body> decltype(auto) visitStorage(Storage storage, Body &&body) {

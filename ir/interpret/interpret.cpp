@@ -81,7 +81,7 @@ FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs)
   if (failed(arguments))
     return failure();
   if (!state->program)
-    state->program.emplace(function.getBody().front());
+    state->program.emplace(function.getBody().front(), state->options.roundStored);
   Evaluator evaluator(*symbols, state->options.precision, state->threads, &state->weights);
   FailureOr<SmallVector<HostTensor>> results = state->program->run(*arguments, evaluator);
   state->ranOutOfMemory = evaluator.ranOutOfMemory;

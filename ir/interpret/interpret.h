@@ -18,6 +18,9 @@ namespace smelt {
 struct InterpretOptions {
   Precision precision = Precision::f32;
   unsigned threads = 0; // 0: as many as there are cores to run on
+  /// Rounds the results of @main's ops to their declared type where that is f16 or bf16, as a GPU
+  /// does with what one kernel stores for others. Values inside of fusions are not stored.
+  bool roundStored = false;
 };
 
 /// Runs `@main` of a module, many times. Values that depend on weights and constants alone are

@@ -57,8 +57,10 @@ FailureOr<SmallVector<Operation *>> collectSlice(Value output, ArrayRef<Value> k
 
 } // namespace
 
-Program::Program(Block &block)
-    : Program(opsOf(block), block.getArguments(), block.getTerminator()->getOperands()) {}
+Program::Program(Block &block, bool roundStored)
+    : Program(opsOf(block), block.getArguments(), block.getTerminator()->getOperands()) {
+  this->roundStored = roundStored;
+}
 
 FailureOr<Program> Program::slice(Value output, ArrayRef<Value> arguments) {
   FailureOr<SmallVector<Operation *>> ops = collectSlice(output, arguments);
@@ -125,8 +127,11 @@ LogicalResult Program::execute(const Step &step, Evaluator &evaluator) {
   FailureOr<SmallVector<HostTensor>> results = evaluator.evaluate(step.op, operands);
   if (failed(results))
     return failure();
-  for (auto [index, result] : llvm::enumerate(*results))
+  for (auto [index, result] : llvm::enumerate(*results)) {
+    if (Type type = result.getElementType(); roundStored && (type.isF16() || type.isBF16()))
+      roundValues(result, type);
     slots[step.firstResult + index] = std::move(result);
+  }
   return success();
 }
 

@@ -10,7 +10,8 @@ namespace smelt::interpret {
 class Program {
 public:
   /// The whole of a block: its arguments are the program's, its terminator's operands the outputs.
-  explicit Program(mlir::Block &block);
+  /// `roundStored`: see InterpretOptions.
+  explicit Program(mlir::Block &block, bool roundStored = false);
   /// The ops that `output` depends on, back to the values in `arguments`. Fails, with a diagnostic,
   /// where it depends on a block argument that is not among them.
   static mlir::FailureOr<Program> slice(mlir::Value output, llvm::ArrayRef<mlir::Value> arguments);
@@ -47,6 +48,7 @@ private:
   llvm::SmallVector<unsigned> outputs;
   std::vector<HostTensor> slots;
   bool prepared = false;
+  bool roundStored = false;
 };
 
 } // namespace smelt::interpret

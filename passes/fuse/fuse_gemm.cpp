@@ -20,6 +20,9 @@
 // What scales the sums of a product of 8-bit integers, and takes zero points out of them, is computed
 // in the epilogue.
 //
+// The zeros around an image whose windows are multiplied (a convolution) have no address: the main
+// loop fills them in.
+//
 // Norms between two products reach both epilogues (fuse_norm.cpp): the row moments of the value at
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
@@ -187,6 +190,52 @@ private:
       matmul.getRhsMutable().assign(weight);
   }
 
+  /// The operand at the end of the chain of members that are views behind `operand`.
+  static OpOperand *endOfViews(const FusionGroup &group, OpOperand *operand) {
+    for (Operation *op = operand->get().getDefiningOp();
+         op && group.contains(op) && op->hasTrait<View>(); op = operand->get().getDefiningOp())
+      operand = &op->getOpOperand(0);
+    return operand;
+  }
+
+  /// The image in zeros is read without them: its pixels lie as they are read, channel by channel, in
+  /// whole words. Else one kernel that brings the image into that form costs less than reading it so
+  /// for every window.
+  static bool isReadInPlace(ConcatOp padding) {
+    Value image = padding.getOutput();
+    for (auto concat = padding; concat; concat = image.getDefiningOp<ConcatOp>()) {
+      std::optional<unsigned> padded = operandPaddedByZeros(concat);
+      bool alongChannels = concat.getAxis() + 1 == tensorType(image).getRank();
+      if (!padded || alongChannels)
+        return false;
+      image = concat.getInputs()[*padded];
+    }
+    TensorType type = tensorType(image);
+    std::optional<int64_t> channels = type.getDim(type.getRank() - 1).asConstant();
+    while (auto reshape = image.getDefiningOp<ReshapeOp>())
+      image = reshape.getInput();
+    Operation *producer = image.getDefiningOp();
+    return channels && *channels * type.getElementType().getIntOrFloatBitWidth() % 32 == 0 &&
+           !(producer && producer->hasTrait<View>());
+  }
+
+  /// Draws in the zeros around an image that the left operand reads in windows.
+  void absorbPadding(FusionGroup &group, OpOperand &operand) const {
+    for (OpOperand *source = endOfViews(group, &operand);;) {
+      auto padding = source->get().getDefiningOp<ConcatOp>();
+      if (!padding || isTaken(padding) || !isReadInPlace(padding))
+        return;
+      if (!padding->hasOneUse()) {
+        padding = cast<ConcatOp>(OpBuilder(source->getOwner()).clone(*padding));
+        source->set(padding.getOutput());
+      }
+      group.add(padding);
+      for (OpOperand &input : padding->getOpOperands())
+        group.absorbViews(input, [&](Operation *op) { return !taken.contains(op); });
+      source = endOfViews(group, &padding->getOpOperand(*operandPaddedByZeros(padding)));
+    }
+  }
+
   /// Draws in the views of what the members read. A pair goes on reading one left operand.
   void absorbViews(GemmKernel &kernel) {
     FusionGroup &group = kernel.group;
@@ -200,6 +249,7 @@ private:
     };
     SmallVector<Operation *> members(group.ops());
     absorb(first, first.getLhsMutable());
+    absorbPadding(group, first.getLhsMutable());
     for (MatmulOp matmul : kernel.products)
       matmul.getLhsMutable().assign(first.getLhs());
     for (Operation *op : members)

@@ -123,6 +123,8 @@ void merge(ArrayRef<Branch> branches) {
   }
   Value weight = ConcatOp::create(builder, location, weights, 1);
   Value result = MatmulOp::create(builder, location, first.getLhs(), weight);
+  Type sums = tensorType(first.getOutput()).getElementType(); // f32 perhaps, of 16-bit operands
+  result.setType(tensorType(result).withElementType(sums));
   if (anyBias)
     result =
         AddOp::create(builder, location, result, ConcatOp::create(builder, location, biases, 0));
@@ -154,11 +156,14 @@ struct FuseHorizontal : impl::FuseHorizontalBase<FuseHorizontal> {
 
 private:
   static void fuse(func::FuncOp function, Remarks &remarks) {
-    llvm::MapVector<std::pair<Value, Type>, SmallVector<Branch>> groups;
+    using Key = std::pair<Value, std::pair<Type, Type>>; // left operand, types of weights and sums
+    llvm::MapVector<Key, SmallVector<Branch>> groups;
     for (auto matmul : function.getBody().front().getOps<MatmulOp>())
-      if (isCandidate(matmul))
-        groups[{matmul.getLhs(), tensorType(matmul.getRhs()).getElementType()}].push_back(
-            findBranch(matmul));
+      if (isCandidate(matmul)) {
+        std::pair<Type, Type> types{tensorType(matmul.getRhs()).getElementType(),
+                                    tensorType(matmul.getOutput()).getElementType()};
+        groups[{matmul.getLhs(), types}].push_back(findBranch(matmul));
+      }
     if (llvm::all_of(groups, [](auto &group) { return group.second.size() < 2; }))
       return;
     GemmPlan plan(function); // merging changes no kernel of another group

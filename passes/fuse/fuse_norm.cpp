@@ -201,8 +201,9 @@ private:
   }
 
   /// A cast that ends what is computed in f32.
-  Value inElementType(Value value) {
-    return element.isF32() ? value : create<CastOp>(value, element);
+  Value inElementType(Value value) { return inType(value, element); }
+  Value inType(Value value, Type type) {
+    return type.isF32() ? value : create<CastOp>(value, type);
   }
 
   /// One value a column, rank 1.
@@ -277,7 +278,9 @@ private:
     value = create<MulOp>(value, inverseSpread());
     if (Value shift = foldBias(weight, addend))
       value = create<AddOp>(value, shift);
-    replaced->getResult(0).replaceAllUsesWith(inElementType(value));
+    Type result =
+        tensorType(replaced->getResult(0)).getElementType(); // the norm's, or f32: sums as they are
+    replaced->getResult(0).replaceAllUsesWith(inType(value, result));
     if (add)
       add.erase();
     matmul.erase();

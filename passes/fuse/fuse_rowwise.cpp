@@ -5,7 +5,7 @@
 //
 // Draws in the pointwise ops before it (a sum that a residual connection reads too becomes a second
 // result) and the elementwise ops after it. The row is read once and written once. Reductions over
-// other axes are left to `generic`.
+// other axes are left to `columnwise`, norms to `generic`.
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
@@ -82,7 +82,8 @@ struct FuseRowwise : impl::FuseRowwiseBase<FuseRowwise> {
       if (isFree(op) && op.getFirstReducedAxis())
         anchors.push_back(op);
       else if (isFree(op))
-        remarks.refused(op.getLoc(), "rowwise", "reduces trailing axes", "others are generic");
+        remarks.refused(op.getLoc(), "rowwise", "reduces trailing axes",
+                        "others are columnwise or generic");
     });
     for (RowReduction anchor : anchors)
       fusion.fuse(anchor);

@@ -48,6 +48,44 @@ bool isNanGuard(SelectOp op, Value probabilities) {
          isSplat(op.getLhs(), 0);
 }
 
+/// A product of matrices, scaled and capped, to which nothing is added.
+bool isUnmasked(Value scores) {
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    scores = throughFloatCast(scores);
+    if (std::optional<Scaled> scaled = matchScaled(scores))
+      scores = scaled->value;
+    else if (auto tanh = scores.getDefiningOp<TanhOp>())
+      scores = tanh.getInput();
+    else
+      return scores.getDefiningOp<MatmulOp>() != nullptr;
+  }
+  return false;
+}
+
+/// What a guard finds in select(max(bias) == -inf, 0, p): the rows it zeroes.
+enum class HiddenRows { unknown, none, thoseOfBias };
+
+/// The maximum is over the keys, and the bias is all that is added to the scores, or finite everywhere.
+HiddenRows matchHiddenGuard(SelectOp op, Value probabilities, SoftmaxOp softmax) {
+  auto test = op.getCondition().getDefiningOp<EqualOp>();
+  if (!test || op.getRhs() != probabilities || !isSplat(op.getLhs(), 0) ||
+      !isSplat(test.getRhs(), -std::numeric_limits<double>::infinity()))
+    return HiddenRows::unknown;
+  auto most = throughFloatCast(test.getLhs()).getDefiningOp<ReduceOp>();
+  if (!most || most.getKind() != ReductionKind::max || most.getAxes().size() != 1 ||
+      most.getAxes()[0] + 1 != static_cast<int64_t>(shapeOf(most.getInput()).size()))
+    return HiddenRows::unknown;
+  Value bias = throughFloatCast(most.getInput());
+  std::optional<double> all = splatFloat(bias);
+  std::optional<int64_t> keys = shapeOf(bias).back().asConstant();
+  if (all && std::isfinite(*all) && keys && *keys > 0)
+    return HiddenRows::none;
+  auto sum = throughFloatCast(softmax.getInput()).getDefiningOp<AddOp>();
+  bool isAdded = sum && ((isUnmasked(sum.getLhs()) && throughFloatCast(sum.getRhs()) == bias) ||
+                         (isUnmasked(sum.getRhs()) && throughFloatCast(sum.getLhs()) == bias));
+  return isAdded ? HiddenRows::thoseOfBias : HiddenRows::unknown;
+}
+
 /// The only reader of `value` but for the test of a NaN guard, or null; `found` says what reads it.
 Operation *onlyReader(Value value, std::string &found) {
   llvm::SetVector<Operation *> readers;
@@ -195,11 +233,13 @@ std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax, std::string &
       bool readsOnce = product.getLhs() == value && product.getRhs() != value;
       return readsOnce ? std::optional(result) : std::nullopt;
     }
-    if (auto select = dyn_cast_or_null<SelectOp>(reader); select && isNanGuard(select, value))
+    auto select = dyn_cast_or_null<SelectOp>(reader);
+    HiddenRows hidden = select ? matchHiddenGuard(select, value, softmax) : HiddenRows::unknown;
+    if (select && (isNanGuard(select, value) || hidden == HiddenRows::thoseOfBias))
       result.zeroMaskedRows = true;
     else if (isFloatCast(reader))
       result.narrowed |= isNarrow(reader->getResult(0));
-    else
+    else if (hidden != HiddenRows::none)
       return std::nullopt;
     value = reader->getResult(0);
   }

@@ -68,7 +68,7 @@ struct Probabilities {
   bool zeroMaskedRows = false, narrowed = false;
 };
 
-/// Follows the only reader of the softmax: a NaN guard, casts, then the product with V. Where that
+/// Follows the only reader of the softmax: a guard of rows without a visible key, casts, then the product with V. Where that
 /// fails, `found` says what reads it.
 std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax, std::string &found);
 

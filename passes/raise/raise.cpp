@@ -62,8 +62,12 @@ Location fusedLocation(ArrayRef<Value> roots, ArrayRef<Value> leaves) {
 
 Value throughFloatCast(Value value) {
   auto cast = value.getDefiningOp<CastOp>();
-  bool isFloat = cast && isa<FloatType>(tensorType(cast.getInput()).getElementType()) &&
-                 isa<FloatType>(tensorType(cast.getOutput()).getElementType());
+  // What is stored in 8 bits or fewer is quantised, on purpose.
+  auto isFloatType = [](Type type) {
+    return isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16;
+  };
+  bool isFloat = cast && isFloatType(tensorType(cast.getInput()).getElementType()) &&
+                 isFloatType(tensorType(cast.getOutput()).getElementType());
   return isFloat ? cast.getInput() : value;
 }
 

@@ -25,7 +25,7 @@ namespace smelt::passes {
 namespace {
 
 constexpr int kDegree = 3;
-constexpr int kMaxDepth = 8;
+constexpr int kMaxFormulaDepth = 8;
 constexpr double kSqrtHalf = 0.70710678118654752, kSqrtTwoOverPi = 0.79788456080286536,
                  kCubic = 0.044715;
 
@@ -83,7 +83,7 @@ std::optional<Form> formOf(Value value, Value x, Value t, int depth = 0) {
   if (std::optional<double> constant = splatFloat(value))
     return Form{{*constant, 0, 0, 0}, {}};
   Operation *op = value.getDefiningOp();
-  if (!op || depth == kMaxDepth || !isa<AddOp, SubOp, MulOp, DivOp, NegOp>(op))
+  if (!op || depth == kMaxFormulaDepth || !isa<AddOp, SubOp, MulOp, DivOp, NegOp>(op))
     return std::nullopt;
   std::optional<Form> left = formOf(op->getOperand(0), x, t, depth + 1);
   if (!left)
@@ -123,7 +123,7 @@ SmallVector<Value> candidates(Value value) {
       continue;
     result.push_back(current);
     Operation *op = current.getDefiningOp();
-    if (op && depth < kMaxDepth && isa<AddOp, SubOp, MulOp, DivOp>(op))
+    if (op && depth < kMaxFormulaDepth && isa<AddOp, SubOp, MulOp, DivOp>(op))
       for (Value operand : op->getOperands())
         queue.push_back({operand, depth + 1});
   }

@@ -5,7 +5,8 @@
 // simplify leaves one spelling of the root, so that the core of both norms is one pattern, x *
 // rsqrt(mean(x^2) + epsilon). The rest follows by small steps, each checked: RMSNorm of x - mean(x)
 // is LayerNorm of x; a product with a tensor over the normalised axes is its scale, a sum its bias;
-// casts to fp32 around it change nothing, for both norms compute in fp32.
+// casts to fp32 around it change nothing, for both norms compute in fp32. A second core is LayerNorm
+// by the mean of squares less the square of the mean, as ONNX defines it, with reshapes anywhere.
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
 #include "passes/passes.h"
@@ -98,6 +99,80 @@ std::optional<Core> matchCore(MulOp op) {
   return std::nullopt;
 }
 
+/// What `value` is a view of by reshapes, and casts between floats.
+Value throughShape(Value value) {
+  while (true) {
+    Value next = throughFloatCast(value);
+    if (auto reshape = next.getDefiningOp<ReshapeOp>())
+      next = reshape.getInput();
+    if (next == value)
+      return value;
+    value = next;
+  }
+}
+
+std::optional<Mean> matchMeanOfView(Value value) { return matchMean(throughShape(value)); }
+
+Dim countOf(ArrayRef<Dim> shape, MLIRContext *context) {
+  Dim count = Dim::constant(context, 1);
+  for (const Dim &dim : shape)
+    count = count * dim;
+  return count;
+}
+
+/// The axis from which on `value` has `count` elements a row, where `mean` has one for each row.
+std::optional<int64_t> rowAxis(Value value, Value mean, const Dim &count) {
+  SmallVector<Dim> whole = tensorType(value).getShape(), kept = tensorType(mean).getShape();
+  if (kept.size() > whole.size())
+    return std::nullopt;
+  kept = padShape(kept, whole.size(), value.getContext());
+  std::optional<int64_t> found;
+  for (size_t axis = 0; axis < whole.size(); ++axis) {
+    bool isReduced = llvm::all_of(ArrayRef<Dim>(kept).drop_front(axis),
+                                  [](const Dim &dim) { return dim.isConstant(1); });
+    if (isReduced && countOf(ArrayRef<Dim>(whole).drop_front(axis), value.getContext()) == count)
+      found = static_cast<int64_t>(axis);
+    if (kept[axis] != whole[axis])
+      break;
+  }
+  return found;
+}
+
+/// (x - m) * rsqrt(mean(x^2) - m^2 + epsilon), where m = mean(x) is that of a view of x, with the
+/// same rows.
+struct SpreadCore {
+  Mean own, ofView;
+  double epsilon;
+};
+
+std::optional<SpreadCore> matchSpread(Value difference, Value factor) {
+  auto centred = throughFloatCast(difference).getDefiningOp<SubOp>();
+  auto root = throughShape(factor).getDefiningOp<RsqrtOp>();
+  if (!centred || !root)
+    return std::nullopt;
+  auto add = throughFloatCast(root.getInput()).getDefiningOp<AddOp>();
+  std::optional<double> epsilon = add ? splatFloat(add.getRhs()) : std::nullopt;
+  auto variance = throughShape(epsilon ? add.getLhs() : root.getInput()).getDefiningOp<SubOp>();
+  std::optional<Mean> squares =
+      variance ? matchMeanOfView(variance.getLhs()) : std::optional<Mean>();
+  Value average = squares ? squareRootOf(throughShape(variance.getRhs())) : Value();
+  std::optional<Mean> mean = average ? matchMeanOfView(average) : std::optional<Mean>();
+  Value base = mean ? throughShape(mean->input) : Value();
+  if (!base || mean->axis != squares->axis ||
+      tensorType(mean->input).getShape() != tensorType(squares->input).getShape())
+    return std::nullopt;
+  SmallVector<Dim> shape = tensorType(mean->input).getShape();
+  Dim count = countOf(ArrayRef<Dim>(shape).drop_front(mean->axis), base.getContext());
+  Value squared = squareRootOf(throughShape(squares->input));
+  bool isOneTensor = squared && throughShape(squared) == base &&
+                     throughShape(centred.getLhs()) == base &&
+                     throughShape(centred.getRhs()) == throughShape(average);
+  std::optional<int64_t> axis = rowAxis(centred.getLhs(), centred.getRhs(), count);
+  if (!isOneTensor || !axis || !isKept(epsilon.value_or(0), base))
+    return std::nullopt;
+  return SpreadCore{{centred.getLhs(), *axis}, *mean, epsilon.value_or(0)};
+}
+
 /// Casts inside the cluster excuse what they round away.
 double toleranceOf(Value a, Value b) {
   return std::max(roundingTolerance(tensorType(a).getElementType()),
@@ -121,6 +196,27 @@ public:
                                    Value(), static_cast<uint64_t>(core->axis),
                                    APFloat(static_cast<float>(core->epsilon)));
     raiser.replace(op.getOutput(), norm, {base}, toleranceOf(base, core->x), "rms_norm", Twine());
+  }
+
+  /// Where the view whose means the formula takes is all that reads the result, the norm is of that.
+  void raiseSpread(MulOp op) {
+    std::optional<SpreadCore> core = matchSpread(op.getLhs(), op.getRhs());
+    if (!core)
+      core = matchSpread(op.getRhs(), op.getLhs());
+    if (!core)
+      return;
+    auto view = op->hasOneUse() ? dyn_cast<ReshapeOp>(*op->user_begin()) : ReshapeOp();
+    bool isOfView = view && view.getOutput().getType() == core->ofView.input.getType();
+    Mean mean = isOfView ? core->ofView : core->own;
+    Value replaced = isOfView ? view.getOutput() : op.getOutput();
+    if (mean.input.getType() != replaced.getType())
+      return;
+    OpBuilder builder(op);
+    Value base = throughShape(mean.input);
+    Value norm = LayerNormOp::create(builder, fusedLocation({replaced}, {base}), mean.input,
+                                     Value(), Value(), static_cast<uint64_t>(mean.axis),
+                                     APFloat(static_cast<float>(core->epsilon)));
+    raiser.replace(replaced, norm, {base}, toleranceOf(base, mean.input), "layer_norm", Twine());
   }
 
   /// rms_norm(x - mean(x)) => layer_norm(x)
@@ -248,6 +344,7 @@ struct RaiseNorm : impl::RaiseNormBase<RaiseNorm> {
     NormRaiser raiser(getOperation());
     // Each step sees what the one before it made.
     forEach<MulOp>([&](MulOp op) { raiser.raiseCore(op); });
+    forEach<MulOp>([&](MulOp op) { raiser.raiseSpread(op); });
     forEach<RmsNormOp>([&](RmsNormOp op) { raiser.centre(op); });
     forEach<CastOp>([&](CastOp op) { raiser.dropCasts(op); });
     forEach<MulOp>([&](MulOp op) { raiser.absorbScale(op); });

@@ -262,6 +262,15 @@ struct ElementwiseOfTranspose : ElementwisePattern {
   }
 
 private:
+  /// Only axes of size 1 change places with others: the elements stay in order.
+  static bool keepsOrder(ArrayRef<Dim> shape, ArrayRef<int64_t> permutation) {
+    SmallVector<int64_t> moved;
+    for (int64_t axis : permutation)
+      if (!isUnit(shape[axis]))
+        moved.push_back(axis);
+    return llvm::is_sorted(moved);
+  }
+
   static std::optional<PulledOperand> pull(Value operand, ArrayRef<int64_t> permutation) {
     auto other = operand.getDefiningOp<TransposeOp>();
     if (other && other.getPermutation() == permutation)
@@ -269,7 +278,7 @@ private:
     SmallVector<Dim> padded = padShape(shapeOf(operand), permutation.size(), operand.getContext());
     SmallVector<int64_t> inverse = invertPermutation(permutation);
     SmallVector<Dim> moved = dropLeadingOnes(permuteShape(padded, inverse));
-    if (llvm::count_if(padded, isUnit) + 1 >= static_cast<int64_t>(padded.size()))
+    if (keepsOrder(padded, inverse))
       return PulledOperand{operand, moved, {}};
     if (!isWeightView(operand))
       return std::nullopt;

@@ -4,7 +4,7 @@
 // CHECK: // gemm+add+gelu+add
 // CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
 // CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
-// CHECK: static constexpr bool kALinear = true, kBLinear = true;
+// CHECK: static constexpr bool kALinear = true, kBLinear = true, kAPadded = false;
 // CHECK: int m() const { return size_b * size_s; }
 // CHECK: return in0 + k + m * 768;
 // CHECK: return in1 + k * 3072 + n;
@@ -46,7 +46,7 @@ func.func @tied(%x: !smelt.tensor<[s, 768], f16>) -> !smelt.tensor<[s, 50257], f
 // The rows of a slice or of a transposed operand are no constant distance apart where one batch ends: each address is
 // asked for. Within a batch they are.
 // CHECK: // gemm
-// CHECK: static constexpr bool kALinear = false, kBLinear = true;
+// CHECK: static constexpr bool kALinear = false, kBLinear = true, kAPadded = false;
 // CHECK: const int m0 = m / 196;
 func.func @without_class_token(%x: !smelt.tensor<[b, 197, 64], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
   %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 128], f16>
@@ -60,7 +60,7 @@ func.func @without_class_token(%x: !smelt.tensor<[b, 197, 64], f16>) -> !smelt.t
 }
 
 // CHECK: // gemm
-// CHECK: static constexpr bool kALinear = false, kBLinear = true;
+// CHECK: static constexpr bool kALinear = false, kBLinear = true, kAPadded = false;
 func.func @heads_first(%x: !smelt.tensor<[b, 12, s, 64], f16>) -> !smelt.tensor<[b, s, 12, 128], f16> {
   %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 128], f16>
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, 12, s, 64], f16>, !smelt.tensor<[64, 128], f16>) -> !smelt.tensor<[b, s, 12, 128], f16> {
@@ -73,7 +73,7 @@ func.func @heads_first(%x: !smelt.tensor<[b, 12, s, 64], f16>) -> !smelt.tensor<
 }
 
 // CHECK: // gemm
-// CHECK: static constexpr bool kALinear = true, kBLinear = true;
+// CHECK: static constexpr bool kALinear = true, kBLinear = true, kAPadded = false;
 func.func @each_batch_its_product(%x: !smelt.tensor<[b, 197, 64], f16>, %y: !smelt.tensor<[b, 64, 128], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
   %0 = smelt.fusion gemm(%x, %y) : (!smelt.tensor<[b, 197, 64], f16>, !smelt.tensor<[b, 64, 128], f16>) -> !smelt.tensor<[b, 196, 128], f16> {
   ^bb0(%a: !smelt.tensor<[b, 197, 64], f16>, %m: !smelt.tensor<[b, 64, 128], f16>):
@@ -186,7 +186,7 @@ func.func @unaligned(%x: !smelt.tensor<[m, 770], f16>, %w: !smelt.tensor<[770, 3
 // CHECK: // gemm+silu+mul
 // CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
 // CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
-// CHECK: static constexpr bool kALinear = true, kBLinear = true;
+// CHECK: static constexpr bool kALinear = true, kBLinear = true, kAPadded = false;
 // CHECK: static constexpr int kProducts = 2;
 // CHECK: __device__ int n() const { return 96; }
 // CHECK: return in1 + k * 96 + n;
@@ -253,4 +253,32 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
     smelt.yield %1 : !smelt.tensor<[b, s, 64], i32>
   }
   return %0 : !smelt.tensor<[b, s, 64], i32>
+}
+
+// A convolution: the windows of an image whose channels are last. Zeros around it have no address; a vector of channels has
+// one pixel.
+// CHECK: // gemm+concat+concat wgmma
+// CHECK: kAVector = 8,
+// CHECK: kALinear = false, kBLinear = true, kAPadded = true;
+// CHECK: a(int batch, int m, int k) const {
+// CHECK: const int m1 = (m / 28) % 28;
+// CHECK-NEXT: const int m2 = m % 28;
+// CHECK-NEXT: return unsigned(m2 + (k / 64) % 3 - 1) < unsigned(28) && unsigned(m1 + (k / 64) / 3 - 1) < unsigned(28) ? in0 + {{.*}} : nullptr;
+func.func @convolution(%x: !smelt.tensor<[n, 28, 28, 64], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 147456, ""> : <[576, 128], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 28, 28, 64], f16>, !smelt.tensor<[576, 128], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 28, 28, 64], f16>, %b: !smelt.tensor<[576, 128], f16>):
+    %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+    %above = smelt.expand %zero : <[], f16> -> <[n, 1, 28, 64], f16>
+    %1 = smelt.concat %above, %a, %above axis 1 : !smelt.tensor<[n, 1, 28, 64], f16>, !smelt.tensor<[n, 28, 28, 64], f16>, !smelt.tensor<[n, 1, 28, 64], f16> -> <[n, 30, 28, 64], f16>
+    %beside = smelt.expand %zero : <[], f16> -> <[n, 30, 1, 64], f16>
+    %2 = smelt.concat %beside, %1, %beside axis 2 : !smelt.tensor<[n, 30, 1, 64], f16>, !smelt.tensor<[n, 30, 28, 64], f16>, !smelt.tensor<[n, 30, 1, 64], f16> -> <[n, 30, 30, 64], f16>
+    %3 = smelt.windows %2 axis 1 stride 1 dilation 1 : <[n, 30, 30, 64], f16> -> <[n, 28, 3, 30, 64], f16>
+    %4 = smelt.windows %3 axis 3 stride 1 dilation 1 : <[n, 28, 3, 30, 64], f16> -> <[n, 28, 3, 28, 3, 64], f16>
+    %5 = smelt.transpose %4 [0, 1, 3, 2, 4, 5] : <[n, 28, 3, 28, 3, 64], f16> -> <[n, 28, 28, 3, 3, 64], f16>
+    %6 = smelt.reshape %5 : <[n, 28, 28, 3, 3, 64], f16> -> <[n, 28, 28, 576], f16>
+    %7 = smelt.matmul %6, %b : <[n, 28, 28, 576], f16>, <[576, 128], f16> -> <[n, 28, 28, 128], f16>
+    smelt.yield %7 : !smelt.tensor<[n, 28, 28, 128], f16>
+  }
+  return %0 : !smelt.tensor<[n, 28, 28, 128], f16>
 }

@@ -34,6 +34,11 @@ const std::vector<std::string> kComparisons = {"equal", "less", "less_equal"};
 
 std::string tensor(const std::string &type) { return "<[4], " + type + ">"; }
 
+/// Types that are cast and moved, but not computed with.
+const std::vector<std::string> kStorage = {"f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ",
+                                           "f4E2M1FN", "f8E8M0FNU",  "i4",     "ui4",
+                                           "i2",       "ui2"};
+
 struct ScalarOpsTest : testing::TestWithParam<std::string> {
   MLIRContext context;
   std::string text;
@@ -129,6 +134,12 @@ struct ScalarOpsTest : testing::TestWithParam<std::string> {
     add("smelt.select %c, %a, %b : <[4], i1>, " + tensor(type) + ", " + tensor(type) + " -> " +
             tensor(type),
         type, type, type);
+    for (const std::string &other : kStorage)
+      for (const char *op : {"cast", "bitcast"}) {
+        std::string one = "smelt." + std::string(op) + " %a : ";
+        add(one + tensor(type) + " -> " + tensor(other), type, other, other);
+        add(one + tensor(other) + " -> " + tensor(type), other, type, type);
+      }
     for (const std::string &other : kTypes) {
       for (const char *op : {"cast", "bitcast"})
         add("smelt." + std::string(op) + " %a : " + tensor(type) + " -> " + tensor(other), type,

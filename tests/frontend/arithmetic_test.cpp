@@ -101,36 +101,5 @@ TEST(Arithmetic, ClipInEveryVersion) {
   expectImports(inputs.import(), {"smelt.min", "return"});
 }
 
-TEST(Arithmetic, CastsAndRefusesUnknownTypes) {
-  ModelBuilder model;
-  model.input("x", DataType::FLOAT, "3").node("Cast", {"x"}).attribute("to", 9).output("y");
-  expectImports(model.import(), {"smelt.cast %arg0", "-> <[3], i1>"});
-  ModelBuilder strings;
-  strings.input("x", DataType::FLOAT, "3").node("Cast", {"x"}).attribute("to", 8).output("y");
-  expectFails(strings.import(), {"conversion to string is not supported"});
-}
-
-TEST(Arithmetic, BitCastKeepsTheBits) {
-  auto reinterpret = [](int32_t from, int32_t to) {
-    ModelBuilder model(26);
-    model.input("x", from, "n").node("BitCast", {"x"}).attribute("to", to).output("y");
-    return model.import();
-  };
-  expectImports(reinterpret(DataType::FLOAT, DataType::UINT32),
-                {"smelt.bitcast %arg0 : <[n], f32> -> <[n], ui32>"});
-  expectImports(reinterpret(DataType::BFLOAT16, DataType::FLOAT16), {"smelt.bitcast %arg0"});
-  expectImports(reinterpret(DataType::INT64, DataType::INT64), {"return %arg0"});
-  expectImports(reinterpret(DataType::BOOL, DataType::UINT8),
-                {"smelt.cast %arg0 : <[n], i1> -> <[n], ui8>"});
-  expectFails(reinterpret(DataType::INT8, DataType::BOOL), {"as bool is not supported"});
-  expectFails(reinterpret(DataType::FLOAT, DataType::DOUBLE),
-              {"BitCast: cannot read the bits of float as double, which has another width"});
-}
-
-TEST(Arithmetic, CastLikeTakesTheOthersType) {
-  expectImports(binary("CastLike", DataType::FLOAT, DataType::FLOAT16).import(),
-                {"smelt.cast %arg0", "f16>"});
-}
-
 } // namespace
 } // namespace smelt::test

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace smelt::test {
 namespace {
 
@@ -61,6 +63,34 @@ TEST(MicrosoftNorm, GroupNorms) {
                        {{"x", "n 4 h w"}, {"g", "4"}, {"b", "4"}, {"k", "n 4"}, {"i", "4"}}, 0),
                 {"smelt.reshape %arg3", "<[n, 4, 1, 1], f16>", "smelt.add", "smelt.add",
                  "smelt.layer_norm", "smelt.silu"});
+}
+
+ModelBuilder embedding(std::vector<std::string> more = {}) {
+  ModelBuilder model(12);
+  model.input("ids", DataType::INT32, "b 3").input("segments", DataType::INT32, "b 3");
+  model.input("mask", DataType::INT32, "b 3").input("places", DataType::INT32, "b 3");
+  for (const auto &[name, shape] : std::map<std::string, std::string>{
+           {"words", "50 8"}, {"rows", "4 8"}, {"kinds", "2 8"}, {"g", "8"}, {"h", "8"}})
+    model.input(name, DataType::FLOAT16, shape);
+  std::vector<std::string> inputs{"ids", "segments", "words", "rows", "kinds", "g", "h"};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  model.node("EmbedLayerNormalization", inputs, {"y", "count", "sum"});
+  model.lastNode().set_domain("com.microsoft");
+  return model.output("y").output("count").output("sum");
+}
+
+TEST(MicrosoftNorm, OfEmbeddings) {
+  expectImports(embedding().import(), {"smelt.slice", "smelt.gather", "smelt.add", "smelt.gather",
+                                       "smelt.add", "<[b], i32>", "smelt.layer_norm"});
+  expectImports(
+      embedding({"mask", "places"}).import(),
+      {"smelt.gather", "smelt.gather", "smelt.equal %", "smelt.reduce sum", "smelt.layer_norm"});
+  ModelBuilder model = embedding();
+  model.lastNode().set_input(4, "");
+  expectFails(model.import(), {"needs a table of segments beside the segments"});
+  model = embedding();
+  model.lastNode().set_input(6, "");
+  expectFails(model.import(), {"input 6 is missing"});
 }
 
 } // namespace

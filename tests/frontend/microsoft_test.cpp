@@ -73,6 +73,13 @@ TEST(Microsoft, NeedsItsDomain) {
   expectFails(microsoft("Tanh").import(), {"op com.microsoft.Tanh (opset 1) is not supported"});
 }
 
+TEST(Microsoft, NeedsNoImport) {
+  ModelBuilder model(12);
+  model.input("x", DataType::FLOAT, "4").node("Gelu", {"x"}).output("y");
+  model.lastNode().set_domain("com.microsoft");
+  expectImports(model.import(), {"smelt.gelu %arg0 :"});
+}
+
 TEST(Microsoft, NeedsItsInputs) {
   expectFails(microsoft("BiasGelu").import(), {"needs at least 2 inputs"});
 }

@@ -117,6 +117,11 @@ ModelBuilder &ModelBuilder::attribute(const std::string &name, const std::vector
   return *this;
 }
 
+ModelBuilder &ModelBuilder::attribute(const std::string &name, const ModelBuilder &inner) {
+  *addAttribute(*this, name, onnx_wire::Attribute::GRAPH).mutable_g() = inner.model.graph();
+  return *this;
+}
+
 Imported ModelBuilder::import(const ImportOptions &options) const {
   return importBytes(bytes(), ".", options);
 }

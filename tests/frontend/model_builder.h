@@ -47,6 +47,9 @@ public:
   }
   ModelBuilder &attribute(const std::string &name, const std::vector<int64_t> &values);
 
+  /// The graph of `inner` as an attribute: a branch or a body.
+  ModelBuilder &attribute(const std::string &name, const ModelBuilder &inner);
+
   onnx_wire::Graph &graph() { return *model.mutable_graph(); }
   ModelBuilder &opset(const std::string &domain, int64_t version);
   onnx_wire::Tensor &lastInitializer() {

@@ -23,6 +23,13 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
   expectFails(importBytes(std::string("\x08\x0a", 2)), {"it holds no graph"});
 }
 
+TEST(ModelFile, NamesOtherFormats) {
+  expectFails(importBytes(std::string("\x20\0\0\0ORTM rest", 13)),
+              {"is a model in ONNX Runtime's own format (.ort)", "(.onnx) that it was made from"});
+  for (const char *magic : {"ptrt", "ftrt"})
+    expectFails(importBytes(std::string(magic) + " rest of a plan"), {"is a TensorRT engine"});
+}
+
 TEST(ModelFile, RefusesEveryTruncation) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "n")

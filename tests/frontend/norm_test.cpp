@@ -41,6 +41,17 @@ TEST(Norm, ASizeThatMeetsTheScaleIsItsSize) {
   expectImports(model.import(), {"%arg0: !smelt.tensor<[batch, 8], f32>", "smelt.layer_norm"});
 }
 
+TEST(Norm, LayerNormBeforeItsOpset) {
+  ModelBuilder model(11);
+  model.input("x", DataType::FLOAT, "n 8").input("s", DataType::FLOAT, "8");
+  model.node("LayerNormalization", {"x", "s"}).output("y");
+  expectImports(model.import(), {"smelt.layer_norm %arg0 scale %arg1"});
+  ModelBuilder mixed(11);
+  mixed.input("x", DataType::FLOAT16, "n 8").input("s", DataType::FLOAT, "8");
+  mixed.node("LayerNormalization", {"x", "s"}).output("y");
+  expectImports(mixed.import(), {"smelt.cast %arg0", "smelt.layer_norm", "-> <[n, 8], f32>"});
+}
+
 TEST(Norm, LayerNormStatistics) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT16, "n 8").input("s", DataType::FLOAT16, "8");

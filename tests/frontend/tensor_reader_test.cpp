@@ -80,6 +80,42 @@ TEST(TensorReader, WideIntegersWithoutSign) {
   }
 }
 
+TEST(TensorReader, SeveralElementsShareAByte) {
+  for (auto [type, text, raw] :
+       {std::tuple<int32_t, const char *, std::string>{
+            DataType::INT4, "dense<[-1, 7, -8]> : tensor<3xi4>", "\x7f\x08"},
+        {DataType::UINT4, "dense<[15, 7, 8]> : tensor<3xui4>", "\x7f\x08"},
+        {DataType::INT2, "dense<[-1, 1, -2]> : tensor<3xi2>", "\x27"},
+        {DataType::UINT2, "dense<[3, 1, 2]> : tensor<3xui2>", "\x27"},
+        {DataType::FLOAT4E2M1,
+         "dense<[-6.000000e+00, 6.000000e+00, -0.000000e+00]> : "
+         "tensor<3xf4E2M1FN>",
+         "\x7f\x08"}}) {
+    ModelBuilder inFile, typed, tooLong;
+    addTensor(inFile, type, {3}, raw);
+    expectImports(inFile.import(), {text});
+    onnx_wire::Tensor &tensor = addTensor(typed, type, {3}, "");
+    tensor.clear_raw_data();
+    for (char byte : raw)
+      tensor.add_int32_data(static_cast<unsigned char>(byte));
+    expectImports(typed.import(), {text});
+    addTensor(tooLong, type, {3}, "123");
+    expectFails(tooLong.import(), {"bytes, but its data has 3"});
+  }
+}
+
+TEST(TensorReader, FloatsOf8Bits) {
+  for (auto [type, text] : {std::pair<int32_t, const char *>{DataType::FLOAT8E4M3FN, "f8E4M3FN"},
+                            {DataType::FLOAT8E4M3FNUZ, "f8E4M3FNUZ"},
+                            {DataType::FLOAT8E5M2, "f8E5M2"},
+                            {DataType::FLOAT8E5M2FNUZ, "f8E5M2FNUZ"},
+                            {DataType::FLOAT8E8M0, "f8E8M0FNU"}}) {
+    ModelBuilder model;
+    addTensor(model, type, {2}, "\x38\x39");
+    expectImports(model.import(), {"smelt.constant dense<", std::string("<[2], ") + text});
+  }
+}
+
 TEST(TensorReader, EmptyTensors) {
   ModelBuilder model;
   addTensor(model, DataType::FLOAT, {0, 3}, "");

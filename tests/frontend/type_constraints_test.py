@@ -17,7 +17,9 @@ NEWEST_OPSET = 28
 TYPES = {'float16': TensorProto.FLOAT16, 'float': TensorProto.FLOAT, 'double': TensorProto.DOUBLE,
          'bfloat16': TensorProto.BFLOAT16, 'bool': TensorProto.BOOL, 'int8': TensorProto.INT8, 'uint8': TensorProto.UINT8,
          'int16': TensorProto.INT16, 'uint16': TensorProto.UINT16, 'int32': TensorProto.INT32, 'uint32': TensorProto.UINT32,
-         'int64': TensorProto.INT64, 'uint64': TensorProto.UINT64}
+         'int64': TensorProto.INT64, 'uint64': TensorProto.UINT64,
+         **{name: getattr(TensorProto, name.upper()) for name in ('float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz',
+                                                                 'float4e2m1', 'float8e8m0', 'int4', 'uint4', 'int2', 'uint2')}}
 UNKNOWN_TO_ONNX = {'SimplifiedLayerNormalization'}  # ONNX Runtime writes it into ONNX's domain
 REFUSED = 'is not defined for an input'
 
@@ -63,7 +65,7 @@ def model_of(schema, types):
         attributes = {'to': TYPES[types[0]]}
     node = helper.make_node(schema.name, [each.name for each in inputs], ['y'], **attributes)
     graph = helper.make_graph([node], 'test', inputs, [helper.make_empty_tensor_value_info('y')])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', max(schema.since_version, 13))], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', max(schema.since_version, 13))], ir_version=13)
 
 
 def judge(smelt, folder, number, case):

@@ -21,6 +21,8 @@ namespace {
 
 // Scales and epsilons are float32 attributes, also in graphs of float64; passes compute some of them anew.
 constexpr double kPhaseLimit = 1e-5;
+// What narrowed inputs and weights may cost: several roundings of 2^-11 and 2^-8.
+constexpr double kF16Limit = 5e-3, kBf16Limit = 4e-2;
 
 /// The work on one graph.
 class Judgement {
@@ -87,6 +89,10 @@ private:
     for (size_t i = 0; i < results->size(); ++i) {
       Reference &reference = references[at];
       double base = reference.hasCasts ? reference.base : std::min(reference.base, kPhaseLimit);
+      if (!options.narrowTo.empty() && reference.hasCasts) // of what rounding may move over a step
+        continue;
+      if (!options.narrowTo.empty())
+        base = std::max(base, options.narrowTo == "f16" ? kF16Limit : kBf16Limit);
       Verdict verdict =
           compare(toNumbers((*results)[i]), reference.outputs[i], !isFloatOutput((*results)[i]),
                   std::max(base, 1e-7), reference.sensitivities[i]);
@@ -105,6 +111,7 @@ private:
       bool isWanted = phase == "lower" || options.interpretsPhases;
       return success(!isWanted || interpret("phase " + phase.str(), 0));
     };
+    pipeline.narrowTo = options.narrowTo;
     buildPipeline(manager, pipeline);
     if (failed(manager.run(*model.module)))
       return outcome.failure ? false : fail("passes", "a pass fails");

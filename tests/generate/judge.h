@@ -18,6 +18,7 @@ struct JudgeOptions {
   std::string nvrtcPath;
   bool assemblesKernels = true;   ///< else NVRTC only checks their text, without a device
   bool interpretsPhases = true;   ///< the module after every phase, not only the last
+  std::string narrowTo;           ///< float32 becomes "f16" or "bf16" behind raise; "": it does not
   bool compilesUndecided = false; ///< a graph of which nothing can be said is compiled all the same
 };
 

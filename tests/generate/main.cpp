@@ -59,6 +59,10 @@ void addOptions(CLI::App &app, Flags &flags) {
   app.add_option("--arch", flags.architectures,
                  "architectures that kernels are compiled for (default: sm_90a)")
       ->delimiter(',');
+  app.add_option(
+         "--narrow", flags.run.judge.narrowTo,
+         "f16 or bf16: what float32 is narrowed to; not for a device, where it may overflow")
+      ->check(CLI::IsMember({"f16", "bf16"}));
   app.add_flag("!--no-assembly", flags.run.judge.assemblesKernels,
                "kernels are only checked: hardly optimised, not assembled");
   app.add_flag("!--no-phases", flags.run.judge.interpretsPhases,

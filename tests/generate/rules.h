@@ -39,6 +39,7 @@ std::vector<Rule> attentionRules();
 std::vector<Rule> spatialRules();
 std::vector<Rule> resampleRules();
 std::vector<Rule> einsumRules();
+std::vector<Rule> stateRules();
 
 /// All of them.
 const std::vector<Rule> &rules();

@@ -158,7 +158,7 @@ const std::vector<Rule> &rules() {
     for (auto family :
          {elementwiseRules, activationRules, bitRules, viewRules, indexingRules, reductionRules,
           normRules, signalRules, contractionRules, poolingRules, quantizedRules, recurrentRules,
-          scatterRules, attentionRules, spatialRules, resampleRules, einsumRules})
+          scatterRules, attentionRules, spatialRules, resampleRules, einsumRules, stateRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;

@@ -219,11 +219,17 @@ Drawn drawGemm(Drawing &draw, const Value &operand) {
 }
 
 /// One spatial axis or two, groups, strides, dilations and paddings.
-Drawn drawConv(Drawing &draw, const Value &operand) {
+struct DrawnConv {
+  Shape filter, result;
+  Attributes attributes;
+
+  /// Products that each sum has.
+  double depth() const { return static_cast<double>(largestCount(filter) / filter[0].largest()); }
+};
+
+std::optional<DrawnConv> drawConvShape(Drawing &draw, const Value &operand) {
   size_t rank = operand.shape.size();
-  bool taken = isFloat(operand.type) && (rank == 3 || rank == 4) &&
-               (operand.type != Wire::BFLOAT16 || draw.opset() >= 22);
-  if (!taken)
+  if (rank != 3 && rank != 4)
     return std::nullopt;
   const Size &channels = operand.shape[1];
   if (!channels.isConstant() || channels.values[0] > 128 || channels.values[0] < 1)
@@ -231,23 +237,80 @@ Drawn drawConv(Drawing &draw, const Value &operand) {
   int64_t in = channels.values[0], groups = in % 2 == 0 && draw.chance(0.3) ? 2 : 1;
   int64_t out = groups * draw.between(1, 9);
   Windows windows = drawWindows(draw, Shape(operand.shape.begin() + 2, operand.shape.end()), {});
-  Shape filter{Size::of(out), Size::of(in / groups)}, result{operand.shape[0], Size::of(out)};
+  DrawnConv drawn{{Size::of(out), Size::of(in / groups)}, {operand.shape[0], Size::of(out)}, {}};
   for (int64_t kernel : windows.kernel)
-    filter.push_back(Size::of(kernel));
-  result.insert(result.end(), windows.counts.begin(), windows.counts.end());
-  if (largestCount(result) > 1 << 18)
+    drawn.filter.push_back(Size::of(kernel));
+  drawn.result.insert(drawn.result.end(), windows.counts.begin(), windows.counts.end());
+  if (largestCount(drawn.result) > 1 << 18)
     return std::nullopt;
-  Value input = tamedFactor(draw, operand);
-  std::vector<Value> inputs{input, draw.leaf(operand.type, filter, {-1, 1})};
-  if (draw.chance(0.5))
-    inputs.push_back(draw.leaf(operand.type, {Size::of(out)}, {-1, 1}));
-  Attributes attributes;
-  attributes.add("strides", windows.strides)
+  drawn.attributes.add("strides", windows.strides)
       .add("dilations", windows.dilations)
       .add("pads", windows.pads)
       .add("group", groups);
-  double largest = input.bounds.magnitude() * static_cast<double>(largestCount(filter) / out) + 1;
-  return draw.node("Conv", inputs, attributes, operand.type, result, {-largest, largest});
+  return drawn;
+}
+
+Drawn drawConv(Drawing &draw, const Value &operand) {
+  bool taken = isFloat(operand.type) && (operand.type != Wire::BFLOAT16 || draw.opset() >= 22);
+  auto drawn = taken ? drawConvShape(draw, operand) : std::nullopt;
+  if (!drawn)
+    return std::nullopt;
+  Value input = tamedFactor(draw, operand);
+  std::vector<Value> inputs{input, draw.leaf(operand.type, drawn->filter, {-1, 1})};
+  if (draw.chance(0.5))
+    inputs.push_back(draw.leaf(operand.type, {drawn->filter[0]}, {-1, 1}));
+  double largest = input.bounds.magnitude() * drawn->depth() + 1;
+  return draw.node("Conv", inputs, drawn->attributes, operand.type, drawn->result,
+                   {-largest, largest});
+}
+
+Bounds byteBounds(ElementType type) {
+  return type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255};
+}
+
+ElementType drawByteType(Drawing &draw) { return draw.chance(0.5) ? Wire::INT8 : Wire::UINT8; }
+
+Drawn drawConvInteger(Drawing &draw, const Value &operand) {
+  auto drawn = isByte(operand.type) ? drawConvShape(draw, operand) : std::nullopt;
+  if (!drawn)
+    return std::nullopt;
+  ElementType type = drawByteType(draw);
+  std::vector<Value> inputs{operand, draw.leaf(type, drawn->filter, byteBounds(type))};
+  if (draw.chance(0.7)) {
+    inputs.push_back(draw.leaf(operand.type, {}, byteBounds(operand.type)));
+    if (draw.chance(0.7))
+      inputs.push_back(
+          draw.leaf(type, draw.chance(0.5) ? Shape() : Shape{drawn->filter[0]}, byteBounds(type)));
+  }
+  double largest = 255.0 * 255.0 * drawn->depth();
+  return draw.node("ConvInteger", inputs, drawn->attributes, Wire::INT32, drawn->result,
+                   {-largest, largest});
+}
+
+Drawn drawQLinearConv(Drawing &draw, const Value &operand) {
+  auto drawn = isByte(operand.type) ? drawConvShape(draw, operand) : std::nullopt;
+  if (!drawn)
+    return std::nullopt;
+  ElementType type = drawByteType(draw), resultType = drawByteType(draw);
+  Shape perFilter = draw.chance(0.5) ? Shape() : Shape{drawn->filter[0]};
+  auto scale = [&](const Shape &shape, double most) {
+    return draw.leaf(Wire::FLOAT, shape, {most / 10, most});
+  };
+  auto zeroPoint = [&](ElementType of, const Shape &shape) {
+    return draw.leaf(of, shape, byteBounds(of));
+  };
+  std::vector<Value> inputs{operand,
+                            scale({}, 0.1),
+                            zeroPoint(operand.type, {}),
+                            draw.leaf(type, drawn->filter, byteBounds(type)),
+                            scale(perFilter, 0.01),
+                            zeroPoint(type, perFilter),
+                            scale({}, 1),
+                            zeroPoint(resultType, {})};
+  if (draw.chance(0.5))
+    inputs.push_back(draw.leaf(Wire::INT32, {drawn->filter[0]}, {-1000, 1000}));
+  return draw.node("QLinearConv", inputs, drawn->attributes, resultType, drawn->result,
+                   byteBounds(resultType));
 }
 
 } // namespace
@@ -257,7 +320,9 @@ std::vector<Rule> contractionRules() {
           {"MatMulInteger", 10, drawMatMulInteger},
           {"QLinearMatMul", 10, drawQLinearMatMul},
           {"Gemm", 11, drawGemm},
-          {"Conv", 11, drawConv}};
+          {"Conv", 11, drawConv},
+          {"ConvInteger", 10, drawConvInteger},
+          {"QLinearConv", 10, drawQLinearConv}};
 }
 
 } // namespace smelt::generate

@@ -580,6 +580,31 @@ func.func @large_heads(%x: !smelt.tensor<[b, 2, s, 512], f16>) {
 
 // -----
 
+func.func @columnwise_without_reduction(%x: !smelt.tensor<[n], f32>) {
+  // expected-error @below {{columnwise must hold one reduction}}
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {
+  ^bb0(%a: !smelt.tensor<[n], f32>):
+    %1 = smelt.relu %a : <[n], f32>
+    smelt.yield %1 : !smelt.tensor<[n], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @columnwise_of_other_size(%x: !smelt.tensor<[4, n], f32>) {
+  // expected-error @below {{a columnwise result must have the elements of [1, n], got [4, n]}}
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[4, n], f32>) -> !smelt.tensor<[4, n], f32> {
+  ^bb0(%a: !smelt.tensor<[4, n], f32>):
+    %1 = smelt.reduce sum %a axes [0] : <[4, n], f32> -> <[1, n], f32>
+    %2 = smelt.sub %a, %1 : <[4, n], f32>, <[1, n], f32> -> <[4, n], f32>
+    smelt.yield %2 : !smelt.tensor<[4, n], f32>
+  }
+  return
+}
+
+// -----
+
 func.func @two_ops(%x: !smelt.tensor<[n], f32>) {
   // expected-error @below {{generic must hold one op}}
   %0 = smelt.fusion generic(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {

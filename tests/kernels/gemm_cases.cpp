@@ -46,7 +46,8 @@ template <class Tiling> GemmVariant variant(Tiling tiling) {
   return v;
 }
 
-GemmVariant simtVariant(GemmSimtTiling tiling) {
+/// Of floats, in float's accuracy.
+template <class Tiling> GemmVariant floatVariant(Tiling tiling) {
   GemmVariant v;
   v.tiling = tiling;
   v.element = Element::kFloat;
@@ -140,7 +141,10 @@ static void addPairs(std::vector<GemmCase> &cases) {
     if (tiling.blockM < 256)
       add(variant(tiling));
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
-    add(simtVariant(tiling));
+    add(floatVariant(tiling));
+  for (const GemmSplitTiling &tiling : kGemmSplitTilings)
+    if (tiling.blockM < 128)
+      add(floatVariant(tiling));
   for (int width : {1, 2, 4}) {
     GemmVariant v = variant(kGemmPortable[1]);
     v.element = Element::kBfloat16;
@@ -153,8 +157,35 @@ static void addPairs(std::vector<GemmCase> &cases) {
   add(tf32);
 }
 
+/// Images in zeros, which have no address: every template, vectors of all widths.
+void addPadded(std::vector<GemmCase> &cases) {
+  const std::vector<GemmShape> shapes = {{197, 768, 768, 1}, {513, 200, 136, 1}};
+  auto add = [&](GemmVariant v) {
+    v.linear = false;
+    v.padded = true;
+    cases.push_back({v, shapes});
+  };
+  add(variant(kGemmPortable[1]));
+  add(variant(kGemmFewRowsSplit));
+  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+    if (tiling.threads() <= 256) { // those that codegen gives scattered addresses
+      add(variant(tiling));
+      add(variant(tiling));
+      cases.back().variant.bTransposed = true;
+    }
+  add(floatVariant(kGemmSimtTilings[0]));
+  add(floatVariant(kGemmSplitTilings[0]));
+  add(floatVariant(kGemmTf32[3]));
+  for (int width : {1, 2, 4}) {
+    GemmVariant v = variant(kGemmPortable[1]);
+    v.aVector = width;
+    add(v);
+  }
+}
+
 std::vector<GemmCase> gemmChecks() {
   std::vector<GemmCase> cases;
+  addPadded(cases);
   for (const GemmTiling &tiling : kTensor)
     cases.push_back({variant(tiling), kOddShapes});
 
@@ -233,22 +264,31 @@ std::vector<GemmCase> gemmChecks() {
   addPairs(cases);
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     for (bool transposed : {false, true}) {
-      GemmVariant v = simtVariant(tiling);
+      GemmVariant v = floatVariant(tiling);
       v.bTransposed = transposed;
       cases.push_back({v, kOddShapes});
     }
-  GemmVariant narrow = simtVariant(kGemmSimtTilings[1]);
-  narrow.aVector = narrow.bVector = narrow.width = 1;
-  narrow.bConstant = false;
-  cases.push_back({narrow, {{77, 101, 77, 2}}});
-  narrow.bTransposed = true;
-  cases.push_back({narrow, {{77, 101, 77, 2}}});
+  for (const GemmSplitTiling &tiling : kGemmSplitTilings)
+    for (bool transposed : {false, true}) {
+      GemmVariant v = floatVariant(tiling);
+      v.bTransposed = transposed;
+      cases.push_back({v, kOddShapes});
+    }
+  for (GemmVariant narrow :
+       {floatVariant(kGemmSimtTilings[1]), floatVariant(kGemmSplitTilings[0])}) {
+    narrow.aVector = narrow.bVector = narrow.width = 1;
+    narrow.bConstant = false;
+    cases.push_back({narrow, {{77, 101, 77, 2}}});
+    narrow.bTransposed = true;
+    cases.push_back({narrow, {{77, 101, 77, 2}}});
+  }
 
   GemmVariant tf32 = variant(kGemmTf32[0]);
   tf32.element = Element::kFloat;
   addLayouts(cases, tf32);
   for (const GemmSimtTiling &tiling : {kGemmSimtTilings[1], kGemmSimtTilings[3]})
-    addLayouts(cases, simtVariant(tiling));
+    addLayouts(cases, floatVariant(tiling));
+  addLayouts(cases, floatVariant(kGemmSplitTilings[0]));
   addLayouts(cases, variant(kGemmPortable[1]));
   GemmVariant wgmmaLayouts = variant(GemmWgmmaTiling{64, 64, 4, 1});
   wgmmaLayouts.element = Element::kBfloat16;
@@ -260,7 +300,8 @@ std::vector<GemmCase> gemmChecks() {
   for (const GemmWgmmaTiling &tiling :
        {kGemmWgmmaTilings[3], kGemmWgmmaTilings[1], kGemmWgmmaTilings[8]})
     addMoments(cases, variant(tiling));
-  addMoments(cases, simtVariant(kGemmSimtTilings[1]));
+  addMoments(cases, floatVariant(kGemmSimtTilings[1]));
+  addMoments(cases, floatVariant(kGemmSplitTilings[2]));
   return cases;
 }
 
@@ -324,13 +365,13 @@ std::vector<GemmCase> gemmTimings() {
       v.residual = false;
       cases.push_back({v, {shape}});
     }
+  const std::vector<GemmShape> floats = {
+      {128, 384, 384, 1},  {128, 1536, 384, 1},  {128, 384, 1536, 1}, {128, 768, 768, 1},
+      {4096, 768, 768, 1}, {4096, 1536, 384, 1}, {4096, 384, 1536, 1}};
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
-    cases.push_back({simtVariant(tiling),
-                     {{128, 384, 384, 1},
-                      {128, 1536, 384, 1},
-                      {128, 384, 1536, 1},
-                      {128, 768, 768, 1},
-                      {4096, 768, 768, 1}}});
+    cases.push_back({floatVariant(tiling), floats});
+  for (const GemmSplitTiling &tiling : kGemmSplitTilings)
+    cases.push_back({floatVariant(tiling), floats});
   return cases;
 }
 

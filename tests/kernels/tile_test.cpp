@@ -44,19 +44,25 @@ template <class T> struct Matrix {
 };
 
 /// Copies the tile at (row0, column0) and compares it. `VectorWidth` as a kernel would be told.
+/// `Padded`: vectors on some diagonals have no address.
 template <class T, int Rows, int Columns, int Threads, Along K, int VectorWidth, bool Linear,
-          bool Contiguous>
+          bool Contiguous, bool Padded = false>
 void expectCopies(const Matrix<T> &matrix, int row0, int column0) {
   using Tile = SharedTile<T, Rows, Columns>;
   hostDevice.shared.assign(Tile::kBytes, 0xa5);
   hostDevice.readable = reinterpret_cast<const unsigned char *>(matrix.memory.data());
   hostDevice.readableBytes = matrix.memory.size() * sizeof(T);
   hostDevice.readsOutside = hostDevice.misaligned = 0;
-  auto source = [&](int row, int column) { return matrix.at(row, column); };
+  auto exists = [](int row, int column) {
+    return !Padded || (row + column / VectorWidth) % 3 != 0;
+  };
+  auto source = [&](int row, int column) {
+    return exists(row, column) ? matrix.at(row, column) : nullptr;
+  };
   for (int thread = 0; thread < Threads; ++thread) {
     threadIdx.x = thread;
-    copyTile<Tile, K, VectorWidth, Threads, Linear, Contiguous>(0, source, row0, column0,
-                                                                matrix.rows, matrix.columns);
+    copyTile<Tile, K, VectorWidth, Threads, Linear, Contiguous, Padded>(
+        0, source, row0, column0, matrix.rows, matrix.columns);
   }
   EXPECT_EQ(hostDevice.readsOutside, 0);
   EXPECT_EQ(hostDevice.misaligned, 0);
@@ -67,7 +73,8 @@ void expectCopies(const Matrix<T> &matrix, int row0, int column0) {
       std::memcpy(&found,
                   hostDevice.shared.data() + chunk + column % Tile::kChunkElements * sizeof(T),
                   sizeof(T));
-      bool isInside = row0 + row < matrix.rows && column0 + column < matrix.columns;
+      bool isInside = row0 + row < matrix.rows && column0 + column < matrix.columns &&
+                      exists(row0 + row, column0 + column);
       float expected = isInside ? valueOf(*matrix.at(row0 + row, column0 + column)) : 0.0f;
       ASSERT_EQ(valueOf(found), expected) << "row " << row << ", column " << column;
     }
@@ -84,6 +91,8 @@ void expectCopies(const Matrix<T> &matrix, int row0, int column0) {
   expectCopies<T, 64, 32, 64, Along::kRows, VectorWidth, false, Contiguous>(matrix, row0, column0);
   expectCopies<T, 48, 96, 128, Along::kColumns, VectorWidth, true, Contiguous>(matrix, row0,
                                                                                column0);
+  expectCopies<T, 64, 32, 64, Along::kColumns, VectorWidth, false, Contiguous, true>(matrix, row0,
+                                                                                     column0);
 }
 
 /// The same for the transpose of a part of a matrix of bytes, Columns of its rows by Rows of its

@@ -82,6 +82,9 @@ std::string join(const std::vector<int> &values, const char *separator) {
 std::vector<int> numbers(const GemmTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK, t.warpsK};
 }
+std::vector<int> numbers(const GemmSplitTiling &t) {
+  return {t.blockM, t.blockN, t.blockK, t.warpsM, t.warpsN, t.stages, t.clusterK};
+}
 std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
@@ -121,7 +124,7 @@ std::string gemmProblemType(const GemmVariant &v) {
       << ", " << v.width << ", " << v.n << ", " << v.k << ", "
       << (v.activation && !isInteger(v.element)) << ", " << v.residual << ", " << v.linear
       << ", Layout::k" << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", "
-      << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ">";
+      << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ", " << v.padded << ">";
   return out.str();
 }
 
@@ -129,11 +132,14 @@ std::string gemmProblemType(const GemmVariant &v) {
 
 namespace {
 
-/// Names of a GEMM template: in file names and kernel names, its configuration, its function.
+/// Names of a GEMM template: in file names, its configuration, its function, what kernel names add.
 struct GemmTemplate {
-  const char *file, *config, *function;
+  const char *file, *config, *function, *suffix = "";
 };
 GemmTemplate templateOf(const GemmTiling &) { return {"gemm", "GemmConfig", "gemm"}; }
+GemmTemplate templateOf(const GemmSplitTiling &) {
+  return {"gemm", "GemmSplitConfig", "gemm", "_split"};
+}
 GemmTemplate templateOf(const GemmWgmmaTiling &) {
   return {"gemm_wgmma", "GemmWgmmaConfig", "gemmWgmma"};
 }
@@ -154,7 +160,7 @@ KernelText GemmVariant::kernel() const {
       [this](const auto &t) {
         GemmTemplate used = templateOf(t);
         std::ostringstream name;
-        name << used.file << '_' << elementName(element) << '_';
+        name << used.file << used.suffix << '_' << elementName(element) << '_';
         if (elementB)
           name << elementName(*elementB) << '_';
         name << join(numbers(t), "x") << "_a" << aVector << "_b" << bVector << "_w" << width
@@ -163,7 +169,8 @@ KernelText GemmVariant::kernel() const {
              << (linear ? "" : "_scattered");
         if (a != Layout::kUnit || b != Layout::kUnit)
           name << "_a" << layoutName(a) << "_b" << layoutName(b);
-        name << (storesMoments ? "_moments" : "") << (products > 1 ? "_pair" : "");
+        name << (storesMoments ? "_moments" : "") << (products > 1 ? "_pair" : "")
+             << (padded ? "_padded" : "");
         if (rowGroups > 0)
           name << "_groups" << rowGroups;
         KernelText result;
@@ -197,20 +204,21 @@ bool GemmVariant::usesTf32() const {
 
 std::string GemmVariant::referenceName() const {
   return std::string("reference_") + (bTransposed ? "nk" : "kn") + (bConstant ? "_const" : "") +
-         (products > 1 ? "_pair" : "");
+         (products > 1 ? "_pair" : "") + (padded ? "_padded" : "");
 }
 
 KernelText gemmReferenceText(Element a, Element b) {
   std::ostringstream text;
   text << "#include \"gemm_problem.cuh\"\nnamespace smelt {\n";
   for (bool transposed : {false, true})
-    for (int kind = 0; kind < 3; ++kind) {
+    for (int kind = 0; kind < 6; ++kind) {
       GemmVariant v;
       v.element = a, v.elementB = b;
       v.aVector = v.bVector = v.width = 1;
       v.bTransposed = transposed;
-      v.bConstant = kind > 0;
-      v.products = kind == 2 ? 2 : 1;
+      v.bConstant = kind % 3 > 0;
+      v.products = kind % 3 == 2 ? 2 : 1;
+      v.padded = kind >= 3;
       text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
            << gemmProblemType(v)
            << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups) {\n"

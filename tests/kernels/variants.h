@@ -44,7 +44,7 @@ long long elementsOf(Layout layout, long long rows, long long columns, long long
 struct GemmVariant {
   Element element = Element::kHalf;
   std::optional<Element> elementB; // of B, where it is another
-  std::variant<GemmTiling, GemmWgmmaTiling, GemmTmaTiling, GemmSimtTiling> tiling;
+  std::variant<GemmTiling, GemmSplitTiling, GemmWgmmaTiling, GemmTmaTiling, GemmSimtTiling> tiling;
   int aVector = 8, bVector = 8, width = 8;
   bool bTransposed = false, bConstant = true;
   int n = 0, k = 0;
@@ -54,6 +54,7 @@ struct GemmVariant {
   bool storesMoments = false; // of C's rows; n is a multiple of 32
   int rowGroups = 0;          // of moments that the epilogue reads for each row
   int products = 1;           // whose columns take turns in B
+  bool padded = false;        // zeros of A have no address; not where addresses are linear
 
   KernelText kernel() const;
   /// Name, in the reference text, of the kernel for the same problem.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`smelt explain --json` on every model: attention in every layer, every norm in a kernel, few kernels a layer; and all of
-that at each form in which people give shapes: all open, all fixed, sizes of 1, one input's shape alone.
+that at each form in which people give shapes: all open, all fixed, sizes of 1, one input's shape alone. Of images: no kernel
+is generic, and one at most only brings the channels of the model's input to the end.
 """
 import argparse
 import sys
@@ -85,8 +86,24 @@ def forms(family):
             yield [f'{family}={text(batch, *rest)}']
 
 
+MOVES = {'constant', 'expand', 'reshape', 'transpose', 'slice', 'windows', 'concat'}
+
+
+def explain(args, path, flags, shapes):
+    return models.smelt_json(args.smelt, 'explain', path, *flags, *(f'--shape={shape}' for shape in shapes))
+
+
 def counts_of(args, path, flags, shapes):
-    return models.smelt_json(args.smelt, 'explain', path, *flags, *(f'--shape={shape}' for shape in shapes))['counts']
+    return explain(args, path, flags, shapes)['counts']
+
+
+def layout_fault(kernels):
+    """What is wrong with the kernels of a model of images, as text; None where nothing is."""
+    transposes = [kernel for kernel in kernels if 'transpose' in kernel['ops'] and MOVES.issuperset(kernel['ops'])]
+    generic = [kernel for kernel in kernels if kernel['kind'] == 'generic']
+    if generic or len(transposes) > 1:
+        return f'{len(generic)} generic kernels, {len(transposes)} that transpose'
+    return None
 
 
 def check_forms(args, export, path):
@@ -94,8 +111,12 @@ def check_forms(args, export, path):
     wrong, count = [], 0
     flags = ['--random-weights', '1']
     for shapes in forms(export.family):
-        counts = counts_of(args, path, flags, shapes)
+        answer = explain(args, path, flags, shapes)
+        counts = answer['counts']
         count += 1
+        fault = layout_fault(answer['kernels']) if export.family in ('x', 'pixel_values', 'input_features') else None
+        if fault:
+            wrong.append(f'{" ".join(shapes) or "open"}: {fault}')
         attention = export.attention + (export.more_of_one if any('=1x' in shape for shape in shapes) else 0)
         if counts['attention'] != attention or counts['norm'] != export.norms:
             wrong.append(f'{" ".join(shapes) or "open"}: attention {counts["attention"]}, norms {counts["norm"]}')

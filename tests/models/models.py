@@ -229,7 +229,7 @@ def input_flags(inputs, folder):
     """The flags that give `inputs` to a command, from files in `folder`."""
     flags = []
     for name, value in inputs.items():
-        path = os.path.join(folder, f'{name}.npy')
+        path = os.path.join(folder, name.replace('/', '_') + '.npy')
         np.save(path, value)
         flags += ['--input', f'{name}=@{path}']
     return flags

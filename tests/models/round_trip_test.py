@@ -12,7 +12,7 @@ import tempfile
 
 import models
 
-PHASES = ['00_import', '01_simplify', '02_raise', '03_fuse', '04_lower']
+PHASES = ['00_import', '01_simplify', '02_raise', '04_fuse', '05_lower']
 
 
 def emitted(args, path, what, *flags):

@@ -2,11 +2,13 @@
 import ctypes
 import math
 
+import ml_dtypes
 import numpy as np
 
 ELEMENTS = {np.dtype(name): code for code, name in enumerate(
-    ['float32', 'float16', None, 'float64', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool', 'uint16',
-     'uint32', 'uint64']) if name}
+    ['float32', 'float16', ml_dtypes.bfloat16, 'float64', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool', 'uint16',
+     'uint32', 'uint64', ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz,
+     ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2])}
 
 
 class Error(ctypes.Structure):
@@ -17,6 +19,12 @@ class Error(ctypes.Structure):
 class Binding(ctypes.Structure):
     _fields_ = [('struct_size', ctypes.c_size_t), ('element_type', ctypes.c_int), ('location', ctypes.c_int),
                 ('data', ctypes.c_void_p), ('bytes', ctypes.c_size_t), ('capacity', ctypes.c_int64)]
+
+
+class TensorInfo(ctypes.Structure):
+    _fields_ = [('struct_size', ctypes.c_size_t), ('name', ctypes.c_char_p), ('element_type', ctypes.c_int),
+                ('rank', ctypes.c_size_t), ('extents', ctypes.POINTER(ctypes.c_int64)), ('alias', ctypes.c_int64),
+                ('capacity_axis', ctypes.c_int64)]
 
 
 class Runtime:
@@ -76,6 +84,15 @@ class Session:
         self.runtime, self.engine, self.context = runtime, ctypes.c_void_p(), ctypes.c_void_p()
         runtime.call('smelt_engine_create', plan.encode(), None, ctypes.byref(self.engine))
         runtime.call('smelt_context_create', self.engine, None, ctypes.byref(self.context))
+
+    def input_names(self):
+        self.runtime.smelt.smelt_engine_input_count.restype = ctypes.c_size_t
+        names = []
+        for index in range(self.runtime.smelt.smelt_engine_input_count(self.engine)):
+            info = TensorInfo(ctypes.sizeof(TensorInfo))
+            self.runtime.call('smelt_engine_input', self.engine, ctypes.c_size_t(index), ctypes.byref(info))
+            names.append(info.name.decode())
+        return names
 
     def shape(self, name, extents):
         sizes = (ctypes.c_int64 * len(extents))(*extents)

@@ -199,3 +199,49 @@ func.func @bytes_along_k(%x: !smelt.tensor<[b, 64], i8>) -> !smelt.tensor<[b, 32
   %2 = smelt.mul %0, %1 : <[b, 32], i32>, <[b, 32], i32> -> <[b, 32], i32>
   return %2 : !smelt.tensor<[b, 32], i32>
 }
+
+// An image that is turned and then gets an axis is written too.
+// CHECK-LABEL: func @turned
+func.func @turned(%x: !smelt.tensor<[4, 8], f16>) -> !smelt.tensor<[1, 8, 16], f16> {
+  // CHECK: smelt.concat
+  // CHECK-NEXT: smelt.fusion gemm
+  %w = smelt.weight "w" <"w.bin", 0, 384, ""> : <[12, 16], f16>
+  %0 = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %1 = smelt.expand %0 : <[], f16> -> <[1, 1, 4], f16>
+  %2 = smelt.transpose %x [1, 0] : <[4, 8], f16> -> <[8, 4], f16>
+  %3 = smelt.reshape %2 : <[8, 4], f16> -> <[1, 8, 4], f16>
+  %4 = smelt.concat %1, %3, %1 axis 1 : !smelt.tensor<[1, 1, 4], f16>, !smelt.tensor<[1, 8, 4], f16>, !smelt.tensor<[1, 1, 4], f16> -> <[1, 10, 4], f16>
+  %5 = smelt.windows %4 axis 1 stride 1 dilation 1 : <[1, 10, 4], f16> -> <[1, 8, 3, 4], f16>
+  %6 = smelt.reshape %5 : <[1, 8, 3, 4], f16> -> <[1, 8, 12], f16>
+  %7 = smelt.matmul %6, %w : <[1, 8, 12], f16>, <[12, 16], f16> -> <[1, 8, 16], f16>
+  return %7 : !smelt.tensor<[1, 8, 16], f16>
+}
+
+// The zeros around an image belong to the convolution that reads its windows; those of an image that is turned while they
+// are written, or of odd channels, are written.
+// CHECK-LABEL: func @padding
+func.func @padding(%x: !smelt.tensor<[n, 8, 4], f16>, %y: !smelt.tensor<[n, 3, 8], f16>) -> (!smelt.tensor<[n, 8, 16], f16>, !smelt.tensor<[n, 8, 16], f16>) {
+  // CHECK: smelt.fusion gemm
+  // CHECK: smelt.concat {{.*}} -> <[n, 10, 4], f16>
+  // CHECK-NEXT: smelt.windows
+  // CHECK: smelt.matmul
+  // CHECK: smelt.concat {{.*}} -> <[n, 10, 3], f16>
+  // CHECK-NEXT: smelt.fusion gemm
+  // CHECK-NOT: smelt.concat
+  // CHECK: smelt.matmul
+  %w = smelt.weight "w" <"w.bin", 0, 384, ""> : <[12, 16], f16>
+  %v = smelt.weight "v" <"w.bin", 0, 288, ""> : <[9, 16], f16>
+  %0 = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %1 = smelt.expand %0 : <[], f16> -> <[n, 1, 4], f16>
+  %2 = smelt.concat %1, %x, %1 axis 1 : !smelt.tensor<[n, 1, 4], f16>, !smelt.tensor<[n, 8, 4], f16>, !smelt.tensor<[n, 1, 4], f16> -> <[n, 10, 4], f16>
+  %3 = smelt.windows %2 axis 1 stride 1 dilation 1 : <[n, 10, 4], f16> -> <[n, 8, 3, 4], f16>
+  %4 = smelt.reshape %3 : <[n, 8, 3, 4], f16> -> <[n, 8, 12], f16>
+  %5 = smelt.matmul %4, %w : <[n, 8, 12], f16>, <[12, 16], f16> -> <[n, 8, 16], f16>
+  %6 = smelt.transpose %y [0, 2, 1] : <[n, 3, 8], f16> -> <[n, 8, 3], f16>
+  %7 = smelt.expand %0 : <[], f16> -> <[n, 1, 3], f16>
+  %8 = smelt.concat %7, %6, %7 axis 1 : !smelt.tensor<[n, 1, 3], f16>, !smelt.tensor<[n, 8, 3], f16>, !smelt.tensor<[n, 1, 3], f16> -> <[n, 10, 3], f16>
+  %9 = smelt.windows %8 axis 1 stride 1 dilation 1 : <[n, 10, 3], f16> -> <[n, 8, 3, 3], f16>
+  %10 = smelt.reshape %9 : <[n, 8, 3, 3], f16> -> <[n, 8, 9], f16>
+  %11 = smelt.matmul %10, %v : <[n, 8, 9], f16>, <[9, 16], f16> -> <[n, 8, 16], f16>
+  return %5, %11 : !smelt.tensor<[n, 8, 16], f16>, !smelt.tensor<[n, 8, 16], f16>
+}

@@ -404,3 +404,66 @@ func.func @no_bias(%q: !smelt.tensor<[b, 4, s, 8], f32>, %kt: !smelt.tensor<[b, 
   %2 = smelt.matmul %p2, %v : <[b, 4, s, s], f32>, <[b, 4, s, 8], f32> -> <[b, 4, s, 8], f32>
   return %0, %1, %2 : !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>, !smelt.tensor<[b, 4, s, 8], f32>
 }
+
+// As ONNX defines it: rows from which the bias hides every key are zeros.
+// CHECK-LABEL: func @hidden_rows
+func.func @hidden_rows(%q: !smelt.tensor<[2, 4, 5, 8], f32>, %k: !smelt.tensor<[2, 4, 6, 8], f32>, %v: !smelt.tensor<[2, 4, 6, 8], f32>, %mask: !smelt.tensor<[5, 6], i1>, %other: !smelt.tensor<[5, 6], f32>) -> !smelt.tensor<[2, 4, 5, 8], f32> {
+  %root = smelt.constant dense<0.5> : tensor<f32> : <[], f32>
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %inf = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[2, 4, 6, 8], f32> -> <[2, 4, 8, 6], f32>
+  %qs = smelt.mul %q, %root : <[2, 4, 5, 8], f32>, <[], f32> -> <[2, 4, 5, 8], f32>
+  %scores = smelt.matmul %qs, %kt : <[2, 4, 5, 8], f32>, <[2, 4, 8, 6], f32> -> <[2, 4, 5, 6], f32>
+  %bias = smelt.select %mask, %zero, %inf : <[5, 6], i1>, <[], f32>, <[], f32> -> <[5, 6], f32>
+  %masked = smelt.add %scores, %bias : <[2, 4, 5, 6], f32>, <[5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %p = smelt.softmax %masked axis 3 : <[2, 4, 5, 6], f32>
+  %most = smelt.reduce max %bias axes [1] : <[5, 6], f32> -> <[5, 1], f32>
+  %hidden = smelt.equal %most, %inf : <[5, 1], f32>, <[], f32> -> <[5, 1], i1>
+  %guarded = smelt.select %hidden, %zero, %p : <[5, 1], i1>, <[], f32>, <[2, 4, 5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %y = smelt.matmul %guarded, %v : <[2, 4, 5, 6], f32>, <[2, 4, 6, 8], f32> -> <[2, 4, 5, 8], f32>
+  // CHECK: smelt.attention %{{.*}} bias %{{.*}} {scale = 5.000000e-01 : f32, zero_masked_rows}
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[2, 4, 5, 8], f32>
+}
+
+// Zeros hide nothing.
+// CHECK-LABEL: func @no_hidden_rows
+func.func @no_hidden_rows(%q: !smelt.tensor<[2, 4, 5, 8], f32>, %k: !smelt.tensor<[2, 4, 6, 8], f32>, %v: !smelt.tensor<[2, 4, 6, 8], f32>, %mask: !smelt.tensor<[5, 6], i1>, %other: !smelt.tensor<[5, 6], f32>) -> !smelt.tensor<[2, 4, 5, 8], f32> {
+  %root = smelt.constant dense<0.5> : tensor<f32> : <[], f32>
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %inf = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[2, 4, 6, 8], f32> -> <[2, 4, 8, 6], f32>
+  %qs = smelt.mul %q, %root : <[2, 4, 5, 8], f32>, <[], f32> -> <[2, 4, 5, 8], f32>
+  %scores = smelt.matmul %qs, %kt : <[2, 4, 5, 8], f32>, <[2, 4, 8, 6], f32> -> <[2, 4, 5, 6], f32>
+  %bias = smelt.expand %zero : <[], f32> -> <[5, 6], f32>
+  %masked = smelt.add %scores, %other : <[2, 4, 5, 6], f32>, <[5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %p = smelt.softmax %masked axis 3 : <[2, 4, 5, 6], f32>
+  %most = smelt.reduce max %bias axes [1] : <[5, 6], f32> -> <[5, 1], f32>
+  %hidden = smelt.equal %most, %inf : <[5, 1], f32>, <[], f32> -> <[5, 1], i1>
+  %guarded = smelt.select %hidden, %zero, %p : <[5, 1], i1>, <[], f32>, <[2, 4, 5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %y = smelt.matmul %guarded, %v : <[2, 4, 5, 6], f32>, <[2, 4, 6, 8], f32> -> <[2, 4, 5, 8], f32>
+  // CHECK: smelt.attention %{{.*}} {scale = 5.000000e-01 : f32} :
+  // CHECK-NEXT: return
+  return %y : !smelt.tensor<[2, 4, 5, 8], f32>
+}
+
+// A guard of rows that another tensor hides is none.
+// CHECK-LABEL: func @rows_hidden_elsewhere
+func.func @rows_hidden_elsewhere(%q: !smelt.tensor<[2, 4, 5, 8], f32>, %k: !smelt.tensor<[2, 4, 6, 8], f32>, %v: !smelt.tensor<[2, 4, 6, 8], f32>, %mask: !smelt.tensor<[5, 6], i1>, %other: !smelt.tensor<[5, 6], f32>) -> !smelt.tensor<[2, 4, 5, 8], f32> {
+  %root = smelt.constant dense<0.5> : tensor<f32> : <[], f32>
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %inf = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %kt = smelt.transpose %k [0, 1, 3, 2] : <[2, 4, 6, 8], f32> -> <[2, 4, 8, 6], f32>
+  %qs = smelt.mul %q, %root : <[2, 4, 5, 8], f32>, <[], f32> -> <[2, 4, 5, 8], f32>
+  %scores = smelt.matmul %qs, %kt : <[2, 4, 5, 8], f32>, <[2, 4, 8, 6], f32> -> <[2, 4, 5, 6], f32>
+  %bias = smelt.select %mask, %zero, %inf : <[5, 6], i1>, <[], f32>, <[], f32> -> <[5, 6], f32>
+  %masked = smelt.add %scores, %other : <[2, 4, 5, 6], f32>, <[5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %p = smelt.softmax %masked axis 3 : <[2, 4, 5, 6], f32>
+  %most = smelt.reduce max %bias axes [1] : <[5, 6], f32> -> <[5, 1], f32>
+  %hidden = smelt.equal %most, %inf : <[5, 1], f32>, <[], f32> -> <[5, 1], i1>
+  %guarded = smelt.select %hidden, %zero, %p : <[5, 1], i1>, <[], f32>, <[2, 4, 5, 6], f32> -> <[2, 4, 5, 6], f32>
+  %y = smelt.matmul %guarded, %v : <[2, 4, 5, 6], f32>, <[2, 4, 6, 8], f32> -> <[2, 4, 5, 8], f32>
+  // CHECK-NOT: smelt.attention
+  // CHECK: return
+  return %y : !smelt.tensor<[2, 4, 5, 8], f32>
+}

@@ -121,3 +121,50 @@ func.func @no_norm(%x: !smelt.tensor<[b, s, 16], f32>, %z: !smelt.tensor<[b, s, 
   // CHECK: return
   return %0, %1 : !smelt.tensor<[b, s, 16], f32>, !smelt.tensor<[b, s, 16], f32>
 }
+
+// As ONNX defines it: the mean of squares less the square of the mean, of rows that a reshape made of two axes.
+// CHECK-LABEL: func @spread
+func.func @spread(%x: !smelt.tensor<[b, 4, 8], f32>) -> !smelt.tensor<[b, 4, 8], f32> {
+  %scale = smelt.weight "scale" <"w.bin", 0, 128, ""> : <[4, 8], f32>
+  %epsilon = smelt.constant dense<1.0e-5> : tensor<f32> : <[], f32>
+  %rows = smelt.reshape %x : <[b, 4, 8], f32> -> <[b, 32], f32>
+  %mean = smelt.reduce mean %rows axes [1] : <[b, 32], f32> -> <[b, 1], f32>
+  %square = smelt.mul %x, %x : <[b, 4, 8], f32>, <[b, 4, 8], f32> -> <[b, 4, 8], f32>
+  %squares = smelt.reshape %square : <[b, 4, 8], f32> -> <[b, 32], f32>
+  %second = smelt.reduce mean %squares axes [1] : <[b, 32], f32> -> <[b, 1], f32>
+  %first = smelt.mul %mean, %mean : <[b, 1], f32>, <[b, 1], f32> -> <[b, 1], f32>
+  %variance = smelt.sub %second, %first : <[b, 1], f32>, <[b, 1], f32> -> <[b, 1], f32>
+  %shifted = smelt.add %variance, %epsilon : <[b, 1], f32>, <[], f32> -> <[b, 1], f32>
+  %root = smelt.rsqrt %shifted : <[b, 1], f32>
+  %wide = smelt.reshape %root : <[b, 1], f32> -> <[b, 1, 1], f32>
+  %centre = smelt.reshape %mean : <[b, 1], f32> -> <[b, 1, 1], f32>
+  %d = smelt.sub %x, %centre : <[b, 4, 8], f32>, <[b, 1, 1], f32> -> <[b, 4, 8], f32>
+  %n = smelt.mul %d, %wide : <[b, 4, 8], f32>, <[b, 1, 1], f32> -> <[b, 4, 8], f32>
+  %flat = smelt.reshape %n : <[b, 4, 8], f32> -> <[b, 32], f32>
+  %factor = smelt.reshape %scale : <[4, 8], f32> -> <[1, 32], f32>
+  %y = smelt.mul %flat, %factor : <[b, 32], f32>, <[1, 32], f32> -> <[b, 32], f32>
+  %result = smelt.reshape %y : <[b, 32], f32> -> <[b, 4, 8], f32>
+  // CHECK: smelt.layer_norm %arg0 scale %{{.*}} axis 1
+  // CHECK-NOT: smelt.rsqrt
+  // CHECK: return
+  return %result : !smelt.tensor<[b, 4, 8], f32>
+}
+
+// The square of another tensor's mean makes no variance of it; nor does a mean over other rows.
+// CHECK-LABEL: func @no_spread
+func.func @no_spread(%x: !smelt.tensor<[b, 16], f32>, %z: !smelt.tensor<[b, 16], f32>) -> !smelt.tensor<[b, 16], f32> {
+  %epsilon = smelt.constant dense<1.0e-5> : tensor<f32> : <[], f32>
+  %mean = smelt.reduce mean %x axes [1] : <[b, 16], f32> -> <[b, 1], f32>
+  %other = smelt.reduce mean %z axes [1] : <[b, 16], f32> -> <[b, 1], f32>
+  %square = smelt.mul %x, %x : <[b, 16], f32>, <[b, 16], f32> -> <[b, 16], f32>
+  %second = smelt.reduce mean %square axes [1] : <[b, 16], f32> -> <[b, 1], f32>
+  %first = smelt.mul %other, %other : <[b, 1], f32>, <[b, 1], f32> -> <[b, 1], f32>
+  %variance = smelt.sub %second, %first : <[b, 1], f32>, <[b, 1], f32> -> <[b, 1], f32>
+  %shifted = smelt.add %variance, %epsilon : <[b, 1], f32>, <[], f32> -> <[b, 1], f32>
+  %root = smelt.rsqrt %shifted : <[b, 1], f32>
+  %d = smelt.sub %x, %mean : <[b, 16], f32>, <[b, 1], f32> -> <[b, 16], f32>
+  %n = smelt.mul %d, %root : <[b, 16], f32>, <[b, 1], f32> -> <[b, 16], f32>
+  // CHECK-NOT: smelt.layer_norm
+  // CHECK: return
+  return %n : !smelt.tensor<[b, 16], f32>
+}

@@ -152,11 +152,13 @@ TEST_F(CApiTest, RefusesUnknownEnumerators) {
   EXPECT_EQ(smelt_element_bytes(77), 0u);
   EXPECT_EQ(smelt_element_bytes(256), 0u);
   EXPECT_EQ(smelt_element_bytes(-1), 0u);
-  EXPECT_EQ(smelt_element_bytes(SMELT_U64 + 1), 0u);
+  EXPECT_EQ(smelt_element_bytes(SMELT_U2 + 1), 0u);
   EXPECT_EQ(smelt_element_bytes(SMELT_BF16), 2u);
   EXPECT_EQ(smelt_element_bytes(SMELT_U16), 2u);
   EXPECT_EQ(smelt_element_bytes(SMELT_U32), 4u);
   EXPECT_EQ(smelt_element_bytes(SMELT_U64), 8u);
+  for (int type = SMELT_F8E4M3FN; type <= SMELT_U2; ++type)
+    EXPECT_EQ(smelt_element_bytes(type), 1u);
 }
 
 TEST_F(CApiTest, TakesOptionsOfOtherVersions) {

@@ -69,19 +69,39 @@ TEST_F(Npy, ReadsWhatNumpyWrites) {
   }
 }
 
+/// The type under which elements are written: one that plain NumPy has.
+static ElementType writtenType(ElementType type) {
+  if (type == ElementType::bf16 || isSmallFloat(type))
+    return ElementType::f32;
+  if (!isSmall(type))
+    return type;
+  return type == ElementType::i4 || type == ElementType::i2 ? ElementType::i8 : ElementType::u8;
+}
+
 TEST_F(Npy, RoundTripsEveryType) {
   for (ElementType type : plan::EnumValuesElementType()) {
     Result<Array> array = Array::zeros(type, {3, 1, 2});
     ASSERT_TRUE(array.isOk());
     for (size_t i = 0; i < 6; ++i)
-      array->set(i, static_cast<double>(i * 3 % 5));
+      array->set(i, type == ElementType::f8e8m0 ? 1 << i : static_cast<double>(i * 3 % 5));
     ASSERT_TRUE(writeNpy(path(), *array).isOk());
     Result<Array> back = readNpy(path());
     ASSERT_TRUE(back.isOk()) << typeName(type) << ": " << back.status().message();
     EXPECT_EQ(back->shape, array->shape);
-    EXPECT_EQ(back->type, type == ElementType::bf16 ? ElementType::f32 : type);
+    EXPECT_EQ(back->type, writtenType(type));
     for (size_t i = 0; i < 6; ++i)
       EXPECT_EQ(back->at(i), array->at(i)) << typeName(type);
+  }
+}
+
+TEST_F(Npy, SmallTypesAreReadAsCodes) {
+  for (const char *descr : {"<V1", "|V1", "<f1", "|u1"}) {
+    std::string header =
+        std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (2,), }";
+    Result<Array> array = readBytes(npyFile(header, "\x38\x0f"));
+    ASSERT_TRUE(array.isOk()) << array.status().message();
+    EXPECT_EQ(array->type, ElementType::u8);
+    EXPECT_EQ(array->at(0), 0x38);
   }
 }
 

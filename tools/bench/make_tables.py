@@ -122,7 +122,27 @@ def dynamic_vs_fixed(results):
     return table(header, rows), f"One {results['gpu']}, driver {results['driver']}; the most over the shapes"
 
 
+def precision(results):
+    rows = [
+        [row["name"], f"{row['ms']:.3f}", f"{row['relative_norm']:.1e}", str(row["kernels"])]
+        for row in results["rows"]
+    ]
+    caption = f"One {results['gpu']}, driver {results['driver']}, times at 32x128, errors at 3x77"
+    return table(["model", "ms", "error, relative norm", "kernels"], rows), caption
+
+
+def float_products(results):
+    rows = [
+        [row["name"], str(row["checks"]), *(f"{row[key]:.1e}" for key in ("median", "p90", "largest", "worst_element"))]
+        for row in results["rows"]
+    ]
+    header = ["float32 products", "checks", "median of relative norms", "90th percentile", "largest", "worst element"]
+    return table(header, rows), f"One {results['gpu']}, driver {results['driver']}, `kernel_check`"
+
+
 MAKERS = {
+    "smelt.precision/1": precision,
+    "smelt.float_products/1": float_products,
     "smelt.dynamic_vs_fixed/1": dynamic_vs_fixed,
     "smelt.peers/1": peers,
     "smelt.compile_time/2": compile_time,

@@ -72,6 +72,29 @@ def vit(batch):
     return model, {"pixel_values": torch.randn(batch, 3, 224, 224)}
 
 
+class Vision(torch.nn.Module):
+    """A torchvision model that returns its logits as transformers' models return theirs."""
+
+    def __init__(self, name):
+        super().__init__()
+        import torchvision
+
+        self.model = getattr(torchvision.models, name)(weights=None)
+
+    def forward(self, x, return_dict):
+        return {"logits": self.model(x)}
+
+
+def vision(name, batch):
+    """With channels last, which PyTorch's own convolutions are fastest with."""
+    layout = {"memory_format": torch.channels_last}
+    return Vision(name).to(**layout), {"x": torch.randn(batch, 3, 224, 224).to(**layout)}
+
+
+def image(batch):
+    return (f"x={batch}x3x224x224",)
+
+
 def tokens(batch, length, masked=True):
     names = ("input_ids", "attention_mask") if masked else ("input_ids",)
     return tuple(f"{name}={batch}x{length}" for name in names)
@@ -86,6 +109,11 @@ PEERS = {
     "gpt2_b1s128": Peer("gpt2.dy20_fp16", tokens(1, 128, False), lambda: gpt2(1, 128)),
     "vit_b16_b1": Peer("vit_b16.dy20_fp16", ("pixel_values=1x3x224x224",), lambda: vit(1)),
     "vit_b16_b64": Peer("vit_b16.dy20_fp16", ("pixel_values=64x3x224x224",), lambda: vit(64)),
+    "resnet50_b1": Peer("resnet50.dy20_fp16", image(1), lambda: vision("resnet50", 1)),
+    "resnet50_b64": Peer("resnet50.dy20_fp16", image(64), lambda: vision("resnet50", 64)),
+    "efficientnet_b16": Peer("efficientnet.ts_fp16", image(16), lambda: vision("efficientnet_b0", 16)),
+    "swin_t_b16": Peer("swin_t.dy20_fp16", image(16), lambda: vision("swin_t", 16)),
+    "convnext_t_b16": Peer("convnext_t.dy20_fp16", image(16), lambda: vision("convnext_tiny", 16)),
 }
 
 

@@ -1,6 +1,7 @@
 #include "tools/smelt/array.h"
 
 #include "ir/interpret/half.h"
+#include "ir/interpret/small_float.h"
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
 
@@ -39,6 +40,29 @@ Result<Array> Array::zeros(ElementType type, std::vector<int64_t> shape) {
     return tooLarge();
   }
   return tensor;
+}
+
+static const SmallFloat &floatFormat(ElementType type) {
+  switch (type) {
+  case ElementType::f8e4m3fn:
+    return kFloat8E4M3FN;
+  case ElementType::f8e4m3fnuz:
+    return kFloat8E4M3FNUZ;
+  case ElementType::f8e5m2:
+    return kFloat8E5M2;
+  case ElementType::f8e5m2fnuz:
+    return kFloat8E5M2FNUZ;
+  case ElementType::f4e2m1:
+    return kFloat4E2M1;
+  default:
+    return kFloat8E8M0;
+  }
+}
+
+static double smallInteger(ElementType type, uint8_t code) {
+  bool isSigned = type == ElementType::i4 || type == ElementType::i2;
+  int mask = codeMask(type), value = code & mask;
+  return isSigned && value > mask / 2 ? value - mask - 1 : value;
 }
 
 template <typename T> static double load(const std::byte *at) {
@@ -82,8 +106,11 @@ double Array::at(size_t index) const {
     return load<uint32_t>(element);
   case ElementType::u64:
     return load<uint64_t>(element);
+  default:
+    break;
   }
-  return 0;
+  auto code = static_cast<uint8_t>(*element);
+  return isFloat(type) ? floatFormat(type).decode(code) : smallInteger(type, code);
 }
 
 bool Array::isSameAt(size_t index, const Array &other) const {
@@ -120,12 +147,37 @@ void Array::set(size_t index, double value) {
     return store(element, static_cast<uint32_t>(value));
   case ElementType::u64:
     return store(element, static_cast<uint64_t>(value));
+  default:
+    break;
   }
+  auto code = isFloat(type) ? floatFormat(type).encode(static_cast<float>(value))
+                            : static_cast<uint8_t>(static_cast<int64_t>(value));
+  store(element, static_cast<uint8_t>(code & codeMask(type)));
 }
 
 bool isFloat(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16 ||
-         type == ElementType::f64;
+         type == ElementType::f64 || isSmallFloat(type);
+}
+
+bool isSmallFloat(ElementType type) {
+  return type >= ElementType::f8e4m3fn && type <= ElementType::f8e8m0;
+}
+
+bool isSmall(ElementType type) { return type >= ElementType::f8e4m3fn && type <= ElementType::u2; }
+
+uint8_t codeMask(ElementType type) {
+  switch (type) {
+  case ElementType::f4e2m1:
+  case ElementType::i4:
+  case ElementType::u4:
+    return 0xf;
+  case ElementType::i2:
+  case ElementType::u2:
+    return 0x3;
+  default:
+    return 0xff;
+  }
 }
 
 } // namespace smelt::tools

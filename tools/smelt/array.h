@@ -12,7 +12,8 @@ namespace smelt::tools {
 
 using namespace compiler; // the command line speaks of what the library is made of
 
-/// Row-major and contiguous. A bool is one byte, 0 or 1.
+/// Row-major and contiguous. A bool is one byte, 0 or 1; of the small types, every element is one,
+/// with its code in the low bits and 0 in the others.
 struct Array {
   ElementType type = ElementType::f32;
   std::vector<int64_t> shape;
@@ -32,6 +33,12 @@ struct Array {
 };
 
 bool isFloat(ElementType type);
+/// Floats of at most 8 bits.
+bool isSmallFloat(ElementType type);
+/// Those, and the integers of 4 and 2 bits.
+bool isSmall(ElementType type);
+/// The bits of a byte that an element of a small type has.
+uint8_t codeMask(ElementType type);
 
 /// The extents' product times the element's bytes, or nothing where it overflows or an extent is
 /// negative.

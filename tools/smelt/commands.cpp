@@ -18,8 +18,17 @@ void addRandomWeights(Command &command, std::optional<uint64_t> &seed) {
       "Draw weights whose file is missing, by this seed (structure-only models)");
 }
 
-void addTf32(Command &command, bool &tf32) {
-  command.flag("--tf32", tf32, "Let float32 products use tensor cores, at ten bits of mantissa");
+void addPrecision(Command &command, FloatPrecision &precision) {
+  command.choice(
+      "--precision", precision,
+      {{"fp32", FloatPrecision::fp32},
+       {"tf32", FloatPrecision::tf32},
+       {"fp16", FloatPrecision::fp16},
+       {"bf16", FloatPrecision::bf16}},
+      "fp32|tf32|fp16|bf16",
+      "Of float32 values: fp32 (as the model says), tf32 (products at ten bits of "
+      "mantissa), fp16 or bf16 (16 bits for all but what needs more); inputs and outputs "
+      "keep their types");
 }
 
 void addModel(Command &command, const char *takes, OpenFlags &flags) {
@@ -28,7 +37,7 @@ void addModel(Command &command, const char *takes, OpenFlags &flags) {
       "--device", flags.device,
       {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
       "auto|cpu|cuda", "auto (cuda where there is a GPU), cpu (the interpreter) or cuda");
-  addTf32(command, flags.tf32);
+  addPrecision(command, flags.precision);
   addRandomWeights(command, flags.model.randomWeights);
 }
 

@@ -20,7 +20,7 @@ void addJson(Command &command, bool &json);
 /// --value of what is compiled and not run.
 void addValues(Command &command, std::vector<std::string> &values);
 void addRandomWeights(Command &command, std::optional<uint64_t> &seed);
-void addTf32(Command &command, bool &tf32);
+void addPrecision(Command &command, FloatPrecision &precision);
 /// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.
 void addModel(Command &command, const char *takes, OpenFlags &flags);
 void addInputs(Command &command, InputFlags &flags);

@@ -37,7 +37,11 @@ struct Reference {
 static double toleranceFor(const Flags &flags, const Port &port, ElementType arithmetic) {
   if (flags.tolerance)
     return *flags.tolerance;
-  return defaultTolerance(isFloat(port.type) ? arithmetic : port.type, flags.open.tf32);
+  FloatPrecision precision = flags.open.precision;
+  if (arithmetic == ElementType::f32 && narrows(precision))
+    arithmetic = ElementType::f16;
+  return defaultTolerance(isFloat(port.type) ? arithmetic : port.type,
+                          precision == FloatPrecision::tf32);
 }
 
 /// The session of a given plan, which must be one of the model.
@@ -52,14 +56,15 @@ static Result<OpenModel> openGivenPlan(const std::string &path, const Signature 
   return OpenModel{nullptr, std::move(session), cuda};
 }
 
-/// The session to judge. On the CPU that is the interpreter on the fused module in float32.
+/// The session to judge. On the CPU that is the interpreter on the fused module in float32, which a
+/// narrowed one is already.
 static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) {
   if (!flags.plan.empty())
     return openGivenPlan(flags.plan, model);
   SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
-  if (!opened.cuda) {
+  if (!opened.cuda && !narrows(flags.open.precision)) {
     SMELT_RETURN_IF_ERROR(fuse(*opened.model));
-    opened.session = openCpuSession(*opened.model, false);
+    opened.session = openCpuSession(*opened.model, CpuArithmetic::kFloat);
   }
   return opened;
 }
@@ -129,15 +134,15 @@ static void printFusions(const std::vector<FusionError> &fusions) {
 
 /// Judges every fusion of a model by what the GPU makes of it.
 static Result<std::vector<FusionError>> compareOnGpu(Model &model, const std::vector<Array> &inputs,
-                                                     bool tf32) {
+                                                     FloatPrecision precision) {
   auto run = [&](Model &fused, const std::vector<Array> &given) -> Result<std::vector<Array>> {
     SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture());
     SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-    SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, tf32}, plan.path()));
+    SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, precision}, plan.path()));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
     return session->run(given);
   };
-  return compareFusions(model, inputs, tf32, run);
+  return compareFusions(model, inputs, precision == FloatPrecision::tf32, run);
 }
 
 /// "\nthe first fusion that differs is kernel 3, gemm of /layer.0/MatMul", or that none does.
@@ -155,7 +160,8 @@ static std::string firstWrong(const std::vector<FusionError> &fusions) {
 static Result<std::vector<Reference>> references(const Flags &flags, Model &imported,
                                                  const std::vector<Array> &inputs,
                                                  const std::vector<Array> &outputs) {
-  SMELT_ASSIGN_OR_RETURN(std::vector<Array> exact, openCpuSession(imported, true)->run(inputs));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Array> exact,
+                         openCpuSession(imported, CpuArithmetic::kDouble)->run(inputs));
   std::vector<ElementType> computedIn = arithmeticOf(imported.module());
   auto agrees = [&](size_t i, const Array &reference) {
     double tolerance = toleranceFor(flags, imported.signature().outputs[i], computedIn[i]);
@@ -167,7 +173,7 @@ static Result<std::vector<Reference>> references(const Flags &flags, Model &impo
   for (size_t i = 0; i < exact.size(); ++i) {
     bool isExact = flags.tolerance || agrees(i, exact[i]);
     if (!isExact && single.empty()) {
-      SMELT_ASSIGN_OR_RETURN(single, openCpuSession(imported, false)->run(inputs));
+      SMELT_ASSIGN_OR_RETURN(single, openCpuSession(imported, CpuArithmetic::kFloat)->run(inputs));
     }
     if (isExact || !agrees(i, single[i]))
       chosen.push_back({std::move(exact[i])});
@@ -197,7 +203,8 @@ static Status compare(Flags flags) {
                                outputs, expected, table, list);
   std::vector<FusionError> fusions;
   if (!failures.empty() && judged.cuda && flags.plan.empty()) {
-    SMELT_ASSIGN_OR_RETURN(fusions, compareOnGpu(*judged.model, inputs.inputs, flags.open.tf32));
+    SMELT_ASSIGN_OR_RETURN(fusions,
+                           compareOnGpu(*judged.model, inputs.inputs, flags.open.precision));
   }
   if (flags.json) {
     printJson(llvm::json::Object{{"schema", "smelt.compare/1"},
@@ -228,8 +235,8 @@ void addCompare(CommandLine &line) {
   command.text("--plan", flags->plan, "Judge this plan of the model instead of compiling one");
   command.tolerance("--tolerance", flags->tolerance,
                     "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
-                    "floats, 2e-5 for "
-                    "float32 (2e-3 with --tf32), exact for integers");
+                    "floats and for --precision fp16 and bf16, 2e-5 for float32 (2e-3 with "
+                    "--precision tf32), exact for integers");
   addJson(command, flags->json);
   command.footer("On the CPU, the fused model is compared with the imported one. An output that\n"
                  "disagrees in double precision is compared in float32 too, unless --tolerance\n"

@@ -12,15 +12,15 @@ using namespace mlir;
 namespace smelt::tools {
 
 constexpr ElementType kArithmetic[] = {ElementType::f64, ElementType::f64, ElementType::f32,
-                                       ElementType::f16};
+                                       ElementType::f16, ElementType::f8e4m3fn};
 
-/// How coarse a type's values are: 16-bit floats, then float32, then float64, then the rest.
+/// How coarse a type's values are: floats of 8 bits, then of 16, then float32, then float64, then the rest.
 static int coarseness(Type type) {
   auto tensor = dyn_cast<TensorType>(type);
   if (!tensor || !isa<FloatType>(tensor.getElementType()))
     return 0;
   unsigned width = tensor.getElementType().getIntOrFloatBitWidth();
-  return width == 64 ? 1 : width == 32 ? 2 : 3;
+  return width == 64 ? 1 : width == 32 ? 2 : width == 16 ? 3 : 4;
 }
 
 std::vector<ElementType> arithmeticOf(ModuleOp module) {

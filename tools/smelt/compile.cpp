@@ -5,6 +5,7 @@
 #include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
+#include "tools/smelt/calibration.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/report.h"
 
@@ -22,7 +23,9 @@ enum class Emit { kPlan, kMlir, kCuda };
 
 struct Flags {
   ModelFlags model;
-  BuildFlags build{{codegen::kDefaultArchitecture}, false};
+  BuildFlags build{{codegen::kDefaultArchitecture}};
+  std::optional<double> within;
+  std::vector<std::string> calibration;
   std::string output;
   std::string dumpDir;
   std::vector<std::string> inPlace;
@@ -70,7 +73,8 @@ static Status dumpKernels(Model &model, const Flags &flags) {
   for (const std::string &architecture : flags.build.architectures) {
     std::string folder = flags.dumpDir + "/" + architecture;
     SMELT_RETURN_IF_ERROR(createFolder(folder));
-    SMELT_ASSIGN_OR_RETURN(auto kernels, generate(model, architecture, flags.build.tf32));
+    SMELT_ASSIGN_OR_RETURN(
+        auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
     for (size_t i = 0; i < kernels.size(); ++i) {
       std::string name = joinText(folder, "/", i, "_", kernels[i].entry, ".cu");
       SMELT_RETURN_IF_ERROR(
@@ -83,7 +87,8 @@ static Status dumpKernels(Model &model, const Flags &flags) {
 static Status emitCuda(Model &model, const Flags &flags) {
   std::string text;
   for (const std::string &architecture : flags.build.architectures) {
-    SMELT_ASSIGN_OR_RETURN(auto kernels, generate(model, architecture, flags.build.tf32));
+    SMELT_ASSIGN_OR_RETURN(
+        auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
     for (const codegen::KernelText &kernel : kernels)
       text += "// " + architecture + ": " + kernel.description + "\n" + kernel.text + "\n";
   }
@@ -106,13 +111,26 @@ static Status addContents(const std::string &path, llvm::json::Object &report, s
   return {};
 }
 
-static Status reportPlan(const Flags &flags, double passSeconds, double codegenSeconds) {
+static llvm::json::Object narrowingJson(const NarrowingReport &report) {
+  llvm::json::Array wide;
+  for (const NarrowingReport::Wide &op : report.wide)
+    wide.push_back(llvm::json::Object{
+        {"onnx_nodes", op.nodes}, {"op", op.op}, {"relative_norm", jsonNumber(op.error)}});
+  return llvm::json::Object{{"narrow_ops", static_cast<int64_t>(report.narrow)},
+                            {"wide_ops", std::move(wide)},
+                            {"relative_norm", jsonNumber(report.error)}};
+}
+
+static Status reportPlan(const Flags &flags, const std::optional<NarrowingReport> &narrowing,
+                         double passSeconds, double codegenSeconds) {
   llvm::json::Object report{{"schema", "smelt.compile/1"},
                             {"model", flags.model.path},
                             {"plan", flags.output},
                             {"architectures", llvm::json::Array(flags.build.architectures)},
                             {"import_and_passes_s", passSeconds},
                             {"codegen_s", codegenSeconds}};
+  if (narrowing)
+    report["narrowing"] = narrowingJson(*narrowing);
   std::string contents;
   if (llvm::sys::fs::is_regular_file(flags.output)) // what a device took cannot be read again
     SMELT_RETURN_IF_ERROR(addContents(flags.output, report, contents));
@@ -120,7 +138,8 @@ static Status reportPlan(const Flags &flags, double passSeconds, double codegenS
     printJson(std::move(report));
   else
     print(joinText(flags.output, ": ", contents, "compiled in ",
-                   numberText(passSeconds + codegenSeconds, 1), " s"));
+                   numberText(passSeconds + codegenSeconds, 1), " s",
+                   narrowing ? "\n" + reportText(*narrowing) : ""));
   return {};
 }
 
@@ -145,6 +164,11 @@ static Status compile(Flags flags) {
   FuseOptions options;
   options.dumpFolder = flags.dumpDir;
   options.inPlace = flags.inPlace;
+  SMELT_ASSIGN_OR_RETURN(options.narrowing,
+                         narrowingOptions(*model, flags.build.precision, flags.within,
+                                          flags.calibration, flags.model));
+  std::optional<NarrowingReport> narrowing;
+  options.narrowing.onMeasured = [&](const NarrowingReport &report) { narrowing = report; };
   SMELT_RETURN_IF_ERROR(fuse(*model, options));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
@@ -152,7 +176,7 @@ static Status compile(Flags flags) {
     return emit(*model, flags);
   double passSeconds = watch.lap();
   SMELT_RETURN_IF_ERROR(build(*model, flags.build, flags.output));
-  return reportPlan(flags, passSeconds, watch.lap());
+  return reportPlan(flags, narrowing, passSeconds, watch.lap());
 }
 
 static void addShapeFlags(Command &command, ModelFlags &flags) {
@@ -187,7 +211,13 @@ void addCompile(CommandLine &line) {
   command.texts("--in-place", flags->inPlace, "INPUT=OUTPUT",
                 "An input that the caller keeps in a buffer with room, where it becomes the "
                 "output (repeatable); * stands for the same text in both");
-  addTf32(command, flags->build.tf32);
+  addPrecision(command, flags->build.precision);
+  command.tolerance("--within", flags->within,
+                    "Largest ||out - ref|| / ||ref|| of an output that fp16 or bf16 may cost: what "
+                    "breaks it, by the interpreter's measure, stays float32");
+  command.texts("--calibrate", flags->calibration, "FOLDER",
+                "Inputs to measure on (repeatable): a folder of ONNX test data, or one with such "
+                "folders in it; without it, random inputs");
   addRandomWeights(command, flags->model.randomWeights);
   addJson(command, flags->json);
   command.footer("examples:\n"

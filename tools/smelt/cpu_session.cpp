@@ -18,9 +18,11 @@ namespace {
 
 class CpuSession : public Session {
 public:
-  CpuSession(Model &model, bool inDouble)
-      : model(model), precision(inDouble ? Precision::f64 : Precision::f32),
-        interpreter(model.module(), model.weights(), {precision, 0}) {}
+  CpuSession(Model &model, CpuArithmetic arithmetic)
+      : model(model),
+        precision(arithmetic == CpuArithmetic::kDouble ? Precision::f64 : Precision::f32),
+        interpreter(model.module(), model.weights(),
+                    {precision, 0, arithmetic == CpuArithmetic::kStored}) {}
 
   const Signature &signature() const override { return model.signature(); }
 
@@ -70,8 +72,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Session> openCpuSession(Model &model, bool inDouble) {
-  return std::make_unique<CpuSession>(model, inDouble);
+std::unique_ptr<Session> openCpuSession(Model &model, CpuArithmetic arithmetic) {
+  return std::make_unique<CpuSession>(model, arithmetic);
 }
 
 } // namespace smelt::tools

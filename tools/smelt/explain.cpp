@@ -12,6 +12,7 @@ namespace {
 
 struct Flags {
   ModelFlags model;
+  FloatPrecision precision = FloatPrecision::fp32;
   bool json = false;
 };
 
@@ -87,7 +88,9 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
 
 static Status explain(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
-  SMELT_RETURN_IF_ERROR(fuse(*model));
+  FuseOptions options;
+  options.narrowing.to = flags.precision;
+  SMELT_RETURN_IF_ERROR(fuse(*model, options));
   printExplanation(flags, explainModel(*model));
   return {};
 }
@@ -101,6 +104,7 @@ void addExplain(CommandLine &line) {
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Explain what is compiled for this shape (repeatable)");
   addValues(command, flags->model.values);
+  addPrecision(command, flags->precision);
   addRandomWeights(command, flags->model.randomWeights);
   addJson(command, flags->json);
   command.footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "

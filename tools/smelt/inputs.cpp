@@ -7,6 +7,7 @@
 #include "tools/smelt/test_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace smelt::tools {
@@ -29,8 +30,11 @@ Result<Array> drawInput(const Port &port, const std::vector<int64_t> &shape, uin
   std::normal_distribution<double> normal;
   int64_t bound = std::max<int64_t>(port.bound.value_or(kDefaultBound), 1);
   std::uniform_int_distribution<int64_t> index(0, bound - 1);
-  for (size_t i = 0; i < array.elementCount(); ++i)
-    array.set(i, isFloat(port.type) ? normal(generator) : static_cast<double>(index(generator)));
+  bool isScale = port.type == ElementType::f8e8m0; // which have no sign
+  for (size_t i = 0; i < array.elementCount(); ++i) {
+    double value = isFloat(port.type) ? normal(generator) : static_cast<double>(index(generator));
+    array.set(i, isScale ? std::abs(value) : value);
+  }
   return array;
 }
 
@@ -39,6 +43,16 @@ static Status checkType(const Port &port, const Array &array, const std::string 
     return {};
   return usage(joinText("input '", port.name, "' is ", typeText(port), ", but ", source, " holds ",
                         typeName(array.type)));
+}
+
+/// Bytes that a file of a small type holds are its codes.
+static void readAsCodes(const Port &port, Array &array) {
+  bool isBytes = array.type == ElementType::u8 || array.type == ElementType::i8;
+  if (!isBytes || !isSmall(port.type))
+    return;
+  array.type = port.type;
+  for (std::byte &element : array.bytes)
+    element &= std::byte{codeMask(port.type)};
 }
 
 using NamedArrays = std::map<std::string, Array>;
@@ -60,6 +74,7 @@ static Result<NamedArrays> readFiles(const Signature &signature,
     if (port == signature.inputs.end())
       return unknownInput(signature, name);
     SMELT_ASSIGN_OR_RETURN(Array array, readNpy(path));
+    readAsCodes(*port, array);
     SMELT_RETURN_IF_ERROR(checkType(*port, array, path));
     if (!arrays.emplace(name, std::move(array)).second)
       return usage(joinText("input '", name, "' is given twice"));

@@ -128,7 +128,7 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   ProgressLine line;
   PlanOptions options;
   options.architectures = flags.architectures;
-  options.tf32 = flags.tf32;
+  options.tf32 = flags.precision == FloatPrecision::tf32;
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
   options.progress = [&](const Progress &progress) {

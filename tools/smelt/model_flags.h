@@ -24,7 +24,7 @@ struct ModelFlags {
 
 struct BuildFlags {
   std::vector<std::string> architectures;
-  bool tf32 = false;
+  FloatPrecision precision = FloatPrecision::fp32;
 };
 
 /// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?", which becomes kAnyExtent.

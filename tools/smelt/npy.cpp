@@ -141,6 +141,8 @@ static constexpr Descriptor kDescriptors[] = {
 static std::optional<ElementType> typeOf(std::string_view descr) {
   if (descr == "|V2")
     return ElementType::bf16;
+  if (descr == "<V1" || descr == "|V1" || descr == "<f1")
+    return ElementType::u8; // as ml_dtypes' small types are saved; what they are, no file says
   for (const Descriptor &row : kDescriptors)
     if (row.text == descr)
       return row.type;
@@ -201,9 +203,16 @@ Result<Array> readNpy(const std::string &path) {
   return parseNpy(path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
+/// The type that plain NumPy has for the elements.
+static ElementType widerType(ElementType type) {
+  if (isFloat(type))
+    return ElementType::f32;
+  return type == ElementType::i4 || type == ElementType::i2 ? ElementType::i8 : ElementType::u8;
+}
+
 static Array widened(const Array &tensor) {
-  Array wide{ElementType::f32, tensor.shape, {}};
-  wide.bytes.resize(tensor.elementCount() * sizeof(float));
+  Array wide{widerType(tensor.type), tensor.shape, {}};
+  wide.bytes.resize(tensor.elementCount() * plan::elementBytes(wide.type));
   for (size_t i = 0; i < tensor.elementCount(); ++i)
     wide.set(i, tensor.at(i));
   return wide;
@@ -232,7 +241,7 @@ static std::string headerOf(const Array &tensor) {
 }
 
 Status writeNpy(const std::string &path, const Array &tensor) {
-  if (tensor.type == ElementType::bf16)
+  if (tensor.type == ElementType::bf16 || isSmall(tensor.type))
     return writeNpy(path, widened(tensor));
   SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
   std::string header = headerOf(tensor);

@@ -7,7 +7,7 @@
 namespace smelt::tools {
 
 static Result<OpenModel> openPlan(const OpenFlags &flags) {
-  for (auto [flag, isGiven] : {std::pair("--tf32", flags.tf32),
+  for (auto [flag, isGiven] : {std::pair("--precision", flags.precision != FloatPrecision::fp32),
                                {"--random-weights", flags.model.randomWeights.has_value()}})
     if (isGiven)
       return Status(StatusCode::kUsage,
@@ -22,11 +22,17 @@ static Result<OpenModel> openPlan(const OpenFlags &flags) {
   return OpenModel{nullptr, std::move(session), cuda};
 }
 
+static Status fuseFor(Model &model, FloatPrecision precision) {
+  FuseOptions options;
+  options.narrowing.to = precision;
+  return fuse(model, options);
+}
+
 static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &architecture) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
-  SMELT_RETURN_IF_ERROR(fuse(*model));
+  SMELT_RETURN_IF_ERROR(fuseFor(*model, flags.precision));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.tf32}, plan.path()));
+  SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.precision}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
   CudaSession *cuda = session.get();
   return OpenModel{std::move(model), std::move(session), cuda};
@@ -44,7 +50,12 @@ Result<OpenModel> openModel(const OpenFlags &flags) {
     note("running on the CPU: " + architecture.status().message());
   }
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
-  std::unique_ptr<Session> session = openCpuSession(*model, false);
+  CpuArithmetic arithmetic = CpuArithmetic::kFloat;
+  if (narrows(flags.precision)) { // which is decided on the way to fusions
+    SMELT_RETURN_IF_ERROR(fuseFor(*model, flags.precision));
+    arithmetic = CpuArithmetic::kStored;
+  }
+  std::unique_ptr<Session> session = openCpuSession(*model, arithmetic);
   return OpenModel{std::move(model), std::move(session), nullptr};
 }
 

@@ -11,7 +11,7 @@ enum class DeviceChoice { kAuto, kCpu, kCuda };
 struct OpenFlags {
   ModelFlags model;
   DeviceChoice device = DeviceChoice::kAuto;
-  bool tf32 = false;
+  FloatPrecision precision = FloatPrecision::fp32;
 };
 
 /// A session, and the model that it runs where that is not a plan.

@@ -19,7 +19,13 @@ public:
   virtual Result<std::vector<Array>> run(const std::vector<Array> &inputs) = 0;
 };
 
+enum class CpuArithmetic {
+  kFloat,
+  kDouble, ///< of all floats but f64, which are double anyway
+  kStored, ///< as kFloat, with 16-bit values rounded where a kernel stores them
+};
+
 /// Runs @main of the model as it stands in the interpreter. `model` must outlive the session.
-std::unique_ptr<Session> openCpuSession(Model &model, bool inDouble);
+std::unique_ptr<Session> openCpuSession(Model &model, CpuArithmetic arithmetic);
 
 } // namespace smelt::tools

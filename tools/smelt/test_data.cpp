@@ -37,6 +37,14 @@ static Result<Array> readTensor(const std::string &path) {
   std::vector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
   std::string bytes = tensor.has_raw_data() ? tensor.raw_data() : frontend::packTypedFields(tensor);
   std::optional<uint64_t> wanted = byteCount(*type, shape);
+  if (unsigned perByte = frontend::elementsPerByte(tensor.data_type()); perByte > 1 && wanted) {
+    uint64_t count = *wanted;
+    wanted = count / perByte + (count % perByte != 0);
+    if (wanted == bytes.size()) {
+      bytes = frontend::unpackElements(tensor.data_type(), bytes, count);
+      wanted = count;
+    }
+  }
   if (wanted != bytes.size())
     return refuse("shape ", shapeText(shape), " of ", typeName(*type), " does not take the ",
                   bytes.size(), " bytes of its data");

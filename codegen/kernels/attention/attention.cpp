@@ -151,7 +151,8 @@ FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
   FailureOr<InputElement> source = space.throughViews(operand, std::move(index));
   if (failed(source))
     return failure();
-  auto [input, position] = *source;
+  BlockArgument input = source->input;
+  Index position = source->index;
   Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
   return Row{inputName(input.getArgNumber()), offset - element};
 }

@@ -31,7 +31,7 @@ using ElementB = $elementB$;
 using Sum = $sum$;
 static constexpr int kAVector = $aVector$, kBVector = $bVector$, kEpilogueWidth = $width$;
 static constexpr bool kBTransposed = $bTransposed$, kBConstant = $bConstant$;
-static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$;
+static constexpr bool kALinear = $aLinear$, kBLinear = $bLinear$, kAPadded = $aPadded$;
 static constexpr bool kAContiguous = $aContiguous$, kBContiguous = $bContiguous$;
 static constexpr int kRowMoments = $rowMoments$;
 static constexpr int kProducts = $products$;
@@ -142,12 +142,17 @@ GemmPrecision GemmEmitter::precision() const {
 }
 
 std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &printer) const {
-  std::string offset = printer.print(product.space.collapse(operand.offset)), text;
+  std::string offset = printer.print(product.space.collapse(operand.offset)), text, exists;
+  for (const InputElement::Guard &guard : operand.guards) // as unsigned: one comparison
+    exists += (exists.empty() ? "unsigned(" : " && unsigned(") + printer.print(guard.position) +
+              ") < unsigned(" + printer.print(guard.size) + ")";
   for (const IterationSpace::Definition &definition :
        product.space.definitions([&](StringRef symbol) { return printer.uses(symbol); }))
     text += "const int " + definition.symbol.substr(1) + " = " + printer.print(definition.value) +
             ";\n";
-  return text + "return " + inputName(operand.input) + " + " + offset + ";\n";
+  std::string address = inputName(operand.input) + " + " + offset;
+  return text + "return " + (exists.empty() ? address : exists + " ? " + address + " : nullptr") +
+         ";\n";
 }
 
 std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
@@ -163,6 +168,7 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"bConstant", flag(isConstant)},
                              {"aLinear", flag(a.isLinear)},
                              {"bLinear", flag(b.isLinear)},
+                             {"aPadded", flag(!a.guards.empty())},
                              {"aContiguous", flag(a.isContiguousAlongK)},
                              {"bContiguous",
                               flag(b.isTransposed() ? b.isContiguousAlongK : b.isContiguousAlongN)},
@@ -253,7 +259,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
     tiles = tiles.min(size(target.part.multiprocessors));
   kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
-  kernel.arithmetic = arithmeticOf(precision());
+  kernel.arithmetic = choice.splitsFloats ? plan::Arithmetic::tf32 : arithmeticOf(precision());
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
   kernel.sharedBytes = choice.sharedBytes + choice.blockM * sharedBytesPerRow(epilogue);
   return kernel;
@@ -264,7 +270,8 @@ bool GemmEmitter::isUsable(const GemmChoice &choice) const {
   if (!(a.isLinear && b.isLinear) && choice.threads > kMaxScatteredThreads)
     return false;
   // The epilogue of two products spills beside the sums of the largest tiles.
-  bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >= 128 * 128
+  bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
+                                                 (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
   if (product.products() > 1 && isLargest)
     return false;

@@ -41,8 +41,9 @@ constexpr int kReservedSharedBytes = 1024; // of every resident block
 constexpr int kMaxResident = 3;
 
 /// Shares of the peak that the main loops reach: mma.sync where wgmma exists and where not, tf32,
-/// and FFMA.
-constexpr double kMmaBesideWgmma = 0.5, kMma = 0.8, kMmaTf32 = 0.4, kSimt = 0.75;
+/// FFMA, and tf32 where floats are split, each product into three.
+constexpr double kMmaBesideWgmma = 0.5, kMma = 0.8, kMmaTf32 = 0.4, kSimt = 0.75,
+                 kMmaSplit = 0.5 / 3;
 
 /// A number of a configuration, by its name.
 struct Parameter {
@@ -110,6 +111,20 @@ GemmChoice describe(const GemmTiling &t, int elementBytes) {
                    {"stages", t.stages},
                    {"clusterK", t.clusterK},
                    {"warpsK", t.warpsK}});
+}
+
+GemmChoice describe(const GemmSplitTiling &t) {
+  GemmChoice choice = describe(t, t.blockK, t.sharedBytes(sizeof(float)),
+                               {"mma, split", "gemm", "gemm", "GemmSplitConfig"},
+                               {{"blockM", t.blockM},
+                                {"blockN", t.blockN},
+                                {"blockK", t.blockK},
+                                {"warpsM", t.warpsM},
+                                {"warpsN", t.warpsN},
+                                {"stages", t.stages},
+                                {"clusterK", t.clusterK}});
+  choice.splitsFloats = true;
+  return choice;
 }
 
 GemmChoice describe(const GemmSimtTiling &t) {
@@ -236,6 +251,8 @@ std::vector<Candidate> CandidateList::run() {
   case GemmPrecision::float32:
     for (const GemmSimtTiling &tiling : kGemmSimtTilings)
       add(describe(tiling), 4, target.flopsPerClock.float32 * kSimt);
+    for (const GemmSplitTiling &tiling : kGemmSplitTilings)
+      add(describe(tiling), 4, target.flopsPerClock.tf32 * kMmaSplit);
   }
   return std::move(candidates);
 }

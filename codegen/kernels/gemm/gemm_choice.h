@@ -29,6 +29,7 @@ struct GemmChoice {
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
   double microseconds = 0;     ///< by the model
   bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
+  bool splitsFloats = false;   ///< multiplies floats on tensor cores, as sums of two tf32
   bool operator==(const GemmChoice &other) const { return config == other.config; }
 };
 

@@ -10,9 +10,10 @@
 //     10.5 (10.1), 4096x3072x768 40 (34), 4096x4096x4096 207 (206).
 //   - up to 32 rows: gemm with kGemmFewRows. 1x768x768 1.8 us, 16x3072x768 2.5.
 //   - N and K up to 512, up to 128 rows: gemm with kGemmSmall. 128x384x384 1.8 us (3.5).
-//   - float: gemm_simt. Up to 256 rows a tiling with clusterK 4 that fills the multiprocessors,
-//     128x384x384 4.2 us (14.2), 128x1536x384 11 (14.4), 128x384x1536 9.8 (33); else 64 x 64 alone,
-//     4096x768x768 145 (130).
+//   - float: gemm with GemmSplitConfig. Up to 256 rows clusterK 4, 128x384x384 4.4 us (14.2),
+//     128x1536x384 7.3 (14.4), 128x384x1536 10.5 (33); else 64 x 64, 4096x384x1536 93, or 128 x 64,
+//     4096x768x768 85 (130). gemm_simt where tf32 is slow or blocks are few: 128x384x384 4.2 us,
+//     128x384x1536 9.8, 4096x768x768 148.
 #pragma once
 
 namespace smelt {
@@ -61,7 +62,16 @@ struct GemmConfig {
                                       WarpsN, Stages, ClusterK, WarpsK};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1; // without it the assembler spills for more blocks
+  static constexpr bool kSplits = false;
   static constexpr int sharedBytes(int elementBytes) { return kTiling.sharedBytes(elementBytes); }
+};
+
+/// The same for floats that are split into sums of two tf32, for float's accuracy.
+struct GemmSplitTiling : GemmTiling {};
+
+template <int BlockM, int BlockN, int BlockK, int WarpsM, int WarpsN, int Stages, int ClusterK>
+struct GemmSplitConfig : GemmConfig<BlockM, BlockN, BlockK, WarpsM, WarpsN, Stages, ClusterK> {
+  static constexpr bool kSplits = true;
 };
 
 /// The same for wgmma (sm_90a, 16-bit operands): every 64 rows belong to a warpgroup of four warps
@@ -185,6 +195,8 @@ inline constexpr GemmTiling kGemmTf32[] = {{64, 64, 32, 2, 2, 4, 1},
                                            {64, 64, 32, 2, 2, 4, 2},
                                            {64, 64, 32, 2, 2, 4, 4},
                                            {128, 128, 32, 2, 4, 3, 1}};
+inline constexpr GemmSplitTiling kGemmSplitTilings[] = {
+    {{64, 64, 32, 2, 2, 4, 1}}, {{64, 64, 32, 2, 2, 4, 4}}, {{128, 64, 32, 2, 2, 3, 1}}};
 
 /// The same for bytes: rows as long as those of 16-bit elements, twice as deep in K.
 inline constexpr GemmTiling kGemmInt8[] = {{16, 32, 256, 1, 2, 6, 1, 2}, {16, 64, 256, 1, 4, 4, 4},

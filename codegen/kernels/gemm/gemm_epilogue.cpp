@@ -98,7 +98,8 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   FailureOr<InputElement> source = product.results.throughViews(op->getOperand(0), first);
   if (failed(source))
     return failure();
-  auto [input, position] = *source;
+  BlockArgument input = source->input;
+  Index position = source->index;
   TensorType type = tensorType(op->getOperand(0));
   Dim offset = linearize(position, tensorType(input).getShape(), product.fusion.getContext());
   std::string row =

@@ -93,8 +93,8 @@ private:
   __device__ __forceinline__ void copyA(int step, int stage) const {
     auto source = [this](int m, int k) { return problem.a(batch, m, k); };
     copyTile<TileA, Along::kColumns, Problem::kAVector, Threads, Problem::kALinear,
-             Problem::kAContiguous>(stageA(stage), source, row0, (firstK + step) * kBlockK,
-                                    problem.m(), problem.k());
+             Problem::kAContiguous, Problem::kAPadded>(
+        stageA(stage), source, row0, (firstK + step) * kBlockK, problem.m(), problem.k());
   }
 
   __device__ __forceinline__ void copyB(int step, int stage) const {

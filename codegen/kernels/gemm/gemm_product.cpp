@@ -54,7 +54,8 @@ Index GemmProduct::batchOf(TensorType operand) const {
 }
 
 /// Elements that one aligned load may take along `coordinate`.
-int GemmProduct::loadWidth(Dim offset, StringRef coordinate, Dim extent) const {
+int GemmProduct::loadWidth(const OperandAddress &address, StringRef coordinate, Dim extent) const {
+  Dim offset = address.offset;
   if (extent.isConstant(1))
     return 1;
   int64_t widest = 16 / elementBytes(lhs.getElementType());
@@ -62,7 +63,10 @@ int GemmProduct::loadWidth(Dim offset, StringRef coordinate, Dim extent) const {
     Lanes lanes;
     lanes.symbols.insert(coordinate);
     lanes.width = width;
-    if (laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 &&
+    bool existsAsOne = llvm::all_of(address.guards, [&](const InputElement::Guard &guard) {
+      return laneStride(guard.position, lanes) == 0;
+    });
+    if (existsAsOne && laneStride(offset, lanes) == 1 && knownDivisor(offset, lanes) % width == 0 &&
         knownDivisor(extent, Lanes()) % width == 0)
       return width;
   }
@@ -89,8 +93,10 @@ FailureOr<OperandAddress> GemmProduct::describe(const InputElement &element, Str
   found.input = element.input.getArgNumber();
   found.offset = space.collapse(
       linearize(element.index, tensorType(element.input).getShape(), fusion.getContext()));
-  found.alongK = loadWidth(found.offset, "%k", depth);
-  found.alongN = loadWidth(found.offset, "%n", columns);
+  for (const InputElement::Guard &guard : element.guards)
+    found.guards.push_back({space.collapse(guard.position), guard.size});
+  found.alongK = loadWidth(found, "%k", depth);
+  found.alongN = loadWidth(found, "%n", columns);
   // What is loaded as vectors may lie in pieces (the patches of an image): each is asked for.
   auto isContiguous = [&](StringRef coordinate, int width) {
     std::optional<Dim> factor = linearFactor(found.offset, coordinate);
@@ -98,7 +104,7 @@ FailureOr<OperandAddress> GemmProduct::describe(const InputElement &element, Str
   };
   found.isContiguousAlongK = isContiguous("%k", found.alongK);
   found.isContiguousAlongN = isContiguous("%n", found.alongN);
-  found.isLinear = isLinear(found.offset, "%k", outer);
+  found.isLinear = found.guards.empty() && isLinear(found.offset, "%k", outer);
   return found;
 }
 
@@ -139,7 +145,7 @@ std::optional<MatrixLayout> GemmProduct::rightMatrix(const OperandAddress &right
 FailureOr<OperandAddress> GemmProduct::left() {
   Index index(batchOf(lhs));
   index.append({rowIndex.back(), k});
-  FailureOr<InputElement> element = space.throughViews(matmuls.front().getLhs(), index);
+  FailureOr<InputElement> element = space.throughPaddedViews(matmuls.front().getLhs(), index);
   if (failed(element))
     return failure();
   return describe(*element, "%m");

@@ -19,6 +19,7 @@ struct OperandAddress {
   int alongK = 1, alongN = 1;
   bool isContiguousAlongK = false, isContiguousAlongN = false; ///< neighbours in memory
   bool isLinear = false; ///< a linear function of the matrix's row and column
+  llvm::SmallVector<InputElement::Guard> guards = {}; ///< a 0 is read where they do not hold
 
   /// Of a right operand: it is read along K, as [n][k].
   bool isTransposed() const {
@@ -66,7 +67,7 @@ private:
   /// As a matrix of `rows` by `columns`, coordinates of the space with these extents.
   std::optional<MatrixLayout> matrix(const OperandAddress &operand, llvm::StringRef row, Dim rows,
                                      llvm::StringRef column, Dim columns) const;
-  int loadWidth(Dim offset, llvm::StringRef coordinate, Dim extent) const;
+  int loadWidth(const OperandAddress &address, llvm::StringRef coordinate, Dim extent) const;
 
   Index columnIndex; ///< n of the operands, or the parts (group of columns, product, column in it)
 };

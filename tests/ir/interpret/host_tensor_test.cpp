@@ -68,8 +68,10 @@ TEST(Half, Bfloat16) {
 }
 
 TEST_F(HostTensorTest, BytesRoundTripInEveryType) {
-  for (const char *name : {"f16", "bf16", "f32", "f64", "i1", "i8", "ui8", "i16", "ui16", "i32",
-                           "ui32", "i64", "ui64"}) {
+  for (const char *name :
+       {"f16",        "bf16",     "f32",  "f64", "i1",   "i8",       "ui8",        "i16",
+        "ui16",       "i32",      "ui32", "i64", "ui64", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2",
+        "f8E5M2FNUZ", "f4E2M1FN", "i4",   "ui4", "i2",   "ui2"}) {
     SCOPED_TRACE(name);
     HostTensor tensor = random({3, 7}, name, 1, {-100, 100});
     std::vector<char> bytes = tensor.toBytes();

@@ -23,7 +23,7 @@ struct Strides {
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
 template <class A, class B, int AVector, int BVector, bool BTransposed, bool BConstant, int Width,
           int N, int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
-          bool StoresMoments, int RowGroups, int Products>
+          bool StoresMoments, int RowGroups, int Products, bool Padded>
 struct GemmTestProblem {
   using ElementA = A;
   using ElementB = B;
@@ -31,7 +31,7 @@ struct GemmTestProblem {
   using T = Select<sizeof(A) == 1, int32_t, A>; // of what is not an operand of the product
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
-  static constexpr bool kALinear = Linear, kBLinear = Linear;
+  static constexpr bool kALinear = Linear, kBLinear = Linear, kAPadded = Padded;
   static constexpr bool isContiguous(Layout layout) {
     return layout == Layout::kUnit || layout == Layout::kOffset || layout == Layout::kZeroRows;
   }
@@ -72,7 +72,13 @@ struct GemmTestProblem {
     else
       return batch * size + int64_t(column) * rows + row;
   }
+  /// Padding has no address: diagonals of vectors, eight elements wide.
+  __device__ static bool exists(int row, int column) {
+    return !Padded || (row + column / 8) % 3 != 0;
+  }
   __device__ const A *a(int batch, int row, int column) const {
+    if (!exists(row, column))
+      return nullptr;
     if constexpr (ALayout ==
                   Layout::kUnit) // as codegen prints it: large tiles have no register left
       return aData + (int64_t(batch) * m() + row) * k() + column;
@@ -145,6 +151,8 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
     for (int k = 0; k < problem.k(); ++k) {
       float a = convert<float>(problem.aData[aStrides.start + batch * aStrides.batch +
                                              row * aStrides.row + k * aStrides.column]);
+      if (!Problem::exists(row, k))
+        a = 0;
       float b = convert<float>(problem.bData[bStrides.start + batch * bStrides.batch +
                                              k * bStrides.row + n * bStrides.column]);
       if (roundToTf32) {

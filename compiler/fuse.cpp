@@ -1,0 +1,141 @@
+// Model::fuse: the pass pipeline with what surrounds it, dumps, reproducers, progress, and the
+// measurement that narrowing may ask for in its middle.
+#include "compiler/fuse.h"
+
+#include "codegen/output_file.h"
+#include "compiler/folder.h"
+#include "compiler/model.h"
+#include "compiler/narrow_within.h"
+#include "passes/pipeline.h"
+#include "runtime/text.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace smelt::compiler {
+
+/// The phases, in the order of their dumps' numbers.
+static constexpr StringLiteral kPhases[] = {"import", "simplify", "raise",
+                                            "narrow", "fuse",     "lower"};
+
+bool isPhase(StringRef name) { return llvm::is_contained(kPhases, name); }
+
+/// What the phase narrow is told; "" where there is none.
+static StringRef narrowType(FloatPrecision precision) {
+  if (precision == FloatPrecision::fp16)
+    return "f16";
+  return precision == FloatPrecision::bf16 ? "bf16" : "";
+}
+
+static Status writeText(const std::string &text, const std::string &path) {
+  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
+  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
+  return file.publish();
+}
+
+namespace {
+
+/// What happens at the end of each phase: a dump, and a report to the caller.
+class PhaseEnd {
+public:
+  PhaseEnd(const FuseOptions &options) : options(options) {}
+
+  Status operator()(StringRef phase, ModuleOp module) {
+    module->setAttr(kPhase, StringAttr::get(module.getContext(), phase));
+    size_t number = llvm::find(kPhases, phase) - std::begin(kPhases);
+    if (!options.dumpFolder.empty())
+      SMELT_RETURN_IF_ERROR(
+          writeText(moduleText(module), joinText(options.dumpFolder, "/", number / 10, number % 10,
+                                                 "_", phase.str(), ".mlir")));
+    if (options.progress && !options.progress({phase, 1, 1}))
+      return Status(StatusCode::kResources, "stopped after the phase " + phase.str());
+    return {};
+  }
+
+private:
+  const FuseOptions &options;
+};
+
+/// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
+/// by `written`: the failure that it describes is the more important one.
+class Reproducer : public ReproducerStream {
+public:
+  Reproducer(std::string path, Status &written)
+      : path(std::move(path)), written(written), stream(text) {}
+  ~Reproducer() override { written = writeText(text, path); }
+
+  StringRef description() override { return path; }
+  raw_ostream &os() override { return stream; }
+
+private:
+  std::string path;
+  Status &written;
+  std::string text;
+  llvm::raw_string_ostream stream;
+};
+
+} // namespace
+
+Status Model::runPhases(const FuseOptions &options, StringRef after, StringRef until) {
+  PhaseEnd endPhase(options);
+  PassManager manager(context.get());
+  bool refusedInPlace = false;
+  Status ended, reproduced(StatusCode::kInternal, "no reproducer");
+  if (!options.reproducer.empty())
+    manager.enableCrashReproducerGeneration(
+        [&](std::string &) -> std::unique_ptr<ReproducerStream> {
+          return refusedInPlace ? nullptr
+                                : std::make_unique<Reproducer>(options.reproducer, reproduced);
+        });
+  PipelineOptions pipeline;
+  pipeline.weights = weightStore.get();
+  pipeline.inPlace = options.inPlace;
+  pipeline.onInPlaceRefused = [&] { refusedInPlace = true; };
+  pipeline.narrowTo = narrowType(options.narrowing.to);
+  pipeline.after = after.str();
+  pipeline.until = until.str();
+  pipeline.afterPhase = [&](StringRef phase, ModuleOp module) {
+    ended = endPhase(phase, module);
+    return success(ended.isOk());
+  };
+  buildPipeline(manager, pipeline);
+  LogicalResult fused = manager.run(module());
+  if (!options.reproducer.empty()) // which turns recovery from crashes off behind itself
+    llvm::CrashRecoveryContext::Enable();
+  SMELT_RETURN_IF_ERROR(ended);
+  if (succeeded(fused))
+    return {};
+  if (refusedInPlace)
+    return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
+  std::string what = "this is a defect of Smelt";
+  if (reproduced.isOk())
+    what += "; " + options.reproducer + " reproduces it";
+  else if (!options.reproducer.empty())
+    what += "; " + reproduced.message();
+  return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
+}
+
+Status Model::fuse(const FuseOptions &options) {
+  if (!options.dumpFolder.empty())
+    SMELT_RETURN_IF_ERROR(createFolder(options.dumpFolder));
+  StringRef begin = module()->getAttrOfType<StringAttr>(kPhase).getValue();
+  bool isNarrowed = narrows(options.narrowing.to);
+  if (isNarrowed && (begin == "fuse" || begin == "lower"))
+    return Status(StatusCode::kUsage, modelPath + ": the dump is of a later phase than the one "
+                                                  "that changes the precision; give the model");
+  SMELT_RETURN_IF_ERROR(PhaseEnd(options)(begin, module()));
+  if (!isNarrowed || !options.narrowing.within)
+    return runPhases(options, begin, "");
+  if (begin == "import" || begin == "simplify")
+    SMELT_RETURN_IF_ERROR(runPhases(options, begin, "raise"));
+  SMELT_ASSIGN_OR_RETURN(NarrowingReport report,
+                         narrowWithin(module(), *weightStore, options.narrowing, options.progress));
+  if (options.narrowing.onMeasured)
+    options.narrowing.onMeasured(report);
+  return runPhases(options, "raise", "");
+}
+
+} // namespace smelt::compiler

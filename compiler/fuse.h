@@ -1,0 +1,14 @@
+// The phases of the pass pipeline as the compiler and its dumps name them.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace smelt::compiler {
+
+/// The attribute of a module that names the phase it has behind it.
+inline constexpr llvm::StringLiteral kPhase = "smelt.phase";
+
+/// Whether `name` is "import" or a phase of the pipeline.
+bool isPhase(llvm::StringRef name);
+
+} // namespace smelt::compiler

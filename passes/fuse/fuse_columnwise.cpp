@@ -1,0 +1,101 @@
+// Makes each reduction over axes before the last one kernel, with what computes its elements.
+//
+//   reduce sum (windows(x) * filter)   =>   one kernel: a depthwise convolution
+//
+// Pools, depthwise convolutions and global means of images with their channels last. Draws in the
+// pointwise ops before the reduction that nobody else reads, and the elementwise ops after it.
+// Windows overlap: what is computed for each element of the image would be computed for each of its
+// windows, so that of it only conversions and padding are drawn in.
+#include "passes/fuse/fusion_group.h"
+#include "passes/passes.h"
+#include "passes/remark.h"
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+#define GEN_PASS_DEF_FUSECOLUMNWISE
+#include "passes/passes.h.inc"
+
+namespace {
+
+class ColumnwiseFusion {
+public:
+  ColumnwiseFusion(ReduceOp anchor, Remarks &remarks)
+      : anchor(anchor), remarks(remarks), elements(tensorType(anchor.getInput()).getNumElements()),
+        results(tensorType(anchor.getOutput()).getNumElements()) {}
+
+  void run() {
+    group.add(anchor);
+    group.absorbProducers(anchor.getInputMutable(),
+                          [&](Operation *op) { return acceptProducer(op); });
+    Boundary boundary = growEpilogue(group, [&](Operation *op) {
+      return (op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)) &&
+             tensorType(op->getResult(0)).getNumElements() == results;
+    });
+    SmallVector<Operation *> members(group.ops());
+    for (Operation *op : members)
+      for (OpOperand &operand : op->getOpOperands())
+        absorbOperand(operand);
+    remarks.taken(anchor.getLoc(), "columnwise", describe(group));
+    if (boundary.reader && !boundary.reader->hasTrait<OpTrait::IsTerminator>())
+      remarks.refused(boundary.reader->getLoc(), "columnwise epilogue", boundary.predicate,
+                      "it reads the result of " + nodeName(anchor.getLoc()));
+    group.outline(FusionKind::columnwise);
+  }
+
+private:
+  /// Draws in views, and the widening of filters: a load widens for free, and reads fewer bytes. What
+  /// filters are turned by is computed when compiling.
+  void absorbOperand(OpOperand &operand) {
+    auto cast = operand.get().getDefiningOp<CastOp>();
+    bool isWeight = isWeightExpression(operand.get()) && !isLiteral(operand.get());
+    if (!isWeight)
+      group.absorbViews(operand);
+    else if (cast && !group.contains(cast) && widens(cast)) {
+      Operation *clone = OpBuilder(operand.getOwner()).clone(*cast);
+      operand.set(clone->getResult(0));
+      group.add(clone);
+    }
+  }
+
+  static bool widens(CastOp cast) {
+    auto from = dyn_cast<FloatType>(tensorType(cast.getInput()).getElementType()),
+         to = dyn_cast<FloatType>(tensorType(cast.getOutput()).getElementType());
+    return from && to && from.getWidth() < to.getWidth();
+  }
+
+  bool acceptProducer(Operation *op) {
+    StringRef obstacle;
+    if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !group.contains(user); }))
+      obstacle = "only the kernel reads it";
+    else if (!isa<CastOp, ConcatOp>(op) &&
+             tensorType(op->getResult(0)).getNumElements() != elements)
+      obstacle = "it is computed once for each element that is reduced";
+    if (!obstacle.empty())
+      remarks.refused(op->getLoc(), "columnwise prologue", obstacle,
+                      "a kernel reads what it computes");
+    return obstacle.empty();
+  }
+
+  ReduceOp anchor;
+  Remarks &remarks;
+  Dim elements, results;
+  FusionGroup group;
+};
+
+struct FuseColumnwise : impl::FuseColumnwiseBase<FuseColumnwise> {
+  void runOnOperation() override {
+    Remarks remarks(getOperation());
+    SmallVector<ReduceOp> anchors;
+    getOperation().walk([&](ReduceOp op) {
+      if (isFree(op) && !op.getFirstReducedAxis() && !op.getAxes().empty())
+        anchors.push_back(op);
+    });
+    for (ReduceOp anchor : anchors)
+      ColumnwiseFusion(anchor, remarks).run();
+  }
+};
+
+} // namespace
+} // namespace smelt::passes

@@ -1,0 +1,72 @@
+// RUN: emit-cuda %s | FileCheck %s
+
+// A depthwise convolution: a thread takes four neighbouring windows, which read six vectors of a row of the image where they
+// exist, and three of the filter.
+// CHECK: // columnwise+concat+concat+mul+reduce+add 4 results a thread, of 4 windows
+// CHECK-NEXT: // grid [ceildiv(6272*n, 512), 1, 1], block [128]
+// CHECK: kWidth = 4, kVectors = 128, kParts = 1
+// CHECK-NEXT: kTogether = 4;
+// CHECK: float partial[kTogether * W];
+// CHECK: partial[i] = Sum::identity<float>();
+// CHECK: #pragma unroll 1
+// CHECK-NEXT: for (int r = part; r < 3; r += kParts) {
+// CHECK-COUNT-3: load<W, Cache::kConstant>(in1 + {{.*}} + r * 96
+// CHECK-NOT: load<W, Cache::kConstant>
+// CHECK: partial[i] = Sum::combine(partial[i],
+// CHECK: partial[3 * W + i] = Sum::combine(partial[3 * W + i],
+// CHECK: if (!block.template combine<Sum>(partial))
+// CHECK-NEXT: return;
+// CHECK-COUNT-4: store<W>(out0 +
+func.func @depthwise(%x: !smelt.tensor<[n, 28, 28, 32], f16>) -> !smelt.tensor<[n, 28, 28, 32], f16> {
+  %filter = smelt.weight "filter" <"w.bin", 0, 1152, ""> : <[3, 1, 3, 32], f32>
+  %bias = smelt.weight "bias" <"w.bin", 1152, 128, ""> : <[32], f32>
+  %0 = smelt.fusion columnwise(%x, %filter, %bias) : (!smelt.tensor<[n, 28, 28, 32], f16>, !smelt.tensor<[3, 1, 3, 32], f32>, !smelt.tensor<[32], f32>) -> !smelt.tensor<[n, 28, 28, 32], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 28, 28, 32], f16>, %f: !smelt.tensor<[3, 1, 3, 32], f32>, %b: !smelt.tensor<[32], f32>):
+    %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+    %above = smelt.expand %zero : <[], f16> -> <[n, 1, 28, 32], f16>
+    %1 = smelt.concat %above, %a, %above axis 1 : !smelt.tensor<[n, 1, 28, 32], f16>, !smelt.tensor<[n, 28, 28, 32], f16>, !smelt.tensor<[n, 1, 28, 32], f16> -> <[n, 30, 28, 32], f16>
+    %beside = smelt.expand %zero : <[], f16> -> <[n, 30, 1, 32], f16>
+    %2 = smelt.concat %beside, %1, %beside axis 2 : !smelt.tensor<[n, 30, 1, 32], f16>, !smelt.tensor<[n, 30, 28, 32], f16>, !smelt.tensor<[n, 30, 1, 32], f16> -> <[n, 30, 30, 32], f16>
+    %3 = smelt.windows %2 axis 1 stride 1 dilation 1 : <[n, 30, 30, 32], f16> -> <[n, 28, 3, 30, 32], f16>
+    %4 = smelt.windows %3 axis 3 stride 1 dilation 1 : <[n, 28, 3, 30, 32], f16> -> <[n, 28, 3, 28, 3, 32], f16>
+    %5 = smelt.cast %4 : <[n, 28, 3, 28, 3, 32], f16> -> <[n, 28, 3, 28, 3, 32], f32>
+    %6 = smelt.mul %5, %f : <[n, 28, 3, 28, 3, 32], f32>, <[3, 1, 3, 32], f32> -> <[n, 28, 3, 28, 3, 32], f32>
+    %7 = smelt.reduce sum %6 axes [2, 4] : <[n, 28, 3, 28, 3, 32], f32> -> <[n, 28, 1, 28, 1, 32], f32>
+    %8 = smelt.reshape %7 : <[n, 28, 1, 28, 1, 32], f32> -> <[n, 28, 28, 32], f32>
+    %9 = smelt.add %8, %b : <[n, 28, 28, 32], f32>, <[32], f32> -> <[n, 28, 28, 32], f32>
+    %10 = smelt.cast %9 : <[n, 28, 28, 32], f32> -> <[n, 28, 28, 32], f16>
+    smelt.yield %10 : !smelt.tensor<[n, 28, 28, 32], f16>
+  }
+  return %0 : !smelt.tensor<[n, 28, 28, 32], f16>
+}
+
+// Many elements a result: threads share them. A mean divides at the end.
+// CHECK: // columnwise+reduce 8 results a thread, 32 threads a result
+// CHECK-NEXT: // grid [n, 1, 1], block [256]
+// CHECK: kWidth = 8, kVectors = 8, kParts = 32
+// CHECK-NEXT: kTogether = 1;
+// CHECK: #pragma unroll 4
+// CHECK-NEXT: for (int r = part; r < size_h * size_w; r += kParts) {
+// CHECK: float(partial[i]) / float(size_h * size_w)
+func.func @mean(%x: !smelt.tensor<[n, h, w, 64], f16>) -> !smelt.tensor<[n, 1, 1, 64], f16> {
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[n, h, w, 64], f16>) -> !smelt.tensor<[n, 1, 1, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[n, h, w, 64], f16>):
+    %1 = smelt.reduce mean %a axes [1, 2] : <[n, h, w, 64], f16> -> <[n, 1, 1, 64], f16>
+    smelt.yield %1 : !smelt.tensor<[n, 1, 1, 64], f16>
+  }
+  return %0 : !smelt.tensor<[n, 1, 1, 64], f16>
+}
+
+// Results in an odd number: one at a time, and what is shorter than a register is kept in a whole one.
+// CHECK: // columnwise+reduce 1 results a thread
+// CHECK: kWidth = 1, kVectors = 128, kParts = 1
+// CHECK: int partial[kTogether * W];
+// CHECK: Max::combine(partial[i], int(int8_t(
+func.func @most(%x: !smelt.tensor<[3, 5, 7], i8>) -> !smelt.tensor<[3, 1, 7], i8> {
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[3, 5, 7], i8>) -> !smelt.tensor<[3, 1, 7], i8> {
+  ^bb0(%a: !smelt.tensor<[3, 5, 7], i8>):
+    %1 = smelt.reduce max %a axes [1] : <[3, 5, 7], i8> -> <[3, 1, 7], i8>
+    smelt.yield %1 : !smelt.tensor<[3, 1, 7], i8>
+  }
+  return %0 : !smelt.tensor<[3, 1, 7], i8>
+}

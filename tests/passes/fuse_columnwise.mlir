@@ -1,0 +1,43 @@
+// RUN: smelt-opt %s --smelt-fuse-columnwise | FileCheck %s
+
+// A depthwise convolution: windows of a padded image times filters, with what follows. The image's own
+// activation would be computed for each window.
+// CHECK-LABEL: func @depthwise
+func.func @depthwise(%x: !smelt.tensor<[n, 8, 8], f16>, %f: !smelt.tensor<[3, 8], f32>, %b: !smelt.tensor<[8], f16>) -> !smelt.tensor<[n, 8, 8], f16> {
+  // CHECK: %[[X:.*]] = smelt.tanh
+  // CHECK: smelt.fusion columnwise
+  // CHECK: smelt.concat
+  // CHECK: smelt.windows
+  // CHECK: smelt.mul
+  // CHECK: smelt.reduce  sum
+  // CHECK: smelt.relu
+  // CHECK-NEXT: smelt.yield
+  // CHECK-NOT: smelt.fusion
+  %0 = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %1 = smelt.expand %0 : <[], f16> -> <[n, 1, 8], f16>
+  %2 = smelt.tanh %x : <[n, 8, 8], f16>
+  %3 = smelt.concat %1, %2, %1 axis 1 : !smelt.tensor<[n, 1, 8], f16>, !smelt.tensor<[n, 8, 8], f16>, !smelt.tensor<[n, 1, 8], f16> -> <[n, 10, 8], f16>
+  %4 = smelt.windows %3 axis 1 stride 1 dilation 1 : <[n, 10, 8], f16> -> <[n, 8, 3, 8], f16>
+  %5 = smelt.cast %4 : <[n, 8, 3, 8], f16> -> <[n, 8, 3, 8], f32>
+  %6 = smelt.mul %5, %f : <[n, 8, 3, 8], f32>, <[3, 8], f32> -> <[n, 8, 3, 8], f32>
+  %7 = smelt.reduce sum %6 axes [2] : <[n, 8, 3, 8], f32> -> <[n, 8, 1, 8], f32>
+  %8 = smelt.reshape %7 : <[n, 8, 1, 8], f32> -> <[n, 8, 8], f32>
+  %9 = smelt.cast %8 : <[n, 8, 8], f32> -> <[n, 8, 8], f16>
+  %10 = smelt.add %9, %b : <[n, 8, 8], f16>, <[8], f16> -> <[n, 8, 8], f16>
+  %11 = smelt.relu %10 : <[n, 8, 8], f16>
+  return %11 : !smelt.tensor<[n, 8, 8], f16>
+}
+
+// A mean over pixels computes each of them once; rows are rowwise.
+// CHECK-LABEL: func @mean
+func.func @mean(%x: !smelt.tensor<[n, 49, 8], f16>) -> (!smelt.tensor<[n, 1, 8], f16>, !smelt.tensor<[n, 49, 1], f16>) {
+  // CHECK: smelt.fusion columnwise
+  // CHECK: smelt.tanh
+  // CHECK: smelt.reduce  mean
+  // CHECK: smelt.yield
+  // CHECK-NOT: smelt.fusion
+  %0 = smelt.tanh %x : <[n, 49, 8], f16>
+  %1 = smelt.reduce mean %0 axes [1] : <[n, 49, 8], f16> -> <[n, 1, 8], f16>
+  %2 = smelt.reduce sum %x axes [2] : <[n, 49, 8], f16> -> <[n, 49, 1], f16>
+  return %1, %2 : !smelt.tensor<[n, 1, 8], f16>, !smelt.tensor<[n, 49, 1], f16>
+}
