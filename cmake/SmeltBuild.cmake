@@ -4,6 +4,7 @@ find_program(SMELT_CCACHE ccache)
 if(SMELT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${SMELT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${SMELT_CCACHE})
+  add_compile_options("SHELL:$<$<COMPILE_LANGUAGE:CXX>:-Xclang -fno-pch-timestamp>") # else no precompiled header is found again
 endif()
 
 find_program(SMELT_LLD NAMES ld.lld-22)

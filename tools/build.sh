@@ -13,6 +13,8 @@ cmake --preset "$preset" >"$log" 2>&1 || {
 }
 # Paths as the compiler cache sees them start at the repository: what two presets compile alike is compiled once.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+# Without these it passes by every file that is compiled with a precompiled header.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 targets=()
 [ $# = 0 ] || targets=(--target "$@")
 cmake --build "build/$preset" "${targets[@]}" >>"$log" 2>&1 || {
