@@ -77,10 +77,12 @@ LogicalResult NodeImporter::importNodes() {
 }
 
 static LogicalResult checkInputs(NodeReader &reader, const Node &node, const NodeRule &rule) {
-  for (size_t index = 0; index < rule.requiredInputs; ++index)
+  size_t required = rule.requiredInputs == kEveryInput ? std::max<size_t>(reader.inputCount(), 1)
+                                                       : rule.requiredInputs;
+  for (size_t index = 0; index < required; ++index)
     if (!reader.value(index))
-      return reader.error() << "needs at least " << rule.requiredInputs << " inputs; input "
-                            << index << " is missing";
+      return reader.error() << "needs at least " << required << " inputs; input " << index
+                            << " is missing";
   for (size_t index = 0; index < reader.inputCount() && rule.takes == Operands::tensors; ++index)
     if (GraphValue given = reader.value(index); given && !given.isTensor())
       return reader.error() << "its input '" << node.proto->input(static_cast<int>(index))

@@ -48,6 +48,7 @@ public:
   mlir::Value input(size_t index) const { return value(index).tensor(); }
   /// The same for ops that take sequences and optionals too.
   GraphValue value(size_t index) const;
+  /// All of them, omitted ones as null.
   llvm::SmallVector<mlir::Value> inputs() const;
   /// "'x' (float16 [batch, 3])", for messages.
   std::string describe(size_t index) const;

@@ -3,6 +3,8 @@
 
 #include "frontend/node_reader.h"
 
+#include <limits>
+
 namespace smelt::frontend {
 
 /// The opsets of ONNX's own domain that are understood.
@@ -12,6 +14,9 @@ constexpr int64_t kMaxOpset = 28;
 /// Creates the IR of one node and hands its results to NodeReader::output. A failure has been
 /// reported.
 using NodeHandler = mlir::LogicalResult (*)(NodeReader &);
+
+/// As NodeRule::requiredInputs: of the inputs, however many there are, at least one, none is omitted.
+constexpr size_t kEveryInput = std::numeric_limits<size_t>::max();
 
 /// What the inputs of an op may be.
 enum class Operands : uint8_t { tensors, any };

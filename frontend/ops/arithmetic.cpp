@@ -112,9 +112,9 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Exp", 6, 1, importUnary<ExpOp>},
       {"Floor", 6, 1, importUnary<FloorOp>},
       {"Log", 6, 1, importUnary<LogOp>},
-      {"Max", 6, 1, importVariadic<MaxOp>},
-      {"Mean", 6, 1, importMean},
-      {"Min", 6, 1, importVariadic<MinOp>},
+      {"Max", 6, kEveryInput, importVariadic<MaxOp>},
+      {"Mean", 6, kEveryInput, importMean},
+      {"Min", 6, kEveryInput, importVariadic<MinOp>},
       {"Mod", 10, 2, importModOfIntegers},
       {"Mod", 28, 2, importMod},
       {"Mul", 7, 2, importBinary<MulOp>},
@@ -127,7 +127,7 @@ ArrayRef<NodeRule> arithmeticRules() {
       {"Sinh", 9, 1, importUnary<SinhOp>},
       {"Sqrt", 6, 1, importUnary<SqrtOp>},
       {"Sub", 7, 2, importBinary<SubOp>},
-      {"Sum", 6, 1, importVariadic<AddOp>},
+      {"Sum", 6, kEveryInput, importVariadic<AddOp>},
       {"Tan", 7, 1, importUnary<TanOp>},
   };
   return kRules;

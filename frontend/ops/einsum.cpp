@@ -283,9 +283,6 @@ FailureOr<SmallVector<Labelled>> readOperands(NodeReader &node, const Equation &
 
 LogicalResult importEinsum(NodeReader &node) {
   GraphBuilder &build = node.build;
-  for (size_t index = 0; index < node.inputCount(); ++index)
-    if (!node.input(index))
-      return node.error() << "its input " << index << " is omitted";
   FailureOr<Equation> equation = parseEquation(node);
   if (failed(equation) || failed(node.requireSameType()))
     return failure();
@@ -321,7 +318,7 @@ LogicalResult importEinsum(NodeReader &node) {
 
 ArrayRef<NodeRule> einsumRules() {
   static constexpr NodeRule kRules[] = {
-      {"Einsum", 12, 1, importEinsum},
+      {"Einsum", 12, kEveryInput, importEinsum},
   };
   return kRules;
 }

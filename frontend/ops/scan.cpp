@@ -208,6 +208,8 @@ LogicalResult importScanOfBatch(NodeReader &node) {
   FailureOr<SmallVector<int64_t>> directions = readScanList(node, "directions", count);
   ScanValues given = node.inputs();
   given.erase(given.begin());
+  if (llvm::is_contained(given, Value()))
+    return node.error() << "its states and inputs must all be given";
   FailureOr<int64_t> batch =
       failed(directions) ? FailureOr<int64_t>(failure()) : readScanBatch(node, given);
   if (failed(batch))
@@ -242,7 +244,7 @@ LogicalResult importScanOfBatch(NodeReader &node) {
 ArrayRef<NodeRule> scanRules() {
   static constexpr NodeRule kRules[] = {
       {"Scan", 8, 0, importScanOfBatch},
-      {"Scan", 9, 1, importScan},
+      {"Scan", 9, kEveryInput, importScan},
   };
   return kRules;
 }

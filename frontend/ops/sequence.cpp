@@ -244,12 +244,12 @@ ArrayRef<NodeRule> sequenceRules() {
       {"OptionalGetElement", 15, 1, importOptionalGetElement, "", kAny},
       {"OptionalHasElement", 15, 0, importOptionalHasElement, "", kAny},
       {"SequenceAt", 11, 2, importSequenceAt, "", kAny},
-      {"SequenceConstruct", 11, 1, importSequenceConstruct, "", kAny},
+      {"SequenceConstruct", 11, kEveryInput, importSequenceConstruct, "", kAny},
       {"SequenceEmpty", 11, 0, importSequenceEmpty, "", kAny},
       {"SequenceErase", 11, 1, importSequenceErase, "", kAny},
       {"SequenceInsert", 11, 2, importSequenceInsert, "", kAny},
       {"SequenceLength", 11, 1, importSequenceLength, "", kAny},
-      {"SequenceMap", 17, 1, importSequenceMap, "", kAny},
+      {"SequenceMap", 17, kEveryInput, importSequenceMap, "", kAny},
       {"SplitToSequence", 11, 1, importSplitToSequence},
   };
   return kRules;

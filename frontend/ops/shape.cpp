@@ -192,9 +192,6 @@ LogicalResult alignConcat(NodeReader &node, int64_t axis) {
 LogicalResult importConcat(NodeReader &node) {
   FailureOr<int64_t> axis =
       node.normalAxis(node.integer("axis", 0), tensorType(node.input(0)).getRank());
-  for (size_t index = 0; index < node.inputCount(); ++index)
-    if (!node.input(index))
-      return node.error() << "its input " << index << " is omitted";
   if (failed(axis) || failed(node.requireSameType()) || failed(alignConcat(node, *axis)))
     return failure();
   SmallVector<Value> inputs = node.inputs();
@@ -234,7 +231,7 @@ LogicalResult importTile(NodeReader &node) {
 
 ArrayRef<NodeRule> shapeRules() {
   static constexpr NodeRule kRules[] = {
-      {"Concat", 4, 1, importConcat},
+      {"Concat", 4, kEveryInput, importConcat},
       {"Dropout", 7, 1, importDropout},
       {"Expand", 8, 2, importExpand},
       {"Flatten", 1, 1, importFlatten},

@@ -44,6 +44,19 @@ TEST(Scan, Opset8ScansEachElementOfABatch) {
   expectImports(model.import(), {"-> <[3, 4], f32>", "-> <[3, 4], f32>", "return"});
 }
 
+TEST(Scan, RefusesAnOmittedInput) {
+  for (int opset : {8, 20}) {
+    ModelBuilder model(opset);
+    model.input("s", DataType::FLOAT, "2 4").input("x", DataType::FLOAT, "2 3 4");
+    std::vector<std::string> inputs{"s", "x", ""};
+    if (opset == 8)
+      inputs.insert(inputs.begin(), "");
+    model.node("Scan", inputs, {"last", "sums"}).attribute("body", body());
+    model.attribute("num_scan_inputs", 2).output("last").output("sums");
+    expectFails(model.import(), {"Scan: "});
+  }
+}
+
 TEST(Scan, RefusesWhatItCannotUnroll) {
   expectFails(scanModel("length 4").import(),
               {"a sequence of length steps is not supported: its length must be constant"});
