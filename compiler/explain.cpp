@@ -1,6 +1,6 @@
 #include "compiler/explain.h"
 
-#include "compiler/node_list.h"
+#include "compiler/file_summary.h"
 #include "ir/decisions.h"
 #include "ir/location.h"
 #include "runtime/text.h"
@@ -59,7 +59,7 @@ static void addRemarks(ModuleOp module, Fates &fates) {
 
 Explanation explainModel(Model &fused) {
   Explanation result;
-  for (const ListedNode &node : listNodes(fused.path()))
+  for (const ListedNode &node : summarizeFile(fused.path()).nodes)
     result.fates[node.name].op = node.op;
   llvm::DenseMap<Value, bool> known;
   for (auto fusion : fused.module().lookupSymbol<func::FuncOp>("main").getOps<FusionOp>())

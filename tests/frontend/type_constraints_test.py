@@ -27,7 +27,7 @@ REFUSED = 'is not defined for an input'
 def supported_ops(folder):
     """The ops of the handlers' tables that are ONNX's own; those of other domains name theirs last."""
     text = ''.join(open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)))
-    named = set(re.findall(r'\{"([A-Za-z0-9]+)", \d+, \d+, [^,}]+\}', text))
+    named = set(re.findall(r'\{"([A-Za-z0-9]+)", \d+, (?:\d+|kEveryInput), [^,}]+\}', text))
     return sorted(op for op in named if op not in UNKNOWN_TO_ONNX)
 
 

@@ -4,7 +4,9 @@
 A model agrees if `smelt compare` finds the fused module equal to the imported one, and if ONNX Runtime, where it runs the
 model, computes the same. The table also counts what `smelt explain` finds in each: a pattern that is no longer recovered, and
 one that is where it must not be, change it. Both ways: a model that does better than its row fails too; --write makes the
-table anew, for a person to read the difference.
+table anew, for a person to read the difference. The purpose of a file is written by hand: a pattern that it must hold,
+"one kernel" where all of it must become one, "apart" where a result that others read forbids just that, "-" where the
+fusion is none of ours (an optimiser's own bookkeeping).
 """
 import argparse
 import collections
@@ -24,7 +26,8 @@ import models
 import subject_checks
 
 TABLE = Path(__file__).with_suffix('').with_name('fusion_models.tsv')
-COLUMNS = ['file', 'result', 'attention', 'norm', 'gelu', 'softmax', 'kernels', 'onnxruntime']
+COLUMNS = ['file', 'purpose', 'result', 'attention', 'norm', 'gelu', 'softmax', 'kernels', 'onnxruntime']
+PATTERNS = ['attention', 'norm', 'gelu', 'softmax']
 WANTED = 416  # of the 444 models, import and agree
 # Sizes that a symbolic dimension may have: the first that fits all the others, and the weights, is taken.
 SIZES = (2, 4, 3, 8, 1)
@@ -165,7 +168,7 @@ def row_of(args, root, name):
     """(the row of a model, what is wrong with it)."""
     import onnx
     path = root / name
-    row = dict.fromkeys(COLUMNS, '-') | {'file': name}
+    row = dict.fromkeys(COLUMNS, '-') | {'file': name, 'purpose': read_table().get(name, {}).get('purpose', '-')}
     values = [f'{key}=@{write_value(path, key, value)}' for key, value in VALUES.get(name, {}).items()]
     fixed, given = ([part for value in values for part in (flag, value)] for flag in ('--value', '--input'))
     onnx_model = onnx.load(str(path), load_external_data=False)
@@ -180,7 +183,7 @@ def row_of(args, root, name):
         return row, f'exit {done.returncode}: {done.stderr.strip()[-300:]}'
     flags = flags_of(shapes)
     counts = models.smelt_json(args.smelt, 'explain', path, *flags, *fixed)['counts']
-    row |= {kind: str(counts[kind]) for kind in COLUMNS[2:7]}
+    row |= {kind: str(counts[kind]) for kind in (*PATTERNS, 'kernels')}
     if draws(onnx_model) or any(name in each for each in (UNCOMPARABLE, WITHOUT_REFERENCE, TOO_LARGE)):
         return row, ''
     row['onnxruntime'] = against_onnxruntime(args, name, path, onnx_inputs, shapes, flags)
@@ -193,10 +196,21 @@ def read_table():
     return {line.split('\t')[0]: dict(zip(COLUMNS, line.split('\t'))) for line in lines[1:]}
 
 
+def keeps_purpose(row):
+    """What the file is for has happened."""
+    if row['purpose'] in PATTERNS:
+        return row[row['purpose']] not in ('-', '0')
+    if row['purpose'] in ('one kernel', 'apart'):
+        return row['kernels'] != '-' and (int(row['kernels']) == 1) == (row['purpose'] == 'one kernel')
+    return row['purpose'] == '-'
+
+
 def complaint_of(row, expected):
     """What differs from the table; versions of ONNX Runtime differ in what they run."""
     if expected is None:
         return 'is not in the table'
+    if not keeps_purpose(row):
+        return f'its purpose, {row["purpose"]}, is not met: {row}'
     return '; '.join(f'{column}: {row[column]}, the table says {expected[column]}' for column in COLUMNS[:-1]
                      if row[column] != expected[column])
 

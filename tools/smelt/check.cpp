@@ -1,32 +1,77 @@
-// smelt check: what keeps a model from being compiled, all of it at once.
-#include "compiler/node_list.h"
+// smelt check: what a model is, and what keeps it from being compiled, all of it at once.
+#include "compiler/file_summary.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
+
 namespace smelt::tools {
 
 namespace {
+
 struct Flags {
   ModelFlags model;
   bool json = false;
 };
+
+/// The nodes of one op at one version.
+struct OpCount {
+  size_t nodes = 0;
+  size_t supported = 0;
+};
+
+/// What is known of a model once it was imported.
+struct Findings {
+  FileSummary file;
+  std::vector<Problem> problems;
+  llvm::StringSet<> places; // of the problems
+
+  /// It has a handler, and no problem.
+  bool isSupported(const ListedNode &node) const {
+    return node.hasHandler && !places.contains(node.name);
+  }
+};
+
 } // namespace
 
-/// Every node; those are supported that have a handler and no problem.
-static llvm::json::Array nodesJson(const Flags &flags, const std::vector<Problem> &problems) {
-  llvm::StringSet<> places;
-  for (const Problem &problem : problems)
-    places.insert(problem.place);
+static Findings findingsOf(const Flags &flags, std::vector<Problem> problems) {
+  Findings findings{summarizeFile(flags.model.path), std::move(problems), {}};
+  for (const Problem &problem : findings.problems)
+    findings.places.insert(problem.place);
+  return findings;
+}
+
+/// "Conv" and "com.microsoft.Gelu", each with its version.
+static std::map<std::pair<std::string, int64_t>, OpCount> countOps(const Findings &findings) {
+  std::map<std::pair<std::string, int64_t>, OpCount> counts;
+  for (const ListedNode &node : findings.file.nodes) {
+    std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
+    OpCount &count = counts[{op, node.opset}];
+    ++count.nodes;
+    count.supported += findings.isSupported(node);
+  }
+  return counts;
+}
+
+static llvm::json::Array nodesJson(const Findings &findings) {
   llvm::json::Array nodes;
-  for (const ListedNode &node : listNodes(flags.model.path))
-    nodes.push_back(
-        llvm::json::Object{{"name", node.name},
-                           {"op", node.op},
-                           {"supported", node.hasHandler && !places.contains(node.name)}});
+  for (const ListedNode &node : findings.file.nodes)
+    nodes.push_back(llvm::json::Object{{"name", node.name},
+                                       {"op", node.op},
+                                       {"domain", node.domain},
+                                       {"opset", node.opset},
+                                       {"supported", findings.isSupported(node)}});
   return nodes;
+}
+
+static llvm::json::Array portsJson(const std::vector<DeclaredPort> &ports) {
+  llvm::json::Array list;
+  for (const DeclaredPort &port : ports)
+    list.push_back(llvm::json::Object{{"name", port.name}, {"type", port.type}});
+  return list;
 }
 
 static llvm::json::Object problemJson(const Problem &problem) {
@@ -36,19 +81,83 @@ static llvm::json::Object problemJson(const Problem &problem) {
   return llvm::json::Object{{"place", problem.place}, {"message", message}};
 }
 
-static void printProblems(const Flags &flags, const std::vector<Problem> &problems) {
-  llvm::json::Array list;
-  for (const Problem &problem : problems)
-    list.push_back(problemJson(problem));
+static llvm::json::Object findingsJson(const Flags &flags, const Findings &findings) {
+  llvm::json::Array problems;
+  for (const Problem &problem : findings.problems)
+    problems.push_back(problemJson(problem));
+  llvm::json::Object opsets, weights;
+  for (const auto &[domain, version] : findings.file.opsets)
+    opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  for (const TypeBytes &weight : findings.file.weights)
+    weights[weight.type] = weight.bytes;
+  return llvm::json::Object{{"schema", "smelt.check/1"},
+                            {"model", flags.model.path},
+                            {"supported", findings.problems.empty()},
+                            {"opsets", std::move(opsets)},
+                            {"inputs", portsJson(findings.file.inputs)},
+                            {"outputs", portsJson(findings.file.outputs)},
+                            {"weight_bytes", std::move(weights)},
+                            {"precision", weightPrecision(findings.file)},
+                            {"problems", std::move(problems)},
+                            {"nodes", nodesJson(findings)}};
+}
+
+static std::string opsetsText(const FileSummary &file) {
+  std::string text;
+  for (const auto &[domain, version] : file.opsets)
+    text += joinText(text.empty() ? "" : ", ", domain.empty() ? "" : domain + " ", version);
+  return text;
+}
+
+static std::string weightsText(const FileSummary &file) {
+  std::string text;
+  for (const TypeBytes &weight : file.weights)
+    text += joinText(text.empty() ? "" : ", ", weight.type, " ",
+                     bytesText(static_cast<double>(weight.bytes)));
+  return text.empty() ? "none" : text;
+}
+
+static std::string precisionText(const FileSummary &file) {
+  std::string precision = weightPrecision(file);
+  if (precision == "float32")
+    return "float32; compile --precision tf32, fp16 or bf16 narrows it";
+  return precision.empty() ? "no floating-point weights" : precision;
+}
+
+static void printFile(const FileSummary &file) {
+  Table table({"what", "name", "type"});
+  table.add({"opset", opsetsText(file), ""});
+  for (const DeclaredPort &port : file.inputs)
+    table.add({"input", port.name, port.type});
+  for (const DeclaredPort &port : file.outputs)
+    table.add({"output", port.name, port.type});
+  table.add({"weights", weightsText(file), ""});
+  table.add({"precision", precisionText(file), ""});
+  table.print();
+}
+
+static void printOps(const Findings &findings) {
+  Table table({"op", "opset", "nodes", "supported"});
+  for (const auto &[op, count] : countOps(findings))
+    table.add({op.first, std::to_string(op.second), std::to_string(count.nodes),
+               count.supported == count.nodes ? "all"
+               : count.supported == 0         ? "none"
+                                              : std::to_string(count.supported)});
+  table.print();
+}
+
+static void printFindings(const Flags &flags, const Findings &findings) {
   if (flags.json)
-    return printJson(llvm::json::Object{{"schema", "smelt.check/1"},
-                                        {"model", flags.model.path},
-                                        {"supported", problems.empty()},
-                                        {"problems", std::move(list)},
-                                        {"nodes", nodesJson(flags, problems)}});
-  for (const Problem &problem : problems)
+    return printJson(findingsJson(flags, findings));
+  if (!findings.file.nodes.empty()) {
+    printFile(findings.file);
+    print("");
+    printOps(findings);
+    print("");
+  }
+  for (const Problem &problem : findings.problems)
     print(problemText(problem, flags.model.path));
-  if (problems.empty())
+  if (findings.problems.empty())
     print(flags.model.path + ": supported");
 }
 
@@ -58,19 +167,20 @@ static Status check(const Flags &flags) {
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.model.values, unread));
   SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(options));
   SMELT_RETURN_IF_ERROR(unread);
-  printProblems(flags, problems);
-  if (problems.empty())
+  Findings findings = findingsOf(flags, std::move(problems));
+  printFindings(flags, findings);
+  if (findings.problems.empty())
     return {};
   return Status(StatusCode::kInvalidModel,
-                joinText(flags.model.path, ": ", problems.size(),
-                         problems.size() == 1 ? " problem" : " problems"));
+                joinText(flags.model.path, ": ", findings.problems.size(),
+                         findings.problems.size() == 1 ? " problem" : " problems"));
 }
 
 void addCheck(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
-  Command command =
-      line.add("check", "Say whether Smelt supports a model; list everything that it does not",
-               [flags] { return check(*flags); });
+  Command command = line.add(
+      "check", "Say what a model is and whether Smelt supports it; list all that it does not",
+      [flags] { return check(*flags); });
   command.argument("model", flags->model.path, "The .onnx file");
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Check what would be compiled for this shape (repeatable)");
