@@ -5,8 +5,9 @@ A model agrees if `smelt compare` finds the fused module equal to the imported o
 model, computes the same. The table also counts what `smelt explain` finds in each: a pattern that is no longer recovered, and
 one that is where it must not be, change it. Both ways: a model that does better than its row fails too; --write makes the
 table anew, for a person to read the difference. The purpose of a file is written by hand: a pattern that it must hold,
-"one kernel" where all of it must become one, "apart" where a result that others read forbids just that, "-" where the
-fusion is none of ours (an optimiser's own bookkeeping).
+"one kernel" where all of it must become one, "apart" where a result that others read forbids just that, "no attention"
+where scores are replaced by -10000, which is not below every score, "-" where the fusion is none of ours (an optimiser's
+own bookkeeping).
 """
 import argparse
 import collections
@@ -202,6 +203,8 @@ def keeps_purpose(row):
         return row[row['purpose']] not in ('-', '0')
     if row['purpose'] in ('one kernel', 'apart'):
         return row['kernels'] != '-' and (int(row['kernels']) == 1) == (row['purpose'] == 'one kernel')
+    if row['purpose'] == 'no attention':
+        return row['attention'] == '0'
     return row['purpose'] == '-'
 
 
