@@ -74,10 +74,10 @@ const RuleMap &ruleMap() {
 
 } // namespace
 
-std::vector<StringRef> knownOps() {
+std::vector<StringRef> knownOps(StringRef domain) {
   std::vector<StringRef> ops;
   for (const auto &entry : ruleMap())
-    if (StringRef op = entry.getKey(); op.consume_front(":"))
+    if (StringRef op = entry.getKey(); op.consume_front(domain) && op.consume_front(":"))
       ops.push_back(op);
   llvm::sort(ops);
   return ops;

@@ -33,8 +33,8 @@ struct NodeRule {
 /// The row for `op` at `opset` of `domain`; null where there is none.
 const NodeRule *findRule(llvm::StringRef domain, llvm::StringRef op, int64_t opset);
 
-/// Every op of ONNX's own domain that some row imports, once, sorted.
-std::vector<llvm::StringRef> knownOps();
+/// Every op of a domain, ONNX's own if none is named, that some row imports, once, sorted.
+std::vector<llvm::StringRef> knownOps(llvm::StringRef domain = "");
 
 // The rows of each family, in frontend/ops/<family>.cpp.
 llvm::ArrayRef<NodeRule> activationRules();

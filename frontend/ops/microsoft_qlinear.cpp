@@ -11,8 +11,7 @@ namespace {
 
 constexpr llvm::StringLiteral kQLinearDomain = "com.microsoft";
 
-/// Input `index` of one element, as a scalar in float32; 0 where it may be omitted and is. Null after
-/// a report.
+/// Input `index` of one element, as a scalar; 0 where it may be omitted and is. Null after a report.
 Value readSingle(NodeReader &node, size_t index) {
   GraphBuilder &build = node.build;
   Value given = node.input(index);
@@ -22,13 +21,17 @@ Value readSingle(NodeReader &node, size_t index) {
     node.error() << "needs one value for all, got " << node.describe(index);
     return {};
   }
-  return build.cast(build.reshape(given, {}), float32(build));
+  return build.reshape(given, {});
+}
+
+Value readNumber(NodeReader &node, size_t index) {
+  return node.build.cast(readSingle(node, index), float32(node.build));
 }
 
 /// Input `index`, with its scale and its zero point behind it, as the numbers that it stands for.
 Value readNumbers(NodeReader &node, size_t index) {
   GraphBuilder &build = node.build;
-  Value scale = readSingle(node, index + 1), zeroPoint = readSingle(node, index + 2);
+  Value scale = readNumber(node, index + 1), zeroPoint = readNumber(node, index + 2);
   Value centred = build.create<SubOp>({build.cast(node.input(index), float32(build)), zeroPoint});
   return build.create<MulOp>({centred, scale});
 }
@@ -36,7 +39,7 @@ Value readNumbers(NodeReader &node, size_t index) {
 /// `numbers` as bytes of a type, by a scale and zero point from input `index` on.
 LogicalResult outputBytes(NodeReader &node, Value numbers, size_t index, Type type) {
   GraphBuilder &build = node.build;
-  Value scale = readSingle(node, index), zeroPoint = readSingle(node, index + 1);
+  Value scale = readNumber(node, index), zeroPoint = readSingle(node, index + 1);
   if (!numbers || !scale || !zeroPoint)
     return failure();
   return node.output(quantizeTo(build, build.create<DivOp>({numbers, scale}), zeroPoint, type));

@@ -243,10 +243,24 @@ Value Drawing::leaf(ElementType type, const Shape &shape) {
   return leaf(type, shape, usualBounds(type));
 }
 
+void Drawing::importDomain(const std::string &domain) {
+  for (const onnx_wire::OperatorSet &known : model.opset_import())
+    if (known.domain() == domain)
+      return;
+  onnx_wire::OperatorSet &import = *model.add_opset_import();
+  import.set_domain(domain);
+  import.set_version(1);
+}
+
 std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value> &inputs,
                                   const Attributes &attributes, std::vector<Value> results) {
   onnx_wire::Node &node = *model.mutable_graph()->add_node();
-  node.set_op_type(op);
+  size_t dot = op.rfind('.'); // ends the domain
+  node.set_op_type(dot == std::string::npos ? op : op.substr(dot + 1));
+  if (dot != std::string::npos) {
+    node.set_domain(op.substr(0, dot));
+    importDomain(node.domain());
+  }
   node.set_name(newName("n"));
   for (const Value &input : inputs) {
     node.add_input(input.name);

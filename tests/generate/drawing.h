@@ -135,7 +135,7 @@ public:
   Value leaf(ElementType type, const Shape &shape, Bounds bounds);
   static Bounds usualBounds(ElementType type);
 
-  /// Adds a node and its first result.
+  /// Adds a node and its first result. An op of another domain than ONNX's own comes with it: "com.microsoft.Gelu".
   Value node(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
              ElementType type, const Shape &shape, Bounds bounds);
   /// Adds a node with several results.
@@ -158,6 +158,7 @@ public:
 
 private:
   Size newSymbol(int64_t limit);
+  void importDomain(const std::string &domain);
   std::string newName(const char *stem);
   Value &remember(Value value);
   static void declare(onnx_wire::ValueInfo &info, const Value &value);

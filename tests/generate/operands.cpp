@@ -228,4 +228,9 @@ Value partner(Drawing &draw, const Value &value, ElementType type, Bounds bounds
   return operand(draw, type, partnerShape(draw, value.shape), bounds);
 }
 
+Bounds rangeOf(ElementType type) {
+  double most = safeMagnitude(type);
+  return {isSigned(type) ? -most - 1 : 0, most};
+}
+
 } // namespace smelt::generate

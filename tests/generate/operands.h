@@ -16,6 +16,9 @@ Value partner(Drawing &draw, const Value &value, ElementType type, Bounds bounds
 
 bool hasDerived(const Shape &shape);
 
+/// All integers of a type.
+Bounds rangeOf(ElementType type);
+
 inline bool isByte(ElementType type) { return type == Wire::INT8 || type == Wire::UINT8; }
 
 } // namespace smelt::generate

@@ -9,11 +9,6 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-Bounds rangeOf(ElementType type) {
-  double most = safeMagnitude(type);
-  return {isSigned(type) ? -most - 1 : 0, most};
-}
-
 bool isShort(ElementType type) { return isInteger(type) && elementBytes(type) <= 2; }
 
 /// Where scales and zero points lie: one for all, or one for each element along an axis.
