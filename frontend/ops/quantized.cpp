@@ -141,10 +141,12 @@ LogicalResult importDequantizeLinear(NodeReader &node) {
   return node.output(build.cast(result, type));
 }
 
-/// Input 0 over the scale, in float32; in the type of attribute 'precision' where there is one.
+/// Input 0 over the scale, in float32, rounded to the type of attribute 'precision', or of the scale.
 Value divideByScale(NodeReader &node, Value scale) {
   GraphBuilder &build = node.build;
-  Type precision = namedType(node, "precision", float32(build), isComputedFloat);
+  Type scaleType = tensorType(node.input(1)).getElementType();
+  Type precision = namedType(
+      node, "precision", isComputedFloat(scaleType) ? scaleType : float32(build), isComputedFloat);
   if (!precision)
     return {};
   auto rounded = [&](Value value) {

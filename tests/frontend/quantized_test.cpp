@@ -63,6 +63,14 @@ TEST(Quantized, FloatsOfFewBits) {
                                  "smelt.min", "-> <[b], f8E4M3FN>", "smelt.mul", "-> <[b], f16>"});
 }
 
+TEST(Quantized, TheQuotientIsRoundedToTheTypeOfTheScale) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT16, "b").input("s", DataType::FLOAT16, "");
+  model.node("QuantizeLinear", {"x", "s"}, {"q"}).output("q");
+  expectImports(model.import(), {"smelt.div", "-> <[b], f32>", "smelt.cast", "-> <[b], f16>",
+                                 "smelt.cast", "-> <[b], f32>", "smelt.round"});
+}
+
 TEST(Quantized, TheRangeOfTheDataGivesTheScale) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "b w");

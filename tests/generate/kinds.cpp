@@ -205,6 +205,23 @@ void drawImages(Drawing &draw) {
   addNodes(draw, choices, static_cast<size_t>(draw.between(2, 6)));
 }
 
+/// What ONNX Runtime's optimiser and its quantiser leave: ops of com.microsoft among ONNX's own.
+void drawContrib(Drawing &draw) {
+  static const std::vector<ElementType> kContribTypes = {Wire::FLOAT, Wire::FLOAT, Wire::FLOAT16,
+                                                         Wire::INT8, Wire::UINT8};
+  Shape shape = draw.drawShape(static_cast<size_t>(draw.between(1, 3)), 1 << 8);
+  shape.push_back(Size::of(draw.between(1, 16) * draw.between(1, 4)));
+  ElementType type = draw.pick(kContribTypes);
+  operand(draw, type, shape, isByte(type) ? rangeOf(type) : Bounds{-2, 2});
+  std::vector<const Rule *> choices;
+  for (auto family : {microsoftRules, microsoftQuantizedRules, quantizedRules})
+    for (const Rule *rule : pointersTo(family()))
+      choices.push_back(rule);
+  for (const char *op : {"Add", "MatMul", "Transpose", "Reshape", "Relu"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, static_cast<size_t>(draw.between(2, 8)));
+}
+
 /// Tensors without elements, and what may be asked of them: no element is looked up, none is the largest.
 void drawEmpties(Drawing &draw) {
   static const std::vector<const char *> kOps = {
@@ -229,10 +246,12 @@ struct Kind {
 };
 
 const std::vector<Kind> kKinds = {
-    {"mixed", drawMixed},           {"elementwise", drawElementwiseKind}, {"views", drawViews},
-    {"reductions", drawReductions}, {"products", drawProducts},           {"norms", drawNorms},
-    {"attention", drawAttentions},  {"convolutions", drawConvolutions},   {"images", drawImages},
-    {"empty", drawEmpties}};
+    {"mixed", drawMixed},          {"elementwise", drawElementwiseKind},
+    {"views", drawViews},          {"reductions", drawReductions},
+    {"products", drawProducts},    {"norms", drawNorms},
+    {"attention", drawAttentions}, {"convolutions", drawConvolutions},
+    {"images", drawImages},        {"empty", drawEmpties},
+    {"contrib", drawContrib}};
 
 } // namespace
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace smelt::generate {
 
@@ -23,6 +24,9 @@ const llvm::fltSemantics &semantics(ElementType type) {
 }
 
 uint64_t bitsOf(ElementType type, double value) {
+  constexpr double kHalf = 0x1p63; // of the range of uint64; all of it is one too many
+  if (type == Wire::UINT64 && value >= kHalf)
+    return value < 2 * kHalf ? static_cast<uint64_t>(value) : std::numeric_limits<uint64_t>::max();
   if (!isFloat(type))
     return static_cast<uint64_t>(static_cast<int64_t>(value));
   llvm::APFloat number(value);
