@@ -18,7 +18,7 @@ def main():
     args = parser.parse_args()
     machine = models.gpu() if args.json else {}
     rows, failed = [], 0
-    for model, path in models.selected(args):
+    for model, path in models.selected(args, known=models.MODELS + models.FURTHER):
         plan = os.path.join(args.cache, model.name + '.plan')
         try:
             models.call(args.smelt, 'compile', path, '-o', plan, '--arch', args.arch)

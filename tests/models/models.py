@@ -19,12 +19,12 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 
 @dataclass(frozen=True)
 class Model:
-    """`inputs` is the family of inputs; the counts are what `smelt explain` must report."""
+    """`inputs` is the family of inputs; the counts are what `smelt explain` must report, of those in MODELS."""
     name: str
     inputs: str
-    attention: int
-    norms: int
-    layers: int
+    attention: int = 0
+    norms: int = 0
+    layers: int = 0
     tolerance: float = 5e-3  # of the GPU, and of the CPU against ONNX Runtime, by relative norm
     gpu_tolerance: float = 5e-3
     generic: tuple = ()  # ops that may run through a generic kernel
@@ -48,12 +48,37 @@ MODELS = [
     Model('digits_vit', 'digits', 4, 9, 4, 1e-4, 2e-5),
 ]
 
+# What the GPU computes of these is compared too; what `smelt explain` must report is in explain_counts_test.py.
+FURTHER = [
+    Model('resnet50.ts_fp16', 'image'),
+    Model('resnet50.dy20_fp16', 'image'),
+    Model('efficientnet.ts_fp16', 'image'),
+    Model('convnext_t.ts_fp16', 'image'),
+    Model('convnext_t.dy20_fp16', 'image'),
+    Model('swin_t.ts_fp16', 'image'),
+    Model('swin_t.dy20_fp16', 'image'),
+    Model('clip_vision.dy20_fp16', 'pixels'),
+    Model('whisper_enc.ts_fp16', 'spectrogram'),
+    Model('whisper_enc.dy20_fp16', 'spectrogram'),
+    Model('t5_small.ts_fp16', 'ids'),
+    Model('qwen2.dy20_fp16', 'ids'),
+    Model('llama1b.dy20_fp16', 'ids'),
+    Model('llama1b_decode.ts_fp16', 'stacked_caches'),
+    Model('llama1b_past.ts_fp16', 'caches'),
+    Model('llama1b_past.dy20_fp16', 'caches'),
+]
+
+# Two batches and two odd sizes at least, where the model leaves them open: images have one size.
 SHAPES = {
     'tokens': [(1, 128), (3, 77), (2, 197)],
     'ids': [(1, 128), (3, 77), (2, 197)],
     'pixels': [(1,), (3,), (2,)],
     'reaction': [(1, 40), (1, 77), (1, 197)],
     'digits': [(1,), (3,), (77,)],
+    'image': [(1,), (3,), (2,)],
+    'spectrogram': [(1,), (3,)],
+    'caches': [(1, 1, 128), (3, 5, 77), (2, 77, 197)],  # batch, new tokens, cached ones
+    'stacked_caches': [(1, 1), (3, 1), (2, 7)],
 }
 
 
@@ -75,6 +100,12 @@ def make_inputs(model, shape, seed):
         return {'pixel_values': rng.standard_normal((shape[0], 3, 224, 224)).astype(np.float16)}
     if model.inputs == 'digits':
         return {'images': rng.uniform(0, 1, (shape[0], 1, 8, 8)).astype(np.float32)}
+    if model.inputs == 'image':
+        return {'x': rng.standard_normal((shape[0], 3, 224, 224)).astype(np.float16)}
+    if model.inputs == 'spectrogram':
+        return {'input_features': rng.standard_normal((shape[0], 80, 3000)).astype(np.float16)}
+    if 'caches' in model.inputs:
+        return _cached(model, shape, rng)
     batch, length = shape
     if model.inputs == 'reaction':
         return {'atoms': rng.integers(0, 121, (1, length)), 'neighbors': rng.integers(0, 17, (1, length)),
@@ -84,6 +115,17 @@ def make_inputs(model, shape, seed):
         lengths = rng.integers(length // 2, length + 1, batch)
         inputs['attention_mask'] = (np.arange(length)[None] < lengths[:, None]).astype(np.int64)
     return inputs
+
+
+def _cached(model, shape, rng):
+    """New tokens and the keys and values of those before them: four layers of eight groups of 64."""
+    batch, new = shape[:2]
+    inputs = {'input_ids': rng.integers(2, 30000, (batch, new))}
+    if model.inputs == 'stacked_caches':
+        return inputs | {name: rng.standard_normal((batch, 4, 8, 16, 64)).astype(np.float16) for name in ('past_k', 'past_v')}
+    inputs['attention_mask'] = np.ones((batch, new + shape[2]), np.int64)
+    return inputs | {f'past_key_values.{layer}.{kind}': rng.standard_normal((batch, 8, shape[2], 64)).astype(np.float16)
+                     for layer in range(4) for kind in ('key', 'value')}
 
 
 class Missing(Exception):
@@ -195,9 +237,9 @@ def arguments(parser):
     parser.add_argument('--models', help='comma-separated names; all by default')
 
 
-def selected(args, find=find):
+def selected(args, find=find, known=MODELS):
     """(model, what `find` says of it) for each model that is there; prints what is skipped."""
-    for model in named(MODELS, args.models):
+    for model in named(known, args.models):
         try:
             yield model, find(model, args.model_dir, args.cache)
         except Missing as reason:
