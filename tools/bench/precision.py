@@ -23,21 +23,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     common.add_arguments(parser)
     arguments = parser.parse_args()
-    weights = ("--random-weights", 1)
     choices = {name: ("--precision", name) for name in ("fp32", "tf32", "fp16", "bf16")}
     bounded = ("--precision", "fp16", "--within", LIMIT)
     rows = []
 
     def path(export):
-        return f"{arguments.model_dir}/{export}.onnx"
+        model = common.models.named(common.models.MODELS, export)[0]
+        return common.models.find(model, arguments.model_dir, arguments.cache)
 
     with tempfile.TemporaryDirectory() as folder:
         plan = f"{folder}/model.plan"
 
         def measure(name, export, options):
-            built = common.smelt_json(arguments.smelt, "compile", path(export), "-o", plan, *weights, *options)
+            built = common.smelt_json(arguments.smelt, "compile", path(export), "-o", plan, *options)
             report = common.smelt_json(
-                arguments.smelt, "compare", path(export), "--plan", plan, *weights, *COMPARED, "--tolerance", 1)
+                arguments.smelt, "compare", path(export), "--plan", plan, *COMPARED, "--tolerance", 1)
             bench = common.smelt_json(arguments.smelt, "bench", plan, *TIMED)
             row = {
                 "name": name,
