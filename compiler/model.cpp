@@ -7,6 +7,7 @@
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
 #include "frontend/element_type.h"
+#include "frontend/fixed_inputs.h"
 #include "frontend/graph_inputs.h"
 #include "frontend/import.h"
 #include "frontend/model_file.h"
@@ -195,14 +196,50 @@ static Result<FailureOr<ImportedModel>> importForShapes(MLIRContext &context,
                                                         const std::string &path,
                                                         const ImportOptions &options,
                                                         const DiagnosticCollector &problems) {
-  if (options.inputShapes.empty())
-    return importModel(context, path, options);
   std::optional<Signature> open = openSignature(path, options);
   SMELT_ASSIGN_OR_RETURN(ImportOptions followed, followOptions(path, options, open));
   FailureOr<ImportedModel> model = importModel(context, path, followed);
   if (failed(model) && open)
     return problems.asStatus(StatusCode::kUsage, path + ": import failed");
   return model;
+}
+
+/// The shapes of the values that are given, and of the run, for the inputs of the file.
+static std::vector<std::pair<std::string, std::vector<int64_t>>>
+shapesOfRun(MLIRContext &context, const ModelOptions &options) {
+  ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+  auto file = frontend::readModelFile(UnknownLoc::get(&context), options.path);
+  if (failed(file))
+    return {};
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes;
+  for (const auto &[number, name] : llvm::enumerate(frontend::callerInputs((*file)->graph()))) {
+    auto given = options.runShapes.find(name);
+    if (given != options.runShapes.end())
+      shapes.emplace_back(name, given->second);
+    else if (auto shape = options.shapeOf ? options.shapeOf(name, number) : std::nullopt)
+      shapes.emplace_back(name, std::move(*shape));
+  }
+  return shapes;
+}
+
+/// Imports with open sizes; a model that does not import so, or only for some sizes, is imported for
+/// those of the run where they are given. Fails with kUsage where these are not what it declares.
+static Result<FailureOr<ImportedModel>> importForRun(MLIRContext &context,
+                                                     const ModelOptions &options) {
+  frontend::HeldDiagnostics held(context);
+  ImportOptions import = importOptions(options);
+  FailureOr<ImportedModel> open = importModel(context, options.path, import);
+  held.stop();
+  if (failed(open) || open->assumesSizes)
+    import.inputShapes = shapesOfRun(context, options);
+  if (failed(open))
+    SMELT_RETURN_IF_ERROR(followOptions(options.path, import, std::nullopt).status());
+  bool isLastWord =
+      import.inputShapes.empty() || (succeeded(open) && !importsAsGiven(options.path, import));
+  if (!isLastWord)
+    return importModel(context, options.path, import);
+  held.release();
+  return open;
 }
 
 Status Model::read(const ModelOptions &options) {
@@ -266,7 +303,9 @@ static void markOrigin(ModuleOp module, const ModelOptions &options) {
 Status Model::readOnnx(const ModelOptions &options) {
   SMELT_ASSIGN_OR_RETURN(
       FailureOr<ImportedModel> result,
-      importForShapes(*context, options.path, importOptions(options), collector));
+      options.shapes.empty()
+          ? importForRun(*context, options)
+          : importForShapes(*context, options.path, importOptions(options), collector));
   if (failed(result))
     return collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
   imported = std::move(result->module);

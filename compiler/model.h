@@ -30,7 +30,8 @@ struct ModelOptions {
   std::string path;
   /// To compile for; what they leave open stays dynamic.
   NamedShapes shapes;
-  /// Of one run: they are compiled for only where an input declares no shape.
+  /// Of one run: they are compiled for only where an input declares no shape, and where the model does
+  /// not import with open sizes, or only for some; there the shapes of values count too.
   NamedShapes runShapes;
   /// Limits that the plan checks.
   NamedShapes smallest, largest;
@@ -38,6 +39,9 @@ struct ModelOptions {
   std::optional<uint64_t> randomWeights;
   /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
   std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
+  /// The shapes of these values; asked for where the model does not take any size.
+  std::function<std::optional<std::vector<int64_t>>(const std::string &name, size_t number)>
+      shapeOf;
   /// Of the import and of everything that is done with the model afterwards.
   DiagnosticHandler onDiagnostic;
 };

@@ -6,14 +6,19 @@ using namespace mlir;
 
 namespace smelt::frontend {
 
-void FixedInputs::addTo(onnx_wire::Graph &graph) {
+std::vector<std::string> callerInputs(const onnx_wire::Graph &graph) {
   llvm::StringSet<> initialized;
   for (const onnx_wire::Tensor &tensor : graph.initializer())
     initialized.insert(tensor.name());
-  inputs.clear();
+  std::vector<std::string> inputs;
   for (const onnx_wire::ValueInfo &input : graph.input())
     if (!initialized.contains(input.name()))
       inputs.push_back(input.name());
+  return inputs;
+}
+
+void FixedInputs::addTo(onnx_wire::Graph &graph) {
+  inputs = callerInputs(graph);
   for (const auto &[name, fixed] : values) {
     onnx_wire::Tensor &tensor = *graph.add_initializer();
     tensor.set_name(name);
@@ -40,13 +45,30 @@ std::vector<FixedInput> FixedInputs::list() const {
   return result;
 }
 
+static bool fits(ArrayRef<int64_t> given, ArrayRef<int64_t> shape) {
+  return given.size() == shape.size() && llvm::all_of(llvm::zip(given, shape), [](auto sizes) {
+           return std::get<0>(sizes) == -1 || std::get<0>(sizes) == std::get<1>(sizes);
+         });
+}
+
+ImportOptions FixedInputs::remainingOptions() const {
+  ImportOptions remaining = options;
+  llvm::erase_if(remaining.inputShapes, [&](const auto &input) {
+    auto fixed = values.find(input.first);
+    return fixed != values.end() && fits(input.second, fixed->second.value.shape);
+  });
+  return remaining;
+}
+
 HeldDiagnostics::HeldDiagnostics(MLIRContext &context) : context(context) {
   handler.emplace(&context,
                   [this](Diagnostic &diagnostic) { held.push_back(std::move(diagnostic)); });
 }
 
+void HeldDiagnostics::stop() { handler.reset(); }
+
 void HeldDiagnostics::release() {
-  handler.reset();
+  stop();
   for (Diagnostic &diagnostic : held)
     context.getDiagEngine().emit(std::move(diagnostic));
   held.clear();

@@ -15,6 +15,9 @@
 
 namespace smelt::frontend {
 
+/// The inputs that a caller must give, in order: those that no initializer stands for.
+std::vector<std::string> callerInputs(const onnx_wire::Graph &graph);
+
 class FixedInputs {
 public:
   explicit FixedInputs(const ImportOptions &options) : options(options) {}
@@ -26,6 +29,9 @@ public:
   bool fix(llvm::ArrayRef<std::string> names);
 
   std::vector<FixedInput> list() const;
+
+  /// The caller's options for what is left: a fixed input, which has the shape of its value, needs none.
+  ImportOptions remainingOptions() const;
 
 private:
   struct Fixed {
@@ -42,6 +48,9 @@ private:
 class HeldDiagnostics {
 public:
   explicit HeldDiagnostics(mlir::MLIRContext &context);
+  /// Holds no others back, and keeps those that it has.
+  void stop();
+  /// The same, and lets those go.
   void release();
 
 private:

@@ -33,6 +33,9 @@ public:
   mlir::MLIRContext *getContext() const { return facts.getContext(); }
   mlir::Location getLocation() const { return location; }
   ShapeFacts &getFacts() { return facts; }
+  mlir::func::FuncOp getFunction() const {
+    return mlir::cast<mlir::func::FuncOp>(sources->getParentOp());
+  }
 
   /// Restores the location, and the place of insertion, when it goes out of scope.
   class Scope {

@@ -44,6 +44,14 @@ Location inputLocation(Location location, StringRef input) {
   return NameLoc::get(StringAttr::get(location.getContext(), "input '" + input + "'"));
 }
 
+/// Whether a `dim_param` says no more than that a size is open, so that two of them may differ:
+/// "?" (PaddlePaddle), "None" (Keras), "-1".
+bool isPlaceholder(StringRef parameter) {
+  static constexpr StringLiteral kWords[] = {"none", "null", "any", "unknown", "dynamic"};
+  return llvm::none_of(parameter, llvm::isAlpha) ||
+         llvm::any_of(kWords, [&](StringRef word) { return parameter.equals_insensitive(word); });
+}
+
 std::string axisName(const onnx_wire::ValueInfo &input, size_t axis) {
   return input.name() + "_d" + std::to_string(axis);
 }
@@ -64,7 +72,7 @@ FailureOr<SmallVector<Dim>> readShape(Location location, const onnx_wire::ValueI
       return emitError(location) << "declares the negative dimension " << dim.dim_value();
     if (dim.has_dim_value() && !isOpen)
       dims.push_back(Dim::constant(context, dim.dim_value()));
-    else if (!dim.dim_param().empty())
+    else if (!isPlaceholder(dim.dim_param()))
       dims.push_back(Dim::symbol(context, symbols.get(dim.dim_param())));
     else
       dims.push_back(Dim::symbol(context, symbols.makeUnique(axisName(input, axis))));

@@ -17,8 +17,8 @@ struct GraphInput {
 using PinnedShapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
 /// The inputs that a caller must give: those that no initializer stands for. A `dim_param` becomes
-/// the symbol of that name (made an identifier, and unique), an unnamed dynamic dimension
-/// `<input>_d<axis>`; `pinned` replaces dimensions by constants, and with them the same symbols in
+/// the symbol of that name (made an identifier, and unique), a dynamic dimension without a name, or
+/// with a placeholder such as "?" for one, is `<input>_d<axis>`; `pinned` replaces dimensions by constants, and with them the same symbols in
 /// every input. `undeclared` gives shapes to inputs that declare none, and says nothing of others.
 /// Reports and fails for inputs that are no tensors of a supported type and known rank, and for
 /// pinned shapes that do not fit.

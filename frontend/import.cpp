@@ -45,8 +45,9 @@ LogicalResult checkSupported(Location location, const Graph &graph) {
 
 class Importer {
 public:
-  Importer(Location location, StringRef directory, const ImportOptions &options)
-      : location(location), options(options),
+  Importer(Location location, StringRef directory, const ImportOptions &options,
+           const Assumptions &assumed)
+      : location(location), options(options), assumed(assumed),
         weights(std::make_unique<WeightStore>(directory.str())),
         tensors(directory.str(), *weights, options.drawMissingWeights) {
     if (options.drawMissingWeights)
@@ -71,11 +72,14 @@ public:
                          std::move(weights),
                          constantInputs(*graph->proto),
                          std::move(equated),
-                         {}};
+                         {},
+                         false};
   }
 
   /// Inputs whose values the graph's structure depends on.
   ArrayRef<std::string> neededInputs() const { return needed; }
+  /// Nodes that branch on sizes and must be compiled for one outcome.
+  const Assumptions &neededAssumptions() const { return toAssume; }
 
 private:
   func::FuncOp declareMain(ModuleOp module, ArrayRef<GraphInput> inputs) {
@@ -99,7 +103,7 @@ private:
 
   LogicalResult importGraph(onnx_wire::Model &model, const Graph &graph, func::FuncOp function,
                             ArrayRef<GraphInput> inputs) {
-    ShapeFacts facts(function);
+    ShapeFacts facts(function, &assumed);
     for (const GraphInput &input : inputs)
       for (Dim dim : input.type.getShape())
         dim.forEachSymbol([&](StringRef symbol) { facts.declare(symbol); });
@@ -117,6 +121,7 @@ private:
     for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
       if (build.neededInputs().contains(argument))
         needed.push_back(input.name);
+    toAssume = std::move(facts.neededAssumptions);
     if (state.failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
       return build.finish({}), failure();
     build.finish(results);
@@ -181,36 +186,50 @@ private:
 
   Location location;
   const ImportOptions &options;
+  const Assumptions &assumed;
   std::unique_ptr<WeightStore> weights;
   TensorReader tensors;
   std::optional<DeclaredTypes> declared;
   llvm::StringMap<onnx_wire::Tensor *> initializers;
   std::vector<EquatedSymbol> equated;
   std::vector<std::string> needed;
+  Assumptions toAssume;
 };
 
 using ParseModel = llvm::function_ref<FailureOr<std::unique_ptr<onnx_wire::Model>>()>;
 
-/// Imports, and imports again for as long as more inputs turn out to be needed as constants.
+/// Adds `needed` to `assumed`. Whether there was any, and the import may be tried again.
+bool assumeMore(const Assumptions &needed, Assumptions &assumed) {
+  constexpr size_t kMostAssumptions = 100;
+  bool grows = false;
+  for (const auto &node : needed)
+    grows |= assumed.insert(node.getKey()).second;
+  return grows && assumed.size() <= kMostAssumptions;
+}
+
+/// Imports, and imports again for as long as more inputs turn out to be needed as constants, or more
+/// nodes that branch on sizes to be compiled for one outcome.
 FailureOr<ImportedModel> importParsed(Location location, ParseModel parse, StringRef directory,
                                       const ImportOptions &options) {
   FixedInputs fixed(options);
+  Assumptions assumed;
   while (true) {
     FailureOr<std::unique_ptr<onnx_wire::Model>> model = parse();
     if (failed(model))
       return failure();
     fixed.addTo(*(*model)->mutable_graph());
-    std::optional<HeldDiagnostics> held;
-    if (options.valueOf)
-      held.emplace(*location.getContext());
-    Importer importer(location, directory, options);
+    HeldDiagnostics held(*location.getContext());
+    ImportOptions remaining = fixed.remainingOptions();
+    Importer importer(location, directory, remaining, assumed);
     FailureOr<ImportedModel> result = importer.run(**model);
-    if (held && failed(result) && fixed.fix(importer.neededInputs()))
+    if (failed(result) && ((options.valueOf && fixed.fix(importer.neededInputs())) ||
+                           assumeMore(importer.neededAssumptions(), assumed)))
       continue;
-    if (held)
-      held->release();
-    if (succeeded(result))
+    held.release();
+    if (succeeded(result)) {
       result->fixedInputs = fixed.list();
+      result->assumesSizes = !assumed.empty();
+    }
     return result;
   }
 }

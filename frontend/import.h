@@ -58,6 +58,8 @@ struct ImportedModel {
   std::vector<EquatedSymbol> equated;
   /// Inputs that became constants by ImportOptions::valueOf.
   std::vector<FixedInput> fixedInputs;
+  /// Nodes that branch on sizes were imported for one outcome, which guards require.
+  bool assumesSizes = false;
 };
 
 /// Imports the ONNX file at `path`: opsets 7 to 28, normalised to one set of ops; local functions

@@ -2,6 +2,7 @@
 
 #include "frontend/constant_value.h"
 #include "frontend/element_type.h"
+#include "frontend/fixing_flags.h"
 #include "frontend/node_importer.h"
 #include "ir/dim_values.h"
 
@@ -179,7 +180,8 @@ FailureOr<SmallVector<Dim>> NodeReader::dims(size_t index, StringRef what) {
   build.needValue(input(index));
   return error() << what << ", " << describe(index)
                  << ", depends on the data of an input, not only on sizes; only "
-                 << "what follows from the sizes of the inputs is supported";
+                 << "what follows from the sizes of the inputs is supported"
+                 << fixingFlags(input(index));
 }
 
 FailureOr<SmallVector<int64_t>> NodeReader::constants(size_t index, StringRef what) {
@@ -194,7 +196,8 @@ FailureOr<SmallVector<int64_t>> NodeReader::constants(size_t index, StringRef wh
   if (computed && computed->getStorage() == Storage::i64)
     return SmallVector<int64_t>(computed->values<int64_t>());
   build.needValue(input(index));
-  return error() << what << ", " << describe(index) << ", must be constant";
+  return error() << what << ", " << describe(index) << ", must be constant"
+                 << fixingFlags(input(index));
 }
 
 FailureOr<HostTensor> NodeReader::known(size_t index) {
@@ -205,7 +208,8 @@ FailureOr<HostTensor> NodeReader::known(size_t index) {
     return *elements;
   build.needValue(input(index));
   return error() << "its input " << describe(index)
-                 << " must be constant: the shape of the result depends on its elements";
+                 << " must be constant: the shape of the result depends on its elements"
+                 << fixingFlags(input(index));
 }
 
 Value NodeReader::integersOf(ArrayRef<int64_t> shape, ArrayRef<int64_t> elements) {

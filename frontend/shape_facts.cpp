@@ -111,10 +111,21 @@ LogicalResult ShapeFacts::requireBroadcast(Location location, ArrayRef<Dim> left
   return success();
 }
 
+/// "" for a location without a name.
+static StringRef nodeAt(Location location) {
+  auto node = dyn_cast<NameLoc>(location);
+  return node ? node.getName().getValue() : StringRef();
+}
+
+bool ShapeFacts::isAssumed(Location location) const {
+  return assumed && assumed->contains(nodeAt(location));
+}
+
+void ShapeFacts::needAssumption(Location location) { neededAssumptions.insert(nodeAt(location)); }
+
 void ShapeFacts::replace(Location location, StringRef symbol, Dim by) {
   std::string name = symbol.str(); // `symbol` may lie in an attribute that is replaced
-  auto node = dyn_cast<NameLoc>(location);
-  replaced.emplace_back(name, node ? node.getName().str() : "");
+  replaced.emplace_back(name, nodeAt(location).str());
   auto lookup = [&](StringRef other) { return other == name ? by : Dim(); };
   for (auto &entry : replacements)
     entry.second = entry.second.replace(lookup);

@@ -9,13 +9,18 @@
 #include "frontend/import.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace smelt::frontend {
 
+/// Nodes, by name, that branch on sizes and are compiled for one outcome.
+using Assumptions = llvm::StringSet<>;
+
 class ShapeFacts {
 public:
-  explicit ShapeFacts(mlir::func::FuncOp function)
-      : context(function.getContext()), function(function) {}
+  /// `assumed`: of former attempts to import the same model; must outlive this object.
+  explicit ShapeFacts(mlir::func::FuncOp function, const Assumptions *assumed = nullptr)
+      : context(function.getContext()), function(function), assumed(assumed) {}
 
   /// Declares an input's symbol. Of two equal symbols, the one that was declared first stays.
   void declare(llvm::StringRef symbol) { symbols.push_back(symbol.str()); }
@@ -35,6 +40,14 @@ public:
 
   mlir::MLIRContext *getContext() const { return context; }
 
+  /// Whether the node at `location`, which branches on sizes, is compiled for one outcome.
+  bool isAssumed(mlir::Location location) const;
+  /// It must be, for the import to go on: what was imported of its branches cannot be taken back, so that
+  /// another attempt has to begin.
+  void needAssumption(mlir::Location location);
+  /// The nodes of which that was said.
+  Assumptions neededAssumptions;
+
   /// With the replacements that were decided so far.
   Dim canonical(Dim dim) const;
   TensorType canonical(TensorType type) const;
@@ -52,6 +65,7 @@ private:
 
   mlir::MLIRContext *context;
   mlir::func::FuncOp function;
+  const Assumptions *assumed;
   std::vector<std::string> symbols;
   llvm::StringMap<Dim> replacements;
   std::vector<std::pair<std::string, std::string>> replaced; // symbol and node, in order

@@ -1,11 +1,17 @@
 // If and Loop. The IR has no branches and no loops: a branch is chosen while importing, or both are
 // computed and one is selected; a loop is unrolled.
 //
+// A condition on open sizes whose branches give different shapes is taken to have one outcome, which the
+// module then requires of its sizes.
+//
 // A condition or a number of iterations counts as known where it follows from constants: sizes,
 // initializers, and inputs whose values the caller fixed. The values that a loop carries are folded
 // after each iteration, so that conditions computed from them stay known.
 #include "frontend/constant_value.h"
+#include "frontend/fixed_inputs.h"
+#include "frontend/fixing_flags.h"
 #include "frontend/node_table.h"
+#include "frontend/size_condition.h"
 
 using namespace mlir;
 
@@ -30,6 +36,40 @@ FailureOr<GraphValues> importBranch(NodeReader &node, StringRef name) {
   if (failed(branch))
     return failure();
   return branch->import({});
+}
+
+LogicalResult outputBranch(NodeReader &node, bool outcome) {
+  FailureOr<GraphValues> outputs = importBranch(node, outcome ? "then_branch" : "else_branch");
+  return failed(outputs) ? failure() : outputAll(node, *outputs);
+}
+
+/// Whether a guard asks for it already.
+bool isRequired(const ShapeFacts &facts, const std::optional<SizeRelation> &relation) {
+  return relation && llvm::any_of(facts.guards(), [&](GuardAttr guard) {
+           return Dim(guard.getLeft()) == relation->left &&
+                  Dim(guard.getRight()) == relation->right &&
+                  (guard.getRelation() == Relation::equal) == relation->isEquality;
+         });
+}
+
+/// The branch of the outcome that the condition is taken to have.
+LogicalResult importLikelyBranch(NodeReader &node, const SizeCondition &condition) {
+  constexpr StringLiteral kWhy = "its branches give different shapes, and this is the one that was "
+                                 "compiled; give other sizes by --shape when compiling";
+  ShapeFacts &facts = node.build.getFacts();
+  for (bool known : {true, false})
+    if (isRequired(facts, known ? condition.whenTrue : condition.whenFalse))
+      return outputBranch(node, known);
+  bool outcome = condition.likely();
+  const SizeRelation &wanted = condition.relation(outcome);
+  Location location = node.build.getLocation();
+  emitWarning(location) << node.opType() << ": is compiled for " << wanted.left.toString()
+                        << (wanted.isEquality ? " = " : " <= ") << wanted.right.toString()
+                        << ": its branches give different shapes; give other sizes by --shape";
+  bool isPossible = wanted.isEquality
+                        ? succeeded(facts.requireEqual(location, wanted.left, wanted.right, kWhy))
+                        : succeeded(facts.requireAtMost(location, wanted.left, wanted.right, kWhy));
+  return isPossible ? outputBranch(node, outcome) : failure();
 }
 
 /// One value of the two that branches give for an output.
@@ -63,17 +103,41 @@ LogicalResult importBothBranches(NodeReader &node) {
   return success();
 }
 
+/// Of a condition that depends on data.
+LogicalResult importByData(NodeReader &node) {
+  ShapeFacts &facts = node.build.getFacts();
+  Assumptions before = facts.neededAssumptions;
+  HeldDiagnostics held(*node.build.getContext());
+  LogicalResult both = importBothBranches(node);
+  // A branch that may not be taken decides nothing about sizes; and what it lacks is the condition's value.
+  bool assumes = facts.neededAssumptions.size() > before.size();
+  facts.neededAssumptions = std::move(before);
+  assumes ? held.stop() : held.release();
+  if (succeeded(both))
+    return success();
+  Value condition = node.input(0);
+  node.build.needValue(condition);
+  return node.error() << "its condition " << node.describe(0)
+                      << " is not constant; with its value, one branch would be enough"
+                      << fixingFlags(condition);
+}
+
 LogicalResult importIf(NodeReader &node) {
   Value condition = node.input(0);
   if (!tensorType(condition).getNumElements().isConstant(1))
     return node.error() << "its condition must be one element, got " << node.describe(0);
-  if (std::optional<bool> known = constantBool(condition)) {
-    FailureOr<GraphValues> outputs = importBranch(node, *known ? "then_branch" : "else_branch");
-    return failed(outputs) ? failure() : outputAll(node, *outputs);
-  }
+  if (std::optional<bool> known = constantBool(condition))
+    return outputBranch(node, *known);
+  std::optional<SizeCondition> ofSizes = sizeCondition(condition);
+  if (!ofSizes)
+    return importByData(node);
+  ShapeFacts &facts = node.build.getFacts();
+  Location location = node.build.getLocation();
+  if (facts.isAssumed(location))
+    return importLikelyBranch(node, *ofSizes);
   if (succeeded(importBothBranches(node)))
     return success();
-  node.build.needValue(condition); // with it, one branch is enough
+  facts.needAssumption(location);
   return failure();
 }
 
@@ -136,7 +200,8 @@ private:
     build.needValue(condition);
     return node.error() << what
                         << " depends on the data of an input, which is not supported: loops are "
-                           "unrolled, and their conditions must be constant";
+                           "unrolled, and their conditions must be constant"
+                        << fixingFlags(condition);
   }
 
   LogicalResult iterate(int64_t index) {

@@ -3,6 +3,7 @@
 //
 // The heads of queries that share a state are the rows of one product. What decays and rates depend on
 // is computed for all steps at once. The sequence's length must be known.
+#include "frontend/fixing_flags.h"
 #include "frontend/node_table.h"
 #include "frontend/ops/expression.h"
 
@@ -63,7 +64,8 @@ FailureOr<LinearAttentionSizes> readLinearAttentionSizes(NodeReader &node) {
   if (!length || *length < 1 || *length > kMostTokens)
     return node.error() << "a sequence of " << query[1].toString()
                         << " steps is not supported: its length must be constant, 1 to "
-                        << kMostTokens << "; " << node.describe(kQueries);
+                        << kMostTokens << "; " << node.describe(kQueries)
+                        << fixingFlags(build.getFunction(), query[1]);
   LinearAttentionSizes sizes{query[0], build.size(heads), build.size(queryHeads / heads),
                              *keySize, *valueSize,        *length};
   if (failed(requireSizes(node, kKeys, {query[0], query[1], sizes.keySize * heads})) ||

@@ -1,5 +1,6 @@
 // Recurrent layers, unrolled: the products of all steps' inputs are one, then each step multiplies the
 // state and combines the gates. What the sequence's length is must be known.
+#include "frontend/fixing_flags.h"
 #include "frontend/node_table.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -298,7 +299,8 @@ Value readSteps(NodeReader &node, size_t directions, int64_t gates) {
   if (!length || *length < 1 || *length > kMostSteps)
     return node.error() << "a sequence of " << tensorType(steps).getDim(0).toString()
                         << " steps is not supported: its length must be constant, 1 to "
-                        << kMostSteps << "; " << node.describe(kX),
+                        << kMostSteps << "; " << node.describe(kX)
+                        << fixingFlags(build.getFunction(), tensorType(steps).getDim(0)),
            Value();
   return steps;
 }

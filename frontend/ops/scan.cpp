@@ -1,6 +1,7 @@
 // Scan: a body that carries states along an axis of its inputs, unrolled. The length of the axis must be
 // known. Opset 8 scans each element of a batch on its own.
 #include "frontend/constant_value.h"
+#include "frontend/fixing_flags.h"
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -106,7 +107,7 @@ private:
       return *length;
     return node.error() << "a sequence of " << first.toString()
                         << " steps is not supported: its length must be constant, 1 to "
-                        << kMostScanSteps;
+                        << kMostScanSteps << fixingFlags(build.getFunction(), first);
   }
 
   LogicalResult iterate(ArrayRef<Value> inputs, ArrayRef<ScannedAxis> axes, int64_t step,
@@ -190,7 +191,8 @@ FailureOr<int64_t> readScanBatch(NodeReader &node, ArrayRef<Value> given) {
     std::optional<int64_t> own = type.getRank() > 0 ? type.getDim(0).asConstant() : std::nullopt;
     if (!own || *own < 1 || *own > kMostScanSteps || (batch && *batch != *own))
       return node.error() << "its inputs must have one batch, whose size must be constant, 1 to "
-                          << kMostScanSteps;
+                          << kMostScanSteps
+                          << fixingFlags(node.build.getFunction(), type.getDim(0));
     batch = own;
   }
   return *batch;

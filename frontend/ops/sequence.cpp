@@ -1,5 +1,6 @@
 // Sequences and optionals. Both exist while importing only, as lists of values: what is built, taken
 // apart and counted in them leaves no op behind. Positions must be known.
+#include "frontend/fixing_flags.h"
 #include "frontend/node_table.h"
 
 using namespace mlir;
@@ -138,7 +139,8 @@ FailureOr<SmallVector<int64_t>> readPartSizes(NodeReader &node, Dim size) {
   constexpr int64_t kMostParts = 4096;
   if (!known)
     return node.error() << "an axis of " << size.toString()
-                        << " is not supported: its size must be constant; " << node.describe(0);
+                        << " is not supported: its size must be constant; " << node.describe(0)
+                        << fixingFlags(node.build.getFunction(), size);
   FailureOr<SmallVector<int64_t>> given = SmallVector<int64_t>{1};
   if (node.input(1))
     given = node.constants(1, "the sizes of the parts");

@@ -1,5 +1,7 @@
-// compiler/model: progress, stopping, and what becomes of a pass that crashes.
+// compiler/model: progress, stopping, what becomes of a pass that crashes, and the sizes of a run.
 #include "compiler/model.h"
+
+#include "tests/frontend/model_builder.h"
 
 #include <gtest/gtest.h>
 
@@ -76,6 +78,88 @@ TEST_F(ModelTest, NoRoomForTheReproducerIsSaidToo) {
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_NE(status.message().find("defect of Smelt"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("cannot create"), std::string::npos) << status.message();
+}
+
+/// Import for one run.
+class RunTest : public ModelTest {
+protected:
+  Result<std::unique_ptr<Model>> import(const test::ModelBuilder &model) {
+    options.path = folder + "/model.onnx";
+    std::ofstream(options.path, std::ios::binary) << model.bytes();
+    return Model::import(options);
+  }
+  static std::string shapeOf(const Result<std::unique_ptr<Model>> &model) {
+    if (!model.isOk())
+      return model.status().message();
+    std::string text;
+    for (const Extent &extent : (*model)->signature().inputs[0].shape)
+      text += extent.text + " ";
+    return text;
+  }
+  /// For the input x, and for none other.
+  void giveShape(const std::vector<int64_t> &shape) {
+    options.shapeOf = [shape](const std::string &name, size_t number) {
+      EXPECT_EQ(number, 0u);
+      return name == "x" ? std::optional(shape) : std::nullopt;
+    };
+  }
+
+  ModelOptions options;
+};
+
+/// Over steps of x, float [steps, batch, 4].
+test::ModelBuilder recurrent() {
+  test::ModelBuilder model(18);
+  model.input("x", test::DataType::FLOAT, "steps batch 4");
+  model.floats("w", {1, 3, 4}, std::vector<float>(12, 0.5f));
+  model.floats("r", {1, 3, 3}, std::vector<float>(9, 0.5f));
+  return model.node("RNN", {"x", "w", "r"}).attribute("hidden_size", 3).output("y");
+}
+
+/// Without axis 0 where that has one element.
+test::ModelBuilder squeezed() {
+  test::ModelBuilder model(18), squeeze, same;
+  squeeze.integers("axes", {0}).node("Squeeze", {"x", "axes"}, {"out"}).output("out");
+  same.node("Identity", {"x"}, {"out"}).output("out");
+  model.input("x", test::DataType::FLOAT, "n 4 4").integer("one", 1).integer("axis", 0);
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "axis"}, {"size"});
+  model.node("Equal", {"size", "one"}, {"c"}).node("If", {"c"});
+  return model.attribute("then_branch", squeeze).attribute("else_branch", same).output("y");
+}
+
+TEST_F(RunTest, AModelThatNeedsSizesGetsThoseOfTheRun) {
+  EXPECT_NE(shapeOf(import(recurrent())).find("give it by --shape x=<steps>x?x4"),
+            std::string::npos);
+  options.runShapes = {{"x", {3, 2, 4}}};
+  EXPECT_EQ(shapeOf(import(recurrent())), "3 2 4 ");
+  options.runShapes = {{"x", {3, kAnyExtent, 4}}};
+  EXPECT_EQ(shapeOf(import(recurrent())), "3 batch 4 ");
+}
+
+TEST_F(RunTest, OrThoseOfTheValues) {
+  giveShape({4, 4, 4});
+  EXPECT_EQ(shapeOf(import(recurrent())), "4 4 4 ");
+}
+
+TEST_F(RunTest, ABranchOnSizesIsThatOfTheRun) {
+  EXPECT_EQ(shapeOf(import(squeezed())), "1 4 4 ");
+  giveShape({4, 4, 4});
+  EXPECT_EQ(shapeOf(import(squeezed())), "4 4 4 ");
+}
+
+TEST_F(RunTest, ShapesThatDoNotFitLeaveTheModelAsItIs) {
+  giveShape({4, 4});
+  EXPECT_EQ(shapeOf(import(squeezed())), "1 4 4 ");
+  Status refused = import(recurrent()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kUsage);
+  EXPECT_NE(refused.message().find("it has 3 dimensions"), std::string::npos) << refused.message();
+}
+
+TEST_F(RunTest, AModelThatTakesAnySizeKeepsThemOpen) {
+  test::ModelBuilder model;
+  model.input("x", test::DataType::FLOAT, "n 4 4").node("Relu", {"x"}).output("y");
+  giveShape({4, 4, 4});
+  EXPECT_EQ(shapeOf(import(model)), "n 4 4 ");
 }
 
 } // namespace

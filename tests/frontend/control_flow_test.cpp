@@ -55,6 +55,88 @@ TEST(ControlFlow, BranchesOfOtherShapesNeedTheCondition) {
                                "and [2]"});
 }
 
+TEST(ControlFlow, WhatDecidesAConditionIsSaid) {
+  ModelBuilder model;
+  model.input("x", DataType::FLOAT, "2 4").input("rate", DataType::INT64, "").integer("slow", 8);
+  model.node("Equal", {"rate", "slow"}, {"c"}).node("If", {"c"});
+  model.attribute("then_branch", branch("Identity", "x"));
+  model.attribute("else_branch", branch("Shape", "x")).output("y");
+  expectFails(model.import(),
+              {"If: its condition 'c' (bool []) is not constant; with its value, one "
+               "branch would be enough; give it by --value rate=@FILE.npy"});
+}
+
+/// Squeezes axis 1 of x, float [batch, n, 4], where `condition` of its size holds.
+ModelBuilder squeezeWhere(const std::string &op, const std::string &sizes = "batch n 4") {
+  ModelBuilder model, squeeze;
+  squeeze.integers("axes", {1}).node("Squeeze", {"x", "axes"}, {"out"}).output("out");
+  model.input("x", DataType::FLOAT, sizes).integer("one", 1).integer("axis", 1);
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "axis"}, {"size"});
+  model.node(op, {"size", "one"}, {"c"}).node("If", {"c"}, {"y"}).named("choice");
+  model.attribute("then_branch", squeeze).attribute("else_branch", branch("Identity", "x"));
+  return model.output("y");
+}
+
+TEST(ControlFlow, ABranchOnAnOpenSizeIsCompiledForOneOutcome) {
+  Imported imported = squeezeWhere("Equal").import();
+  expectImports(imported, {"%arg0: !smelt.tensor<[batch, 1, 4], f32>", "<[batch, 4], f32>"});
+  EXPECT_NE(imported.diagnostics.find("choice"), std::string::npos) << imported.diagnostics;
+  EXPECT_NE(imported.diagnostics.find("is compiled for n = 1: its branches give different shapes"),
+            std::string::npos)
+      << imported.diagnostics;
+}
+
+TEST(ControlFlow, AnotherSizeTakesTheOtherBranch) {
+  ImportOptions options;
+  options.inputShapes = {{"x", {-1, 3, 4}}};
+  Imported imported = squeezeWhere("Equal").import(options);
+  expectImports(imported, {"%arg0: !smelt.tensor<[batch, 3, 4], f32>", "return %arg0"});
+  EXPECT_EQ(imported.diagnostics, "");
+}
+
+TEST(ControlFlow, ASizeThatIsNoSymbolIsGuarded) {
+  expectImports(squeezeWhere("Equal", "batch n*2 4").import(), {"main"}); // a name, not a product
+  ModelBuilder model, joined;
+  joined.integers("axes", {0}).node("Squeeze", {"both", "axes"}, {"out"}).output("out");
+  model.input("x", DataType::FLOAT, "n 4").input("z", DataType::FLOAT, "m 4").integer("one", 1);
+  model.node("Concat", {"x", "z"}, {"both"}).attribute("axis", 0).integer("axis", 0);
+  model.node("Shape", {"both"}, {"shape"}).node("Gather", {"shape", "axis"}, {"size"});
+  model.node("Equal", {"size", "one"}, {"c"}).node("Cast", {"c"}, {"cast"}).attribute("to", 9);
+  for (std::string output : {"a", "b"}) {
+    model.node("If", {"cast"}, {output}).attribute("then_branch", joined);
+    model.attribute("else_branch", branch("Identity", "both")).output(output);
+  }
+  Imported imported = model.import();
+  expectImports(imported, {"smelt.guards", "return"});
+  size_t first = imported.diagnostics.find("is compiled for");
+  ASSERT_NE(first, std::string::npos) << imported.diagnostics;
+  EXPECT_EQ(imported.diagnostics.find("is compiled for", first + 1), std::string::npos)
+      << "the second branches as the first does: " << imported.diagnostics;
+}
+
+TEST(ControlFlow, ALimitIsTakenToHold) {
+  ModelBuilder model, longer;
+  longer.integers("axes", {0}).node("Unsqueeze", {"x", "axes"}, {"out"}).output("out");
+  model.input("x", DataType::FLOAT, "n 4").integer("most", 4096).integer("axis", 0);
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "axis"}, {"size"});
+  model.node("Greater", {"size", "most"}, {"c"}).node("If", {"c"}, {"y"});
+  model.attribute("then_branch", longer).attribute("else_branch", branch("Tanh", "x")).output("y");
+  Imported imported = model.import();
+  expectImports(imported, {"smelt.tanh %arg0"});
+  EXPECT_NE(imported.diagnostics.find("is compiled for n <= 4096"), std::string::npos)
+      << imported.diagnostics;
+}
+
+TEST(ControlFlow, NoOutcomeIsTakenInABranchThatMayNotBe) {
+  ModelBuilder inner = squeezeWhere("Equal"), outer;
+  inner.graph().clear_input();
+  outer.input("x", DataType::FLOAT, "batch n 4").input("c", DataType::BOOL, "").node("If", {"c"});
+  outer.attribute("then_branch", inner).attribute("else_branch", branch("Identity", "x"));
+  Imported imported = outer.output("y").import();
+  expectFails(imported, {"give it by --value c=@FILE.npy"});
+  EXPECT_EQ(imported.diagnostics.find("choice"), std::string::npos) << imported.diagnostics;
+}
+
 TEST(ControlFlow, WhatABranchDoesNotSupportIsNamed) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "2 4").input("c", DataType::BOOL, "").node("If", {"c"});

@@ -42,6 +42,15 @@ TEST(FixedInputs, ThroughWhatIsComputedFromThem) {
   expectImports(model.import(options), {"-> <[2*batch, 3], f32>"});
 }
 
+TEST(FixedInputs, NeedNoShapeBesideTheirValue) {
+  ImportOptions options;
+  options.inputShapes = {{"x", {2, 3, 5}}, {"axes", {1}}};
+  options.valueOf = [](const std::string &, size_t) { return std::optional(integers({2})); };
+  expectImports(sumOver("axes").import(options), {"<[2, 3, 5], f32>", "axes [2]"});
+  options.inputShapes.back().second = {3};
+  expectFails(sumOver("axes").import(options), {"a shape is given for 'axes'"});
+}
+
 TEST(FixedInputs, AnInputThatNobodyNeedsStaysOne) {
   ModelBuilder model(18);
   model.input("x", DataType::INT64, "2").output("y").node("Neg", {"x"});

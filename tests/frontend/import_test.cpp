@@ -23,6 +23,16 @@ TEST(Import, SymbolsAreIdentifiersAndUnique) {
   expectImports(model.import(), {"[batch_2, batch_2_1, 7"});
 }
 
+TEST(Import, PlaceholdersForNamesAreNoNames) {
+  for (std::string placeholder : {"?*", "None", "none", "unknown", "DYNAMIC"}) {
+    ModelBuilder model;
+    model.input("x", DataType::FLOAT, placeholder + " 3 " + placeholder);
+    model.input("z", DataType::FLOAT, placeholder).node("Identity", {"x"}).output("y").output("z");
+    expectImports(model.import(), {"%arg0: !smelt.tensor<[x_d0, 3, x_d2], f32>",
+                                   "%arg1: !smelt.tensor<[z_d0], f32>"});
+  }
+}
+
 TEST(Import, ResolvesShapeArithmetic) {
   ModelBuilder model;
   model.input("x", DataType::FLOAT, "batch seq 8")

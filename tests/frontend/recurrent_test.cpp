@@ -49,7 +49,8 @@ TEST(Recurrent, SequencesEndWhereTheyAreToldTo) {
 
 TEST(Recurrent, RefusesWhatItCannotUnroll) {
   expectFails(layer("RNN", 1, 1, "steps batch 4").import(),
-              {"a sequence of steps steps is not supported: its length must be constant"});
+              {"a sequence of steps steps is not supported: its length must be constant",
+               "give it by --shape x=<steps>x?x4"});
   expectFails(layer("GRU", 2).import(), {"the weights fit the inputs and the gates"});
   expectFails(layer("RNN", 1).attribute("direction", "up").import(), {"'up' is none of forward"});
 }

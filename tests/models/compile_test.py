@@ -75,4 +75,5 @@ def main():
     return tally.finish()
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

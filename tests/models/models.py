@@ -132,16 +132,20 @@ class Missing(Exception):
     """A model cannot be had here; the message says why."""
 
 
-def _rxnmap(cache):
-    path = os.path.join(cache, 'chython_rxnmap', 'rxnmap.onnx')
+def packaged(cache, package, file):
+    """Path of a file of a package, 'name==version', of PyPI; downloaded once."""
+    path = os.path.join(cache, *file.split('/'))
+    if os.path.exists(path):
+        return path
+    with tempfile.TemporaryDirectory() as folder:
+        download = subprocess.run([sys.executable, '-m', 'pip', 'download', '-q', '--retries', '2', '--no-deps',
+                                   '--only-binary', ':all:', '-d', folder, package], capture_output=True, text=True)
+        if download.returncode:
+            raise Missing(f'{package} cannot be downloaded: ' + (download.stderr.strip() or 'no reason given').splitlines()[-1][-200:])
+        wheel = os.path.join(folder, os.listdir(folder)[0])
+        subprocess.run([sys.executable, '-m', 'zipfile', '-e', wheel, cache], check=True)
     if not os.path.exists(path):
-        with tempfile.TemporaryDirectory() as folder:
-            download = subprocess.run([sys.executable, '-m', 'pip', 'download', '-q', '--no-deps', '-d', folder,
-                                       'chython-rxnmap==2.0'], capture_output=True, text=True)
-            if download.returncode:
-                raise Missing('chython-rxnmap 2.0 cannot be downloaded: ' + download.stderr.strip()[-200:])
-            wheel = os.path.join(folder, os.listdir(folder)[0])
-            subprocess.run([sys.executable, '-m', 'zipfile', '-e', wheel, cache], check=True)
+        raise Missing(f'{package} has no file {file}')
     return path
 
 
@@ -159,7 +163,7 @@ def find(model, model_dir, cache):
     if model.name == 'digits_vit':
         return os.path.join(REPOSITORY, 'tools', 'demo', 'digits_vit.onnx')
     if model.name == 'rxnmap':
-        return _rxnmap(cache)
+        return packaged(cache, 'chython-rxnmap==2.0', 'chython_rxnmap/rxnmap.onnx')
     source = structure_of(model.name, model_dir)
     folder = os.path.join(cache, model.name)
     path = os.path.join(folder, model.name + '.onnx')

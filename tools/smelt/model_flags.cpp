@@ -104,6 +104,11 @@ Status giveValues(ModelOptions &options, const std::vector<std::string> &flags, 
     const char *bytes = reinterpret_cast<const char *>(array.bytes.data());
     return InputValue{array.type, array.shape, std::string(bytes, array.bytes.size())};
   };
+  options.shapeOf = [&flags](const std::string &name,
+                             size_t number) -> std::optional<std::vector<int64_t>> {
+    Result<std::optional<Array>> value = readValue(flags, name, number);
+    return value.isOk() && *value ? std::optional((*value)->shape) : std::nullopt;
+  };
   return {};
 }
 
