@@ -274,6 +274,34 @@ LogicalResult outputWalks(NodeReader &node, ArrayRef<Walk> walks, bool isBatchFi
   return node.output(isBatchFirst ? build.transpose(all, {2, 0, 1, 3}) : all);
 }
 
+/// An input that may be omitted has this shape.
+LogicalResult requireShape(NodeReader &node, size_t input, ArrayRef<Dim> shape) {
+  Value given = node.input(input);
+  if (!given)
+    return success();
+  TensorType type = tensorType(given);
+  if (type.getRank() != static_cast<int64_t>(shape.size()))
+    return node.error() << "needs " << toString(shape) << ", got " << node.describe(input);
+  for (auto [size, wanted] : llvm::zip_equal(type.getShape(), shape))
+    if (failed(node.build.getFacts().requireEqual(node.build.getLocation(), size, wanted,
+                                                  "biases, lengths and states fit the inputs")))
+      return failure();
+  return success();
+}
+
+/// Biases, lengths and states, for `steps` of [steps, batch, size].
+LogicalResult checkOptionalInputs(NodeReader &node, Value steps, Dim directions, int64_t gates) {
+  Dim batch = tensorType(steps).getDim(1), hidden = tensorType(node.input(kR)).getDim(2);
+  SmallVector<Dim> state{directions, batch, hidden};
+  if (node.flag("layout"))
+    std::swap(state[0], state[1]);
+  return success(succeeded(requireShape(node, kB, {directions, hidden * gates * 2})) &&
+                 succeeded(requireShape(node, kLengths, {batch})) &&
+                 succeeded(requireShape(node, kInitialState, state)) &&
+                 succeeded(requireShape(node, kInitialCell, state)) &&
+                 succeeded(requireShape(node, kPeepholes, {directions, hidden * 3})));
+}
+
 /// The inputs as [steps, batch, size]; null after a report.
 Value readSteps(NodeReader &node, size_t directions, int64_t gates) {
   GraphBuilder &build = node.build;
@@ -302,7 +330,7 @@ Value readSteps(NodeReader &node, size_t directions, int64_t gates) {
                         << kMostSteps << "; " << node.describe(kX)
                         << fixingFlags(build.getFunction(), tensorType(steps).getDim(0)),
            Value();
-  return steps;
+  return succeeded(checkOptionalInputs(node, steps, count, gates)) ? steps : Value();
 }
 
 template <typename OneLayer> LogicalResult importRecurrent(NodeReader &node) {

@@ -83,9 +83,10 @@ public:
   }
 
 private:
-  /// The preferred size, those near it, what just satisfies each relation, and ever smaller ones.
+  /// The preferred size, those near it, what just satisfies each relation, then ever smaller and ever
+  /// larger ones.
   SmallVector<int64_t> candidates(const PreferredSize &symbol, const Symbols &sizes) const {
-    constexpr int64_t kNear = 8;
+    constexpr int64_t kNear = 8, kFar = 1024;
     llvm::SetVector<int64_t> list;
     for (int64_t step = 0; step < kNear; ++step)
       list.insert(symbol.second + step);
@@ -97,6 +98,8 @@ private:
     }
     for (int64_t size = symbol.second / 2; size >= 1; size /= 2)
       list.insert(size);
+    for (int64_t factor = 2; factor <= kFar; factor *= 2)
+      list.insert(symbol.second * factor);
     return list.takeVector();
   }
 

@@ -47,6 +47,23 @@ TEST(Recurrent, SequencesEndWhereTheyAreToldTo) {
   expectImports(model.import(), {"smelt.less", "<[batch, 1], i1>", "smelt.select"});
 }
 
+/// An LSTM with an initial state, and biases, of these shapes.
+ModelBuilder layerFrom(const std::string &state, const std::string &biases = "1 40") {
+  ModelBuilder model = layer("LSTM", 4);
+  model.input("b", DataType::FLOAT, biases).input("h", DataType::FLOAT, state);
+  for (std::string name : {"b", "", "h"})
+    model.lastNode().add_input(name);
+  return model;
+}
+
+TEST(Recurrent, AStateHasTheBatchOfTheInputs) {
+  expectImports(layerFrom("1 other 5").import(), {"<[1, batch, 5], f32> {smelt.name = \"h\"}"});
+  expectFails(layerFrom("1 batch 6").import(),
+              {"needs 6 = 5: biases, lengths and states fit the inputs"});
+  expectFails(layerFrom("batch 5").import(), {"needs [1, batch, 5], got 'h' (float [batch, 5])"});
+  expectFails(layerFrom("1 batch 5", "1 20").import(), {"needs 20 = 40"});
+}
+
 TEST(Recurrent, RefusesWhatItCannotUnroll) {
   expectFails(layer("RNN", 1, 1, "steps batch 4").import(),
               {"a sequence of steps steps is not supported: its length must be constant",

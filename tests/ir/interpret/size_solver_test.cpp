@@ -103,5 +103,16 @@ TEST_F(SizeSolverTest, FindsNoneWhereThereIsNone) {
   EXPECT_FALSE(solver.complete({}, {{"a", 2}, {"b", 3}}));
 }
 
+/// Windows over a signal: no relation is linear in its length.
+TEST_F(SizeSolverTest, ChoosesFarFromWhatIsPreferred) {
+  Dim windows = (symbol("length") - 192).floorDiv(number(256));
+  SizeSolver solver({{windows, number(1), true, "one window"}});
+  std::optional<Symbols> sizes = solver.complete({}, {{"length", 128}});
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->lookup("length"), 512);
+  SizeSolver none({{symbol("length").floorDiv(number(1 << 30)), number(7), true, "too far"}});
+  EXPECT_FALSE(none.complete({}, {{"length", 128}}));
+}
+
 } // namespace
 } // namespace smelt
