@@ -209,7 +209,8 @@ Status Engine::checkParameters(const Plan &plan) const {
 }
 
 /// How many parameters there are is read from the code: asking the driver for one too many would
-/// be an error in the eyes of tools that watch its calls.
+/// be an error in the eyes of tools that watch its calls. Only where the code does not say it, which
+/// NVRTC's does, the driver is asked all the same: a launch reads as many as the kernel takes.
 Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel) const {
   const std::string &entry = program().kernels[kernel.kernel]->entry;
   const plan::ModuleT &module = *program().modules[program().kernels[kernel.kernel]->module_index];
@@ -230,6 +231,13 @@ Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel
     if (result != CUDA_SUCCESS)
       return cudaFailure(api(), result, "cuFuncGetParamInfo", "checking parameters of " + entry);
   }
+  size_t offset = 0, size = 0;
+  if (!count && api().cuFuncGetParamInfo(functions[kernel.kernel], kernel.arguments.size(), &offset,
+                                         &size) == CUDA_SUCCESS)
+    return Status(StatusCode::kPlan,
+                  joinText("the kernel ", entry, " takes more than the ", kernel.arguments.size(),
+                           " arguments that the plan passes it; compile the "
+                           "model again"));
   return {};
 }
 

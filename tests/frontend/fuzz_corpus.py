@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_import: the models of ONNX's node tests (from the installed `onnx` package), one per
+"""Writes the seeds of the fuzz targets that take models: the models of ONNX's node tests (from the installed `onnx` package), one per
 distinct graph, each with its short integer inputs made constant and its leading dimension made symbolic; and models
-that once crashed.
+that once crashed. Beside the folder lie lists of them for libFuzzer: FOLDER.all, and of one in 16, FOLDER.few.
 
 usage: fuzz_corpus.py FOLDER
 """
@@ -76,13 +76,12 @@ def main():
         return 2
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for data in seeds():
-        path = folder / hashlib.sha256(data).hexdigest()[:16]
-        if len(data) <= MAX_BYTES and not path.exists():
-            path.write_bytes(data)
-            count += 1
-    print(f"{count} seeds")
+    small = {hashlib.sha256(data).hexdigest()[:16]: data for data in seeds() if len(data) <= MAX_BYTES}
+    for name, data in small.items():
+        (folder / name).write_bytes(data)
+    for ending, chosen in (("all", small), ("few", [name for name in small if name.startswith("0")])):
+        Path(f"{folder}.{ending}").write_text(",".join(str(folder / name) for name in sorted(chosen)))
+    print(f"{len(small)} seeds")
     return 0
 
 

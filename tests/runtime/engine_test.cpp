@@ -153,9 +153,19 @@ TEST(Engine, RefusesKernelsThatTakeMoreThanThePlanGives) {
   }
 }
 
+TEST(Engine, RefusesKernelsThatTakeMoreWhereTheCodeDoesNotSaySo) {
+  FakeModel model; // whose code says nothing
+  model.fake.addKernel("add", {{8, 8, 8, 4, 8}, {}});
+  EXPECT_TRUE(isRefused(model.createEngine().status(), StatusCode::kPlan,
+                        "the kernel add takes more than the 4 arguments"));
+}
+
 /// Tools that watch the driver report a question that it cannot answer as an error.
 TEST(Engine, AsksTheDriverOnlyForParametersThatAreThere) {
-  FakeModel model;
+  FakeModel model({.computeCapability = 86});
+  test::TestPlan plan;
+  plan.usePtx(1, test::ptxOfAddAndScale("sm_80"));
+  model.file = test::planBytes(plan.contents);
   ASSERT_TRUE(isOk(model.createEngine()));
   EXPECT_EQ(model.fake.countOf("cuFuncGetParamInfo"), 8u);
 }
