@@ -232,8 +232,12 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
     isStopped = options.progress && !options.progress(done, total);
     return !isStopped;
   };
+  auto begin = [&](const KernelText &kernel) {
+    if (options.begin)
+      options.begin("compiling the kernel " + kernel.description + " for " + target.arch);
+  };
   auto compiled =
-      compileKernels(nvrtc, cache, program.kernels, target.arch, options.threads, progress);
+      compileKernels(nvrtc, cache, program.kernels, target.arch, options.threads, progress, begin);
   if (!compiled)
     return Status(isStopped ? StatusCode::kResources : StatusCode::kInternal,
                   llvm::toString(compiled.takeError()));
@@ -275,6 +279,8 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
     return Status(StatusCode::kInternal, "the module has no @main");
   SMELT_ASSIGN_OR_RETURN(std::vector<Target> targets, findTargets(options.architectures));
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
+  if (options.begin)
+    options.begin("loading NVRTC");
   auto nvrtc = Nvrtc::open(options.nvrtcPath);
   if (!nvrtc)
     return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
@@ -311,6 +317,8 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
     return Status(StatusCode::kInvalidModel,
                   "a weight is missing; see the messages before this one");
   contents.weights = std::move(*bytes);
+  if (options.begin)
+    options.begin("writing the plan");
   return write(contents);
 }
 

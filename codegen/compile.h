@@ -24,6 +24,8 @@ struct CompileOptions {
   std::string modelName;
   /// Called with kernels compiled so far and in all; false stops the compilation.
   std::function<bool(size_t done, size_t total)> progress;
+  /// Told what begins, on any thread: a kernel's compilation, the plan's writing.
+  std::function<void(const std::string &what)> begin;
 };
 
 /// The CUDA text of every distinct kernel for one architecture, with its fusion's name. Fails with

@@ -269,7 +269,8 @@ std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> w
 llvm::Expected<std::vector<CompiledKernel>>
 compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,
-               llvm::function_ref<bool(size_t, size_t)> progress) {
+               llvm::function_ref<bool(size_t, size_t)> progress,
+               llvm::function_ref<void(const KernelText &)> begin) {
   std::string flags = nvrtc.version();
   for (const char *flag : kFlags)
     flags += std::string(" ") + flag;
@@ -290,6 +291,8 @@ compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<Kern
   size_t done = 0;
   auto work = [&] {
     for (size_t index; !isStopped && (index = next++) < jobs.size();) {
+      if (begin)
+        begin(*jobs[index].kernel);
       runJob(jobs[index], nvrtc, cache, architecture);
       std::lock_guard lock(mutex);
       ++done;

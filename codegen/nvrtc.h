@@ -58,13 +58,14 @@ private:
 };
 
 /// Compiles `kernels` for one architecture on `threads` threads, taking from `cache` what it has
-/// and storing what is new. Equal texts are compiled once. `progress(done, total)` is called after
+/// and storing what is new. Equal texts are compiled once. `begin` is called before each, and `progress(done, total)` after
 /// each, by whichever thread compiled it, never by two at once; where it says false, no further
 /// kernel is begun, and the call fails. On failure the error joins the
 /// messages of all kernels that failed.
 llvm::Expected<std::vector<CompiledKernel>>
 compileKernels(const Nvrtc &nvrtc, const KernelCache &cache, llvm::ArrayRef<KernelText> kernels,
                llvm::StringRef architecture, unsigned threads,
-               llvm::function_ref<bool(size_t done, size_t total)> progress = nullptr);
+               llvm::function_ref<bool(size_t done, size_t total)> progress = nullptr,
+               llvm::function_ref<void(const KernelText &)> begin = nullptr);
 
 } // namespace smelt::codegen

@@ -21,11 +21,13 @@ static codegen::CompileOptions compileOptions(const Model &model, const PlanOpti
     result.progress = [progress = options.progress](size_t done, size_t total) {
       return progress({"kernels", done, total});
     };
+  result.begin = [&model](const std::string &what) { model.announce(what); };
   return result;
 }
 
 template <typename Target>
 static Status build(Model &model, const PlanOptions &options, Target &target) {
+  model.announce("choosing kernels");
   Status status = codegen::compileToPlan(model.module(), model.weights(),
                                          compileOptions(model, options), target);
   if (status.isOk() || model.diagnostics().problems().empty())

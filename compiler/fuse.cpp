@@ -9,6 +9,7 @@
 #include "passes/pipeline.h"
 #include "runtime/text.h"
 
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
@@ -59,6 +60,20 @@ private:
   const FuseOptions &options;
 };
 
+/// Tells of each pass that begins.
+class PassBegin : public PassInstrumentation {
+public:
+  explicit PassBegin(const Model &model) : model(model) {}
+
+  void runBeforePass(Pass *pass, Operation *) override {
+    if (StringRef name = pass->getArgument(); !name.empty()) // else it only leads to others
+      model.announce("running the pass " + name.str());
+  }
+
+private:
+  const Model &model;
+};
+
 /// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
 /// by `written`: the failure that it describes is the more important one.
 class Reproducer : public ReproducerStream {
@@ -82,6 +97,7 @@ private:
 Status Model::runPhases(const FuseOptions &options, StringRef after, StringRef until) {
   PhaseEnd endPhase(options);
   PassManager manager(context.get());
+  manager.addInstrumentation(std::make_unique<PassBegin>(*this));
   bool refusedInPlace = false;
   Status ended, reproduced(StatusCode::kInternal, "no reproducer");
   if (!options.reproducer.empty())
@@ -131,6 +147,7 @@ Status Model::fuse(const FuseOptions &options) {
     return runPhases(options, begin, "");
   if (begin == "import" || begin == "simplify")
     SMELT_RETURN_IF_ERROR(runPhases(options, begin, "raise"));
+  announce("measuring what 16 bits would cost");
   SMELT_ASSIGN_OR_RETURN(NarrowingReport report,
                          narrowWithin(module(), *weightStore, options.narrowing, options.progress));
   if (options.narrowing.onMeasured)

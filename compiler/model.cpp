@@ -68,7 +68,7 @@ Signature signatureOf(ModuleOp module) {
 
 Model::Model(const ModelOptions &options)
     : modelPath(options.path), context(std::make_unique<MLIRContext>()),
-      collector(*context, modelPath, options.onDiagnostic) {
+      collector(*context, modelPath, options.onDiagnostic), onActivity(options.onActivity) {
   context->printOpOnDiagnostic(false);
 }
 
@@ -243,6 +243,7 @@ static Result<FailureOr<ImportedModel>> importForRun(MLIRContext &context,
 }
 
 Status Model::read(const ModelOptions &options) {
+  announce("importing " + options.path);
   SMELT_RETURN_IF_ERROR(checkReadable(options.path));
   return StringRef(options.path).ends_with(".mlir") ? readDump(options) : readOnnx(options);
 }
@@ -331,6 +332,7 @@ Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
   Status status = model.read(options);
   if (status.isOk())
     status = model.fuse({});
+  model.announce("choosing kernels");
   if (status.isOk())
     status =
         codegen::generateKernels(model.module(), PlanOptions().architectures[0], false).status();

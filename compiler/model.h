@@ -44,6 +44,7 @@ struct ModelOptions {
       shapeOf;
   /// Of the import and of everything that is done with the model afterwards.
   DiagnosticHandler onDiagnostic;
+  ActivityHandler onActivity;
 };
 
 struct FuseOptions {
@@ -74,6 +75,11 @@ public:
   /// The files that the model is read from: its own, and those of its weights.
   std::vector<std::string> filePaths() const;
   DiagnosticCollector &diagnostics() { return collector; }
+  /// Tells who asked for it what begins.
+  void announce(const std::string &activity) const {
+    if (onActivity)
+      onActivity(activity);
+  }
 
   /// Runs the pass pipeline. Failing passes are a defect of Smelt: kInternal. Fails with kUsage
   /// where a pair of `inPlace` cannot share a buffer, as narrowWithin does, with kResources
@@ -94,6 +100,7 @@ private:
   std::string modelPath;
   std::unique_ptr<mlir::MLIRContext> context;
   DiagnosticCollector collector;
+  ActivityHandler onActivity;
   mlir::OwningOpRef<mlir::ModuleOp> imported;
   std::unique_ptr<WeightStore> weightStore;
   Signature importedSignature;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace smelt::compiler {
@@ -19,5 +20,9 @@ struct Progress {
 /// Called whenever a step is done, on any thread, never by two at once. False stops the
 /// compilation: it fails with kResources and leaves no file behind.
 using ProgressHandler = std::function<bool(const Progress &)>;
+
+/// Told what begins, of what may take long, on any thread: "importing model.onnx", "running the pass
+/// smelt-fuse-gemm", "compiling the kernel gemm of /layer.0/MatMul for sm_90a".
+using ActivityHandler = std::function<void(const std::string &)>;
 
 } // namespace smelt::compiler

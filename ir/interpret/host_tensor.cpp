@@ -20,10 +20,12 @@ constexpr size_t kAlignment = 64;
 int64_t storageBytes(Storage storage) { return storage == Storage::f32 ? 4 : 8; }
 
 std::shared_ptr<void> allocateBytes(int64_t bytes) {
+  constexpr std::align_val_t kAligned{kAlignment};
   size_t rounded =
       (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + kAlignment - 1) / kAlignment * kAlignment;
-  void *memory = std::aligned_alloc(kAlignment, rounded);
-  return memory ? std::shared_ptr<void>(memory, std::free) : nullptr;
+  void *memory = ::operator new(rounded, kAligned, std::nothrow);
+  auto release = [](void *allocated) { ::operator delete(allocated, kAligned); };
+  return memory ? std::shared_ptr<void>(memory, release) : nullptr;
 }
 
 /// Reads `count` elements of type From, converts each and writes it: the one loop behind every

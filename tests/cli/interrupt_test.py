@@ -13,27 +13,11 @@ import time
 import unittest
 from pathlib import Path
 
-import numpy as np
-from onnx import helper
-
 import support
 from support import CliTest
 
 COUNT = int(sys.argv.pop()) if len(sys.argv) > 1 and sys.argv[-1].isdigit() else 24
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def many_kernels():
-    """Products of many widths with a softmax between them: NVRTC is busy for seconds."""
-    widths = [32 + 8 * i for i in range(6)]
-    draw = np.random.default_rng(0)
-    nodes, weights = [], []
-    for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
-        weights.append(support.constant(f"w{i}", draw.normal(size=(rows, columns)).astype(np.float32)))
-        nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"]))
-        nodes.append(helper.make_node("Softmax", [f"p{i}"], [f"x{i + 1}"]))
-    infos = [support.tensor_info(f"x{i}", ["n", widths[i]]) for i in (0, len(widths) - 1)]
-    return support.model(nodes, infos[:1], infos[1:], weights)
 
 
 class Interrupts(CliTest):
@@ -61,7 +45,7 @@ class Interrupts(CliTest):
         return process.returncode != 0
 
     def test_dies_of_the_signal_and_leaves_nothing(self):
-        model = self.save(many_kernels())
+        model = self.save(support.many_kernels())
         start = time.monotonic()
         self.expect(support.OK, "compile", model, "-o", self.folder / "out.plan")
         whole = time.monotonic() - start

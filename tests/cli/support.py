@@ -67,6 +67,19 @@ def first_row_model(rows, columns):
     return model([node], inputs, [tensor_info("y", [columns])], [constant("zero", np.int64(0))])
 
 
+def many_kernels():
+    """Products of many widths with a softmax between them: NVRTC is busy for seconds."""
+    widths = [32 + 8 * i for i in range(6)]
+    draw = np.random.default_rng(0)
+    nodes, weights = [], []
+    for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
+        weights.append(constant(f"w{i}", draw.normal(size=(rows, columns)).astype(np.float32)))
+        nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"]))
+        nodes.append(helper.make_node("Softmax", [f"p{i}"], [f"x{i + 1}"]))
+    infos = [tensor_info(f"x{i}", ["n", widths[i]]) for i in (0, len(widths) - 1)]
+    return model(nodes, infos[:1], infos[1:], weights)
+
+
 class CliTest(unittest.TestCase):
     """A test with a folder of its own, as `self.folder`, and a cache that no other test shares."""
 

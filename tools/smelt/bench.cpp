@@ -1,6 +1,7 @@
 // smelt bench: how long one run takes on the device, without transfers, and where the time goes.
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -128,7 +129,9 @@ static Status bench(Flags flags) {
     flags.open.model.shapes = flags.inputs.shapes;
   flags.open.model.values = flags.inputs.inputs;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
+  setActivity("reading and drawing the inputs");
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(model.session->signature(), flags.inputs));
+  setActivity("measuring the model");
   std::vector<double> samples;
   std::vector<CudaSession::KernelTime> kernels;
   std::optional<CudaSession::Peaks> peaks;

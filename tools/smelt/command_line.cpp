@@ -17,6 +17,8 @@ struct Command::Parser {
 
 struct CommandLine::Parsers {
   CLI::App app;
+  Ending end;
+  Limits limits;
   std::deque<Command::Parser> commands; // where they are, they stay
   Status status;                        // of the command that ran
 };
@@ -50,6 +52,37 @@ static CLI::Validator toleranceNumber() {
     return isOne ? std::string() : "'" + text + "' is no number of at least 0";
   };
   return CLI::Validator(check, "");
+}
+
+static CLI::Validator seconds() {
+  auto check = [](const std::string &text) {
+    double number;
+    bool isOne = llvm::to_float(text, number) && std::isfinite(number) && number > 0;
+    return isOne ? std::string() : "'" + text + "' is no number of seconds above 0";
+  };
+  return CLI::Validator(check, "");
+}
+
+static CLI::Validator memorySize() {
+  auto check = [](const std::string &text) {
+    return parseSize(text) ? std::string()
+                           : "'" + text + "' is no size above 0; write bytes, or 512M or 4G";
+  };
+  return CLI::Validator(check, "");
+}
+
+/// The flags that every command takes.
+static void addLimits(CLI::App &command, Limits &limits) {
+  command.add_option("--timeout", limits.seconds, "End with code 5 after so many seconds")
+      ->check(seconds())
+      ->option_text("SECONDS");
+  command
+      .add_option_function<std::string>(
+          "--max-memory", [&limits](const std::string &text) { limits.bytes = parseSize(text); },
+          "End with code 5 where more memory would be written: bytes, or with K, M, G or T; "
+          "mapped files and a GPU's memory do not count")
+      ->check(memorySize())
+      ->option_text("SIZE");
 }
 
 void Command::argument(const char *name, std::string &value, const char *help) {
@@ -91,8 +124,9 @@ void Command::number(const char *names, const std::map<std::string, int> &values
       ->option_text(takes);
 }
 
-CommandLine::CommandLine(const char *description, const char *footer, const char *version)
-    : parsers(new Parsers{CLI::App(description, "smelt"), {}, {}}) {
+CommandLine::CommandLine(const char *description, const char *footer, const char *version,
+                         Ending end)
+    : parsers(new Parsers{CLI::App(description, "smelt"), std::move(end), {}, {}, {}}) {
   parsers->app.footer(footer);
   parsers->app.set_version_flag("--version", version);
   parsers->app.require_subcommand(1);
@@ -102,7 +136,12 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::add(const char *name, const char *help, std::function<Status()> run) {
   CLI::App *command = parsers->app.add_subcommand(name, help);
-  command->callback([this, run = std::move(run)] { parsers->status = run(); });
+  addLimits(*command, parsers->limits);
+  command->callback([this, run = std::move(run)] {
+    parsers->status = setLimits(parsers->limits, parsers->end);
+    if (parsers->status.isOk())
+      parsers->status = withLimits(run());
+  });
   return Command(parsers->commands.emplace_back(Command::Parser{*command}));
 }
 
@@ -130,7 +169,7 @@ Status CommandLine::parse(int count, char **arguments) {
     return Status(StatusCode::kUsage, std::string(error.what()) +
                                           "\nsmelt: run with --help for the flags and examples");
   } catch (const std::bad_alloc &) {
-    return Status(StatusCode::kResources, "out of memory");
+    return outOfMemory();
   }
   return parsers->status;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/status.h"
+#include "tools/smelt/limits.h"
 
 #include <cstdint>
 #include <functional>
@@ -59,10 +60,11 @@ private:
 /// All subcommands.
 class CommandLine {
 public:
-  CommandLine(const char *description, const char *footer, const char *version);
+  /// `end` is for limits that are reached.
+  CommandLine(const char *description, const char *footer, const char *version, Ending end);
   ~CommandLine();
 
-  /// Adds a subcommand that does `run`, for the caller to describe.
+  /// Adds a subcommand that does `run` within the limits that it takes, for the caller to describe.
   Command add(const char *name, const char *help, std::function<Status()> run);
 
   /// Runs the command that the arguments name, or prints the help or the version to std::cout. kUsage where the arguments

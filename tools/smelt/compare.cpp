@@ -6,6 +6,7 @@
 #include "tools/smelt/commands.h"
 #include "tools/smelt/compare_fusions.h"
 #include "tools/smelt/error_statistics.h"
+#include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 
@@ -192,8 +193,11 @@ static Status compare(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
   // A plan may be compiled for fewer shapes than the model takes.
   const Signature &taken = judged.model ? reference->signature() : judged.session->signature();
+  setActivity("reading and drawing the inputs");
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(taken, flags.inputs));
+  setActivity("running the model to compare it");
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, judged.session->run(inputs.inputs));
+  setActivity("interpreting the model");
   SMELT_ASSIGN_OR_RETURN(std::vector<Reference> expected,
                          references(flags, *reference, inputs.inputs, outputs));
   Table table(

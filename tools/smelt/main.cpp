@@ -3,9 +3,11 @@
 #include "codegen/unfinished_files.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/interrupts.h"
+#include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -13,7 +15,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <iostream>
-#include <new>
+#include <unistd.h>
 
 namespace smelt::tools {
 
@@ -31,21 +33,47 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 5 out of memory, disk or time, 6 environment (driver, NVRTC, architecture),
 7 plan or cache corrupt or incompatible, 70 internal error)";
 
-/// Parses the command line and runs the command.
-static Status execute(int argc, char **argv) {
-  CommandLine line(kDescription, kFooter, SMELT_VERSION);
+/// Parses the command line and runs the command; `end` is for limits that are reached.
+static Status execute(int argc, char **argv, Ending end) {
+  CommandLine line(kDescription, kFooter, SMELT_VERSION, std::move(end));
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare})
     add(line);
   return line.parse(argc, argv);
+}
+
+static llvm::json::Object errorJson(const Status &status) {
+  return llvm::json::Object{{"schema", "smelt.error/1"},
+                            {"code", static_cast<int64_t>(status.code())},
+                            {"message", status.message()}};
 }
 
 /// For people on stderr; for --json on stdout too, unless a report is there that says what failed.
 static void reportFailure(const Status &status, bool isJson) {
   llvm::errs() << "smelt: error: " << printable(status.message()) << '\n';
   if (isJson)
-    printJson(llvm::json::Object{{"schema", "smelt.error/1"},
-                                 {"code", static_cast<int64_t>(status.code())},
-                                 {"message", status.message()}});
+    printJson(errorJson(status));
+}
+
+/// Ends the process where a limit is reached, on whatever thread, while others go on: the standard streams are theirs.
+[[noreturn]] static void endAtLimit(const Status &status, bool isJson) {
+  llvm::raw_fd_ostream errors(STDERR_FILENO, /*shouldClose=*/false, /*unbuffered=*/true);
+  errors << "smelt: error: " << printable(status.message()) << '\n';
+  if (isJson) {
+    llvm::raw_fd_ostream results(STDOUT_FILENO, /*shouldClose=*/false);
+    results << llvm::formatv("{0:2}\n", llvm::json::Value(errorJson(status)));
+  }
+  codegen::removeUnfinishedFiles(); // as late as can be
+  std::_Exit(static_cast<int>(status.code()));
+}
+
+/// What to say of a crash.
+static Status crashStatus(int argc, char **argv) {
+  std::string command;
+  for (int i = 0; i < argc; ++i)
+    command += std::string(i ? " " : "") + argv[i];
+  return Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
+                                       ". Please report it with the model and this command:\n  " +
+                                           command);
 }
 
 /// Runs in a context that survives a crash, so that even a defect ends with an explanation and exit
@@ -53,19 +81,14 @@ static void reportFailure(const Status &status, bool isJson) {
 static int run(int argc, char **argv) {
   Status status;
   uint64_t written = llvm::outs().tell();
+  bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  Ending end = [=](const Status &reached) { endAtLimit(reached, asksForJson); };
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext context;
-  if (!context.RunSafely([&] { status = execute(argc, argv); })) {
-    std::string command;
-    for (int i = 0; i < argc; ++i)
-      command += std::string(i ? " " : "") + argv[i];
+  if (!context.RunSafely([&] { status = execute(argc, argv, end); })) {
     codegen::removeUnfinishedFiles();
-    status =
-        Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
-                                      ". Please report it with the model and this command:\n  " +
-                                          command);
+    status = crashStatus(argc, argv);
   }
-  bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   llvm::outs().flush(); // a report comes before the error that it explains
   if (!status.isOk())
     reportFailure(status, asksForJson && llvm::outs().tell() == written);

@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
+#include "tools/smelt/limits.h"
 #include "tools/smelt/npy.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/test_data.h"
@@ -58,6 +59,7 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(options.smallest, parseShapes(flags.minShapes));
   SMELT_ASSIGN_OR_RETURN(options.largest, parseShapes(flags.maxShapes));
   options.randomWeights = flags.randomWeights;
+  options.onActivity = [](const std::string &what) { setActivity(oneLine(what)); };
   options.onDiagnostic = [path = flags.path](const Problem &problem) {
     if (!problem.isError) // errors become the command's own
       note("warning: " + problemText(problem, path));

@@ -3,6 +3,7 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/error_statistics.h"
+#include "tools/smelt/limits.h"
 #include "tools/smelt/npy.h"
 #include "tools/smelt/open.h"
 #include "tools/smelt/report.h"
@@ -182,7 +183,9 @@ static Status run(Flags flags) {
   Session &session = *model.session;
   SMELT_ASSIGN_OR_RETURN(auto files, outputFiles(flags, session.signature()));
   SMELT_RETURN_IF_ERROR(checkFiles(files, flags, model));
+  setActivity("reading and drawing the inputs");
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(session.signature(), flags.inputs));
+  setActivity("running the model");
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, session.run(inputs.inputs));
   SMELT_RETURN_IF_ERROR(writeOutputs(flags, files, session.signature(), outputs));
   llvm::json::Array comparison;
