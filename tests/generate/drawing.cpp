@@ -283,6 +283,14 @@ Value Drawing::node(const std::string &op, const std::vector<Value> &inputs,
   return nodes(op, inputs, attributes, {Value{"", type, shape, bounds, false}})[0];
 }
 
+Value Drawing::aside(const std::string &op, const std::vector<Value> &inputs,
+                     const Attributes &attributes, ElementType type, const Shape &shape,
+                     Bounds bounds) {
+  Value result = node(op, inputs, attributes, type, shape, bounds);
+  pool.pop_back();
+  return result;
+}
+
 Value Drawing::tamed(const Value &value, double limit) {
   if (value.bounds.magnitude() <= limit || value.type == Wire::BOOL)
     return value;

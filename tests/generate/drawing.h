@@ -141,6 +141,9 @@ public:
   /// Adds a node with several results.
   std::vector<Value> nodes(const std::string &op, const std::vector<Value> &inputs,
                            const Attributes &attributes, std::vector<Value> results);
+  /// The same for a result that no later node is offered and that is no output.
+  Value aside(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
+              ElementType type, const Shape &shape, Bounds bounds);
   /// Stands for an omitted input.
   static Value omitted() { return {}; }
 

@@ -28,9 +28,23 @@ constexpr Facts kFacts[] = {{Wire::FLOAT, "float32", 4, 1e9, true},
                             {Wire::UINT8, "uint8", 1, 255, false},
                             {Wire::BOOL, "bool", 1, 1, false}};
 
+/// For storage; a byte each.
+constexpr Facts kSmallFacts[] = {{Wire::FLOAT8E4M3FN, "float8e4m3fn", 1, 200, true},
+                                 {Wire::FLOAT8E4M3FNUZ, "float8e4m3fnuz", 1, 100, true},
+                                 {Wire::FLOAT8E5M2, "float8e5m2", 1, 1e4, true},
+                                 {Wire::FLOAT8E5M2FNUZ, "float8e5m2fnuz", 1, 1e4, true},
+                                 {Wire::FLOAT4E2M1, "float4e2m1", 1, 6, true},
+                                 {Wire::INT4, "int4", 1, 7, true},
+                                 {Wire::UINT4, "uint4", 1, 15, false},
+                                 {Wire::INT2, "int2", 1, 1, true},
+                                 {Wire::UINT2, "uint2", 1, 3, false}};
+
 const Facts &factsOf(ElementType type) {
-  return *std::find_if(std::begin(kFacts), std::end(kFacts),
-                       [type](const Facts &facts) { return facts.type == type; });
+  auto hasType = [type](const Facts &facts) { return facts.type == type; };
+  const Facts *found = std::find_if(std::begin(kFacts), std::end(kFacts), hasType);
+  return found != std::end(kFacts)
+             ? *found
+             : *std::find_if(std::begin(kSmallFacts), std::end(kSmallFacts), hasType);
 }
 
 } // namespace

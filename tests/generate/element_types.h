@@ -11,7 +11,7 @@ namespace smelt::generate {
 using ElementType = onnx_wire::Tensor::DataType;
 using Wire = onnx_wire::Tensor;
 
-/// All that Smelt takes, once each.
+/// All that Smelt computes with, once each: not those of few bits, which are for storage.
 const std::vector<ElementType> &everyType();
 
 bool isFloat(ElementType type);

@@ -39,10 +39,14 @@ bool isExact(Operation *op) {
              MinOp, MaxOp, FloorOp, CeilOp, RoundOp, SignOp>(op);
 }
 
+/// Floats of so few bits that a step between two of them is no rounding error.
+bool isCoarse(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() <= 8; }
+
 /// Ops whose result jumps where a float operand passes some number: what rounding decides there is no error.
 bool jumps(Operation *op) {
   auto isOfFloats = [](mlir::Value value) {
-    return isa<FloatType>(cast<TensorType>(value.getType()).getElementType());
+    Type type = cast<TensorType>(value.getType()).getElementType();
+    return isa<FloatType>(type) && !isCoarse(type);
   };
   return llvm::any_of(op->getOperands(), isOfFloats) &&
          (isa<FloorOp, CeilOp, RoundOp, SignOp, ModOp>(op) ||
@@ -56,7 +60,7 @@ bool hasJumped(const HostTensor &tensor, const HostTensor &other) {
     largest = std::max(largest, std::abs(other.getDouble(i)));
     apart = std::max(apart, std::abs(tensor.getDouble(i) - other.getDouble(i)));
   }
-  bool isWhole = !isa<FloatType>(tensor.getElementType());
+  bool isWhole = !isa<FloatType>(tensor.getElementType()) || isCoarse(tensor.getElementType());
   return isWhole ? apart > 0 : apart > 0.1 * std::min(largest, 10.0);
 }
 

@@ -14,8 +14,9 @@ namespace smelt::generate {
 using DrawNode = std::function<std::optional<Value>(Drawing &, const Value &operand)>;
 
 struct Rule {
-  std::string_view op; ///< "Gelu"; "com.microsoft.Gelu" of another domain
-  int64_t since;       ///< the first opset in which it can be drawn
+  std::string_view
+      op; ///< "Gelu"; "com.microsoft.Gelu" of another domain; what is drawn, where that is several nodes
+  int64_t since; ///< the first opset in which it can be drawn
   DrawNode draw;
   int64_t last = std::numeric_limits<int64_t>::max(); ///< the last one
 
@@ -40,6 +41,7 @@ std::vector<Rule> spatialRules();
 std::vector<Rule> resampleRules();
 std::vector<Rule> einsumRules();
 std::vector<Rule> stateRules();
+std::vector<Rule> smallTypeRules();
 std::vector<Rule> microsoftRules();
 std::vector<Rule> microsoftQuantizedRules();
 

@@ -155,11 +155,12 @@ std::vector<Rule> attentionRules() {
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto family : {elementwiseRules, activationRules, bitRules,       viewRules,
-                        indexingRules,    reductionRules,  normRules,      signalRules,
-                        contractionRules, poolingRules,    quantizedRules, recurrentRules,
-                        scatterRules,     attentionRules,  spatialRules,   resampleRules,
-                        einsumRules,      stateRules,      microsoftRules, microsoftQuantizedRules})
+    for (auto family :
+         {elementwiseRules,       activationRules, bitRules,     viewRules,        indexingRules,
+          reductionRules,         normRules,       signalRules,  contractionRules, poolingRules,
+          quantizedRules,         recurrentRules,  scatterRules, attentionRules,   spatialRules,
+          resampleRules,          einsumRules,     stateRules,   smallTypeRules,   microsoftRules,
+          microsoftQuantizedRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;
