@@ -49,7 +49,9 @@ class Hostile(CliTest):
 def add_test(made):
     def test(self):
         seed = random.randrange(1 << 32)
-        for case in made(random.Random(seed)):
+        draw = random.Random(seed)
+        cases = list(made(draw))
+        for case in draw.sample(cases, min(len(cases), 4 if SANITIZED else len(cases))):
             with self.subTest(case.name, seed=seed), tempfile.TemporaryDirectory(dir=self.folder) as holder:
                 (Path(holder) / "outside.bin").write_bytes(bytes(1024))
                 folder = Path(holder) / "model"
