@@ -94,6 +94,13 @@ std::string dataTypeName(int32_t dataType) {
   return "data type " + std::to_string(dataType);
 }
 
+std::optional<int32_t> dataTypeOf(StringRef name) {
+  const auto *found = llvm::find(kNames, name);
+  return found == std::end(kNames)
+             ? std::nullopt
+             : std::optional(static_cast<int32_t>(found - std::begin(kNames)));
+}
+
 std::string typeName(Type elementType) {
   MLIRContext *context = elementType.getContext();
   for (size_t dataType = 0; dataType < std::size(kNames); ++dataType)

@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace smelt::frontend {
@@ -18,6 +19,8 @@ unsigned elementsPerByte(int32_t dataType);
 
 /// "float16", "string", ... or "data type 99", for messages.
 std::string dataTypeName(int32_t dataType);
+/// The data type of this name; none where there is none.
+std::optional<int32_t> dataTypeOf(llvm::StringRef name);
 /// The ONNX name of an element type of the IR: "float16" for f16.
 std::string typeName(mlir::Type elementType);
 

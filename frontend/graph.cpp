@@ -203,6 +203,9 @@ FailureOr<Graph> buildGraph(Location location, onnx_wire::Model &model) {
   FailureOr<OpsetMap> opsets = readOpsets(location, model.opset_import());
   if (failed(opsets))
     return failure();
+  // Files of the first two IR versions name no version of ONNX's ops: theirs is the first.
+  if (model.ir_version() == 1 || model.ir_version() == 2)
+    opsets->try_emplace("", 1);
   dropRepeatedOutputs(*model.mutable_graph());
   return buildInnerGraph(location, model, *model.mutable_graph(), "", *opsets,
                          [](StringRef) { return false; });

@@ -113,6 +113,7 @@ private:
     ImportState state(model, build, tensors, *declared);
     state.seed = options.seed;
     state.isStructureOnly = drawsMissing();
+    state.repairTypes = options.repairTypes;
     NodeImporter nodes(state, graph);
     for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
       nodes.define(input.name, argument);

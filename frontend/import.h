@@ -30,6 +30,9 @@ struct ImportOptions {
   /// `seed` and name; where there is one, vectors of equal floats get noise too.
   bool drawMissingWeights = false;
   uint64_t seed = 0;
+  /// Where floats of several widths meet in a node that takes one type, as exports in half precision
+  /// have it, the wider ones are cast, with a warning each; else the model is refused there.
+  bool repairTypes = false;
   /// Values of inputs, by name and by number among the inputs that no initializer stands for. Asked
   /// for where the graph's structure depends on one, such as a list of axes: the input then becomes a
   /// constant. None: the model is refused there.
@@ -62,7 +65,7 @@ struct ImportedModel {
   bool assumesSizes = false;
 };
 
-/// Imports the ONNX file at `path`: opsets 7 to 28, normalised to one set of ops; local functions
+/// Imports the ONNX file at `path`: opsets 1 to 28, normalised to one set of ops; local functions
 /// inlined; names, types and data checked; shapes symbolic and shape arithmetic resolved.
 /// Initializers are constants, also those that the model lists as inputs (where a caller could
 /// override them). Every problem is reported through the context's diagnostic handler, located at

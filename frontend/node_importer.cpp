@@ -90,7 +90,7 @@ static LogicalResult checkInputs(NodeReader &reader, const Node &node, const Nod
   return checkTypes(reader);
 }
 
-static LogicalResult callHandler(NodeReader &reader, const Node &node) {
+LogicalResult importByRule(NodeReader &reader, const Node &node) {
   const NodeRule *rule = findRule(node.domain, node.proto->op_type(), node.opset);
   if (!rule)
     return reader.error() << "the op" << (node.domain.empty() ? "" : " of " + node.domain)
@@ -114,7 +114,7 @@ LogicalResult NodeImporter::importNode(const Node &node) {
       return success();
   auto scope = shared.build.at(path + node.name);
   NodeReader reader(*this, node);
-  if (failed(callHandler(reader, node)))
+  if (failed(importByRule(reader, node)))
     return failure();
   for (auto [name, value] : llvm::zip(node.proto->output(), reader.results())) {
     if (name.empty())

@@ -17,6 +17,8 @@
 
 namespace smelt::frontend {
 
+class NodeReader;
+
 /// Failing nodes are reported up to this number: the rest are mostly consequences.
 constexpr size_t kMaxReports = 20;
 
@@ -32,6 +34,7 @@ struct ImportState {
   const DeclaredTypes &declared; // of the outermost graph
   uint64_t seed = 0;
   bool isStructureOnly = false; ///< and its weights are to be drawn
+  bool repairTypes = false;     ///< as ImportOptions
   size_t failures = 0;
 
   /// Nodes that were imported from inner graphs, and nodes that those hold.
@@ -83,6 +86,9 @@ private:
   llvm::StringMap<GraphValue> values;
   llvm::StringMap<onnx_wire::Tensor *> initializers;
 };
+
+/// Checks the node against the rule for its op, and calls its handler. A failure has been reported.
+mlir::LogicalResult importByRule(NodeReader &reader, const Node &node);
 
 /// Reports, and fails, where a node needs a version of an opset that is not known.
 mlir::LogicalResult checkOpsets(mlir::Location location, const Graph &graph);

@@ -20,6 +20,8 @@ InFlightDiagnostic NodeReader::error() {
 }
 
 GraphValue NodeReader::value(size_t index) const {
+  if (auto found = replaced.find(index); found != replaced.end())
+    return found->second;
   if (index >= inputCount() || node.proto->input(static_cast<int>(index)).empty())
     return {};
   return importer.find(node.proto->input(static_cast<int>(index)));
@@ -34,6 +36,36 @@ std::string NodeReader::describe(size_t index) const {
   TensorType type = tensorType(input(index));
   return "'" + node.proto->input(static_cast<int>(index)) + "' (" +
          typeName(type.getElementType()) + " " + toString(type.getShape()) + ")";
+}
+
+void NodeReader::setInput(size_t index, Value value) { replaced[index] = value; }
+
+SmallVector<GraphValue> NodeReader::importOther(int64_t opset, onnx_wire::Node &proto,
+                                                ArrayRef<Value> inputs) {
+  proto.mutable_input()->Clear();
+  for (size_t index = 0; index < inputs.size(); ++index)
+    proto.add_input(index < inputCount() ? node.proto->input(static_cast<int>(index))
+                                         : node.name + "/computed");
+  Node other{&proto, node.name, normalDomain(proto.domain()).str(), opset, {}, {}};
+  NodeReader reader(importer, other);
+  for (auto [index, value] : llvm::enumerate(inputs))
+    reader.setInput(index, value);
+  if (succeeded(importByRule(reader, other)))
+    return reader.produced;
+  failed = true;
+  return {};
+}
+
+LogicalResult NodeReader::importAs(int64_t opset, onnx_wire::Node proto, ArrayRef<Value> inputs) {
+  produced = importOther(opset, proto, inputs);
+  return success(!failed);
+}
+
+Value NodeReader::resultOf(int64_t opset, onnx_wire::Node proto, ArrayRef<Value> inputs) {
+  proto.clear_output();
+  proto.add_output(node.name + "/computed");
+  SmallVector<GraphValue> results = importOther(opset, proto, inputs);
+  return results.empty() ? Value() : results.front().tensor();
 }
 
 //===----------------------------------------------------------------------===//

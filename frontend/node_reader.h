@@ -50,8 +50,18 @@ public:
   GraphValue value(size_t index) const;
   /// All of them, omitted ones as null.
   llvm::SmallVector<mlir::Value> inputs() const;
+  /// Input `index` is `value` from now on.
+  void setInput(size_t index, mlir::Value value);
   /// "'x' (float16 [batch, 3])", for messages.
   std::string describe(size_t index) const;
+
+  /// Imports the node as what another opset writes for it: `proto`, whose inputs these are, null
+  /// for one that is omitted.
+  mlir::LogicalResult importAs(int64_t opset, onnx_wire::Node proto,
+                               llvm::ArrayRef<mlir::Value> inputs);
+  /// The first result of such a node; null after a report.
+  mlir::Value resultOf(int64_t opset, onnx_wire::Node proto, llvm::ArrayRef<mlir::Value> inputs);
+  const onnx_wire::Node &proto() const { return *node.proto; }
 
   int64_t integer(llvm::StringRef name, int64_t standard);
   bool flag(llvm::StringRef name) { return integer(name, 0) != 0; }
@@ -99,12 +109,16 @@ private:
   /// The attribute if it has this kind; reports another kind.
   const onnx_wire::Attribute *find(llvm::StringRef name, onnx_wire::Attribute::Kind kind);
   const onnx_wire::Attribute *find(llvm::StringRef name) const;
+  /// Imports `proto`; none after a report.
+  llvm::SmallVector<GraphValue> importOther(int64_t opset, onnx_wire::Node &proto,
+                                            llvm::ArrayRef<mlir::Value> inputs);
   std::string originOf(llvm::StringRef value, mlir::Type elementType) const;
   mlir::Value simplifyKnown(mlir::Value value);
 
   NodeImporter &importer;
   const Node &node;
   llvm::SmallVector<GraphValue> produced;
+  llvm::SmallDenseMap<size_t, mlir::Value> replaced; // inputs
   bool failed = false;
 };
 

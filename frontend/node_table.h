@@ -8,7 +8,7 @@
 namespace smelt::frontend {
 
 /// The opsets of ONNX's own domain that are understood.
-constexpr int64_t kMinOpset = 7;
+constexpr int64_t kMinOpset = 1;
 constexpr int64_t kMaxOpset = 28;
 
 /// Creates the IR of one node and hands its results to NodeReader::output. A failure has been
@@ -49,6 +49,7 @@ llvm::ArrayRef<NodeRule> contractionRules();
 llvm::ArrayRef<NodeRule> controlFlowRules();
 llvm::ArrayRef<NodeRule> convTransposeRules();
 llvm::ArrayRef<NodeRule> dataDependentRules();
+llvm::ArrayRef<NodeRule> deformableRules();
 llvm::ArrayRef<NodeRule> determinantRules();
 llvm::ArrayRef<NodeRule> einsumRules();
 llvm::ArrayRef<NodeRule> flexAttentionRules();
@@ -58,12 +59,18 @@ llvm::ArrayRef<NodeRule> logicRules();
 llvm::ArrayRef<NodeRule> linearAttentionRules();
 llvm::ArrayRef<NodeRule> lossRules();
 llvm::ArrayRef<NodeRule> microsoftAttentionRules();
+llvm::ArrayRef<NodeRule> microsoftBnb4Rules();
+llvm::ArrayRef<NodeRule> microsoftConvRules();
 llvm::ArrayRef<NodeRule> microsoftGroupQueryRules();
+llvm::ArrayRef<NodeRule> microsoftMoeRules();
 llvm::ArrayRef<NodeRule> microsoftNormRules();
 llvm::ArrayRef<NodeRule> microsoftQLinearRules();
 llvm::ArrayRef<NodeRule> microsoftQuantizedRules();
 llvm::ArrayRef<NodeRule> microsoftRules(); // of the domain com.microsoft
+llvm::ArrayRef<NodeRule> microsoftStandardRules();
 llvm::ArrayRef<NodeRule> normRules();
+llvm::ArrayRef<NodeRule> oldFormRules();
+llvm::ArrayRef<NodeRule> oldOpRules();
 llvm::ArrayRef<NodeRule> oneHotRules();
 llvm::ArrayRef<NodeRule> paddingRules();
 llvm::ArrayRef<NodeRule> poolingRules();
@@ -74,6 +81,7 @@ llvm::ArrayRef<NodeRule> randomRules();
 llvm::ArrayRef<NodeRule> rectifierRules();
 llvm::ArrayRef<NodeRule> recurrentRules();
 llvm::ArrayRef<NodeRule> reductionRules();
+llvm::ArrayRef<NodeRule> regionRules();
 llvm::ArrayRef<NodeRule> resizeRules();
 llvm::ArrayRef<NodeRule> rotaryRules();
 llvm::ArrayRef<NodeRule> scanRules();

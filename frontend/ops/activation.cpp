@@ -145,15 +145,15 @@ ArrayRef<NodeRule> activationRules() {
       {"LogSoftmax", 1, 1, importFlatSoftmax<logSoftmax>},
       {"LogSoftmax", 13, 1, importSoftmax<logSoftmax>},
       {"Mish", 18, 1, importMish},
-      {"Relu", 6, 1, importActivation<ReluOp>},
-      {"Sigmoid", 6, 1, importActivation<SigmoidOp>},
+      {"Relu", 1, 1, importActivation<ReluOp>},
+      {"Sigmoid", 1, 1, importActivation<SigmoidOp>},
       {"Softmax", 1, 1, importFlatSoftmax<softmax>},
       {"Softmax", 13, 1, importSoftmax<softmax>},
       {"Softplus", 1, 1, importActivation<SoftplusOp>},
       {"Softsign", 1, 1, importSoftsign},
       {"SwiGLU", 28, 2, importSwiGlu},
       {"Swish", 24, 1, importSwish},
-      {"Tanh", 6, 1, importActivation<TanhOp>},
+      {"Tanh", 1, 1, importActivation<TanhOp>},
   };
   return kRules;
 }

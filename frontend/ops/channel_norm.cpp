@@ -205,10 +205,10 @@ Value spreadOverGroups(GraphBuilder &build, Value values, Value normalised) {
 
 ArrayRef<NodeRule> channelNormRules() {
   static constexpr NodeRule kRules[] = {
-      {"BatchNormalization", 7, 5, importBatchNorm},
+      {"BatchNormalization", 1, 5, importBatchNorm},
       {"GroupNormalization", 18, 3, importGroupNorm<true>},
       {"GroupNormalization", 21, 3, importGroupNorm<false>},
-      {"InstanceNormalization", 6, 3, importInstanceNorm},
+      {"InstanceNormalization", 1, 3, importInstanceNorm},
       {"LRN", 1, 1, importLrn},
   };
   return kRules;

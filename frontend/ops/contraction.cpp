@@ -145,7 +145,7 @@ Value Factors::dropAddedAxes(NodeReader &node, Value product) const {
 ArrayRef<NodeRule> contractionRules() {
   static constexpr NodeRule kRules[] = {
       {"Conv", 1, 2, importConv},
-      {"Gemm", 7, 2, importGemm},
+      {"Gemm", 1, 2, importGemm},
       {"MatMul", 1, 2, importMatMul},
   };
   return kRules;

@@ -1,4 +1,6 @@
 // Images read at positions that data give, and the positions that affine maps give.
+#include "frontend/ops/grid.h"
+
 #include "frontend/node_table.h"
 #include "frontend/ops/resample.h"
 
@@ -266,6 +268,22 @@ LogicalResult importAffineGrid(NodeReader &node) {
 }
 
 } // namespace
+
+Value sampleLinear(GraphBuilder &build, Value image, ArrayRef<Expression> positions) {
+  constexpr double kReach = 8; // neighbours of those far outside are outside too
+  GridSampling sampling;
+  SmallVector<Dim> shape = tensorType(image).getShape();
+  GridImage pixels;
+  pixels.sizes.assign(shape.begin() + 2, shape.end());
+  pixels.type = tensorType(positions.front().value()).getElementType();
+  pixels.pixels =
+      build.reshape(image, {shape[0], shape[1], product(pixels.sizes, build.getContext())});
+  for (auto [x, size] : llvm::zip(positions, pixels.sizes)) {
+    Expression near = clamp(x, x.number(-kReach), sizeAs(build, size, pixels.type) + kReach);
+    pixels.taps.push_back(findGridTaps(near, size, sampling));
+  }
+  return sumTaps(build, pixels, sampling, 0, std::nullopt);
+}
 
 ArrayRef<NodeRule> gridRules() {
   static constexpr NodeRule kRules[] = {

@@ -228,14 +228,15 @@ FailureOr<AttentionParts> readPacked(NodeReader &node) {
   return parts;
 }
 
-/// Adds to each its part of input 3: the biases of queries, keys and values, one after the other.
-LogicalResult addProjectionBias(NodeReader &node, AttentionParts &parts) {
+/// Adds to each its part of input `index`: the biases of queries, keys and values, one after the
+/// other.
+LogicalResult addProjectionBias(NodeReader &node, AttentionParts &parts, size_t index) {
   GraphBuilder &build = node.build;
-  Value bias = node.input(3);
+  Value bias = node.input(index);
   if (!bias)
     return success();
   if (!hasRank(bias, 1))
-    return node.error() << "its bias " << node.describe(3) << " must have one axis";
+    return node.error() << "its bias " << node.describe(index) << " must have one axis";
   Dim start = build.size(0);
   for (Value *part : {&parts.query, &parts.key, &parts.value}) {
     if (!hasRank(*part, 3))
@@ -281,10 +282,44 @@ LogicalResult importMultiHeadAttention(NodeReader &node) {
     return node.error() << "a cache with room for more than it holds (past_sequence_length, "
                            "cache_indirection) is not supported";
   FailureOr<AttentionParts> parts = readPacked(node);
-  if (failed(parts) || failed(addProjectionBias(node, *parts)) || failed(splitAll(node, *parts)) ||
-      failed(extendCaches(node, *parts, 6)))
+  if (failed(parts) || failed(addProjectionBias(node, *parts, 3)) ||
+      failed(splitAll(node, *parts)) || failed(extendCaches(node, *parts, 6)))
     return failure();
   return outputAttention(node, *parts, 4, 5);
+}
+
+/// Queries, keys and values of one token as three inputs or as one, [batch, 1, 3 * hidden]; keys and
+/// values of another sequence as caches.
+FailureOr<AttentionParts> readToken(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  if (node.input(1) || node.input(2) || !hasRank(node.input(0), 3))
+    return readPacked(node);
+  Dim all = tensorType(node.input(0)).getDim(2);
+  auto size = all.exactDiv(build.size(3));
+  if (!size)
+    return node.error() << "cannot cut " << node.describe(0) << " into three";
+  AttentionParts parts;
+  Dim start = build.size(0);
+  for (Value *part : {&parts.query, &parts.key, &parts.value}) {
+    *part = build.slice(node.input(0), 2, start, *size);
+    start = start + *size;
+  }
+  return parts;
+}
+
+/// MultiHeadAttention of one new token.
+LogicalResult importDecoderAttention(NodeReader &node) {
+  constexpr size_t kMask = 3, kBias = 4, kPast = 5, kIndirection = 9, kProjectionBias = 10;
+  if (failed(node.requireSameType({0, 1, 2, kBias, kPast, kPast + 1, kProjectionBias})) ||
+      failed(refuseSharedBuffer(node)))
+    return failure();
+  if (node.input(kIndirection))
+    return node.error() << "a search over several beams (cache_indirection) is not supported";
+  FailureOr<AttentionParts> parts = readToken(node);
+  if (failed(parts) || failed(addProjectionBias(node, *parts, kProjectionBias)) ||
+      failed(splitAll(node, *parts)) || failed(extendCaches(node, *parts, kPast)))
+    return failure();
+  return outputAttention(node, *parts, kMask, kBias);
 }
 
 } // namespace
@@ -292,6 +327,7 @@ LogicalResult importMultiHeadAttention(NodeReader &node) {
 ArrayRef<NodeRule> microsoftAttentionRules() {
   static constexpr NodeRule kRules[] = {
       {"Attention", 1, 2, importProjectedAttention, kContrib},
+      {"DecoderMaskedMultiHeadAttention", 1, 1, importDecoderAttention, kContrib},
       {"MultiHeadAttention", 1, 1, importMultiHeadAttention, kContrib},
   };
   return kRules;

@@ -2,6 +2,8 @@
 // computed with the numbers that the bytes stand for.
 #include "frontend/node_table.h"
 #include "frontend/ops/quantized_product.h"
+#include "frontend/ops/window.h"
+#include "frontend/respell.h"
 
 using namespace mlir;
 
@@ -116,16 +118,66 @@ LogicalResult importQLinearGlobalAveragePool(NodeReader &node) {
   return outputBytes(node, mean, 3, typeOfFirst(node));
 }
 
+/// What an op of ONNX makes of the numbers, as bytes; scale and zero point of the result are inputs 3
+/// and 4.
+LogicalResult outputOf(NodeReader &node, int64_t opset, onnx_wire::Node proto) {
+  if (failed(requireInputs(node, {3})))
+    return failure();
+  Value numbers = readNumbers(node, 0);
+  return outputBytes(node, numbers ? node.resultOf(opset, std::move(proto), {numbers}) : Value(), 3,
+                     typeOfFirst(node));
+}
+
+/// `opset` says which Softmax.
+LogicalResult importQLinearSoftmax(NodeReader &node) {
+  int64_t opset = node.integer("opset", 0);
+  if (opset < 1 || opset > kMaxOpset)
+    return node.error() << "its attribute 'opset' is " << opset << ", which is none";
+  return outputOf(node, opset, asStandard(node, "Softmax"));
+}
+
+LogicalResult importQLinearReduceMean(NodeReader &node) {
+  constexpr int64_t kAxesAreAttributes = 13;
+  return outputOf(node, kAxesAreAttributes, asStandard(node, "ReduceMean"));
+}
+
+LogicalResult importQLinearAveragePool(NodeReader &node) {
+  constexpr int64_t kOpset = 11;
+  GraphBuilder &build = node.build;
+  if (tensorType(node.input(0)).getRank() < 3 || failed(requireInputs(node, {3})))
+    return node.error() << "needs an input with spatial axes, got " << node.describe(0);
+  bool isLast = node.flag("channels_last");
+  Value numbers = readNumbers(node, 0);
+  if (isLast)
+    numbers = channelsFirst(build, numbers);
+  if (!numbers)
+    return failure();
+  Value mean = node.resultOf(kOpset, asStandard(node, "AveragePool"), {numbers});
+  return outputBytes(node, isLast ? channelsLast(build, mean) : mean, 3, typeOfFirst(node));
+}
+
+LogicalResult importQLinearWhere(NodeReader &node) {
+  if (failed(requireInputs(node, {1, 2, 4, 5, 7})) || failed(node.requireSameType({1, 4})))
+    return failure();
+  Value chosen =
+      node.build.create<SelectOp>({node.input(0), readNumbers(node, 1), readNumbers(node, 4)});
+  return outputBytes(node, chosen, 7, tensorType(node.input(1)).getElementType());
+}
+
 } // namespace
 
 ArrayRef<NodeRule> microsoftQLinearRules() {
   static constexpr NodeRule kRules[] = {
       {"QLinearAdd", 1, 2, importQLinearBinary<AddOp>, kQLinearDomain},
+      {"QLinearAveragePool", 1, 2, importQLinearAveragePool, kQLinearDomain},
       {"QLinearConcat", 1, 1, importQLinearConcat, kQLinearDomain},
       {"QLinearGlobalAveragePool", 1, 2, importQLinearGlobalAveragePool, kQLinearDomain},
       {"QLinearLeakyRelu", 1, 2, importQLinearLeakyRelu, kQLinearDomain},
       {"QLinearMul", 1, 2, importQLinearBinary<MulOp>, kQLinearDomain},
+      {"QLinearReduceMean", 1, 2, importQLinearReduceMean, kQLinearDomain},
       {"QLinearSigmoid", 1, 2, importQLinearSigmoid, kQLinearDomain},
+      {"QLinearSoftmax", 1, 2, importQLinearSoftmax, kQLinearDomain},
+      {"QLinearWhere", 1, 2, importQLinearWhere, kQLinearDomain},
   };
   return kRules;
 }

@@ -56,6 +56,43 @@ LogicalResult importDynamicQuantizeMatMul(NodeReader &node) {
                       node.input(4), float32(build));
 }
 
+/// A B alpha as floats, or as bytes where the result has a scale. C counts in steps of the product's
+/// scale.
+LogicalResult importQGemm(NodeReader &node) {
+  GraphBuilder &build = node.build;
+  constexpr ProductInputs kInputs{0, 2, 3, 5};
+  constexpr size_t kAddend = 6, kScale = 7, kZeroPoint = 8;
+  for (size_t index : {kInputs.left, kInputs.right})
+    if (tensorType(node.input(index)).getRank() != 2)
+      return node.error() << "needs matrices, got " << node.describe(index);
+  for (auto [index, flag] : {std::pair(kInputs.left, "transA"), {kInputs.right, "transB"}})
+    if (node.flag(flag))
+      node.setInput(index, build.transposeMatrix(node.input(index)));
+  FailureOr<QuantizedProduct> product = QuantizedProduct::read(node, kInputs);
+  if (failed(product) || !product->sums)
+    return failure();
+  if (Value addend = node.input(kAddend))
+    product->sums = build.create<AddOp>({product->sums, addend});
+  Value rightScale = alignWithFactor(node, 4, product->right),
+        leftScale = alignWithFactor(node, 1, product->left);
+  if (float alpha = node.real("alpha", 1); leftScale && alpha != 1)
+    leftScale = build.create<MulOp>({leftScale, build.scalar(alpha, float32(build))});
+  Value given = node.input(kScale);
+  if (!given)
+    return outputScaled(node, *product, leftScale, rightScale, Value(), float32(build));
+  Value zeroPoint = node.input(kZeroPoint);
+  if (!zeroPoint || !tensorType(given).getNumElements().isConstant(1) ||
+      !tensorType(zeroPoint).getNumElements().isConstant(1))
+    return node.error() << "needs one scale and one zero point for its result";
+  Value factor = build.create<MulOp>({leftScale, rightScale});
+  factor = build.create<DivOp>({factor, build.reshape(given, {})});
+  Value scaled = build.create<MulOp>({build.cast(product->sums, float32(build)), factor});
+  if (!scaled)
+    return failure();
+  return node.output(quantizeTo(build, scaled, build.reshape(zeroPoint, {}),
+                                tensorType(zeroPoint).getElementType()));
+}
+
 //===----------------------------------------------------------------------===//
 // Weights of few bits
 //===----------------------------------------------------------------------===//
@@ -191,6 +228,7 @@ ArrayRef<NodeRule> microsoftQuantizedRules() {
       {"DynamicQuantizeMatMul", 1, 3, importDynamicQuantizeMatMul, kQuantizedDomain},
       {"MatMulIntegerToFloat", 1, 4, importMatMulIntegerToFloat, kQuantizedDomain},
       {"MatMulNBits", 1, 3, importMatMulNBits, kQuantizedDomain},
+      {"QGemm", 1, 6, importQGemm, kQuantizedDomain},
   };
   return kRules;
 }

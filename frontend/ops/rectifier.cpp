@@ -131,14 +131,14 @@ LogicalResult importPRelu(NodeReader &node) {
 ArrayRef<NodeRule> rectifierRules() {
   static constexpr NodeRule kRules[] = {
       {"Celu", 12, 1, importCelu},
-      {"Elu", 6, 1, importElu},
-      {"HardSigmoid", 6, 1, importHardSigmoid},
+      {"Elu", 1, 1, importElu},
+      {"HardSigmoid", 1, 1, importHardSigmoid},
       {"HardSwish", 14, 1, importHardSwish},
-      {"LeakyRelu", 6, 1, importLeakyRelu},
+      {"LeakyRelu", 1, 1, importLeakyRelu},
       {"PRelu", 7, 2, importPRelu},
       {"Selu", 6, 1, importSelu},
       {"Shrink", 9, 1, importShrink},
-      {"ThresholdedRelu", 10, 1, importThresholdedRelu},
+      {"ThresholdedRelu", 1, 1, importThresholdedRelu},
   };
   return kRules;
 }

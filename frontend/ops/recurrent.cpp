@@ -359,9 +359,9 @@ template <typename OneLayer> LogicalResult importRecurrent(NodeReader &node) {
 
 ArrayRef<NodeRule> recurrentRules() {
   static constexpr NodeRule kRules[] = {
-      {"GRU", 7, 3, importRecurrent<GruLayer>},
-      {"LSTM", 7, 3, importRecurrent<LstmLayer>},
-      {"RNN", 7, 3, importRecurrent<RnnLayer>},
+      {"GRU", 1, 3, importRecurrent<GruLayer>},
+      {"LSTM", 1, 3, importRecurrent<LstmLayer>},
+      {"RNN", 1, 3, importRecurrent<RnnLayer>},
   };
   return kRules;
 }

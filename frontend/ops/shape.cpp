@@ -34,8 +34,10 @@ LogicalResult importDropout(NodeReader &node) {
     if (llvm::any_of(*training, [](int64_t value) { return value != 0; }))
       return importTraining(node);
   }
-  if (node.outputCount() > 1) {
-    Value keep = node.build.scalar(1, IntegerType::get(node.build.getContext(), 1));
+  if (node.outputCount() > 1) { // before opset 10 the mask had the input's type
+    Type type = node.opset() < 10 ? tensorType(node.input(0)).getElementType()
+                                  : IntegerType::get(node.build.getContext(), 1);
+    Value keep = node.build.scalar(1, type);
     if (failed(node.output(node.build.expand(keep, tensorType(node.input(0)).getShape()), 1)))
       return failure();
   }
@@ -232,7 +234,7 @@ LogicalResult importTile(NodeReader &node) {
 ArrayRef<NodeRule> shapeRules() {
   static constexpr NodeRule kRules[] = {
       {"Concat", 4, kEveryInput, importConcat},
-      {"Dropout", 7, 1, importDropout},
+      {"Dropout", 1, 1, importDropout},
       {"Expand", 8, 2, importExpand},
       {"Flatten", 1, 1, importFlatten},
       {"Identity", 1, 1, importIdentity, "", Operands::any},

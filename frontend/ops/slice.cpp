@@ -182,7 +182,7 @@ LogicalResult importSplit(NodeReader &node) {
 ArrayRef<NodeRule> sliceRules() {
   static constexpr NodeRule kRules[] = {
       {"Slice", 1, 1, importSlice},
-      {"Split", 2, 1, importSplit},
+      {"Split", 1, 1, importSplit},
   };
   return kRules;
 }

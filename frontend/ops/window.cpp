@@ -66,4 +66,19 @@ FailureOr<Window> readWindow(NodeReader &node, ArrayRef<Dim> sizes, ArrayRef<Dim
   return window;
 }
 
+/// Behind the batch, the axes from `first` on come first.
+static Value rotateAxes(GraphBuilder &build, Value value, int64_t first) {
+  if (!value)
+    return {};
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(value).getRank()));
+  std::rotate(order.begin() + 1, order.begin() + first, order.end());
+  return build.transpose(value, order);
+}
+
+Value channelsFirst(GraphBuilder &build, Value value) {
+  return rotateAxes(build, value, value ? tensorType(value).getRank() - 1 : 0);
+}
+
+Value channelsLast(GraphBuilder &build, Value value) { return rotateAxes(build, value, 2); }
+
 } // namespace smelt::frontend

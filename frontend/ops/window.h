@@ -28,4 +28,8 @@ mlir::FailureOr<Window> readExplicitWindow(NodeReader &node, size_t spatial);
 mlir::FailureOr<llvm::SmallVector<int64_t>> readSizes(NodeReader &node, llvm::StringRef name,
                                                       size_t count, int64_t low, int64_t standard);
 
+/// [N, spatial..., C] as [N, C, spatial...], and back.
+mlir::Value channelsFirst(GraphBuilder &build, mlir::Value value);
+mlir::Value channelsLast(GraphBuilder &build, mlir::Value value);
+
 } // namespace smelt::frontend

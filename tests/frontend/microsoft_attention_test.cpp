@@ -113,5 +113,22 @@ TEST(MicrosoftAttention, CachesOfEach) {
   expectFails(multiHead(inputs).import(), {"both past_key and past_value"});
 }
 
+TEST(MicrosoftAttention, OneTokenAfterACache) {
+  Ports cached{{"q", "b 1 8"},          {"k", "b 1 8"}, {"v", "b 1 8"},
+               {"mask", "b total"},     {"", ""},       {"past_k", "b 2 past 4"},
+               {"past_v", "b 2 past 4"}};
+  expectImports(
+      contrib("DecoderMaskedMultiHeadAttention", cached, {"y", "present_k", "present_v"}).import(),
+      {"smelt.concat", "smelt.less", "smelt.attention", "-> <[b, 1, 8], f16>"});
+  Ports packed{{"qkv", "b 1 24"}};
+  expectImports(contrib("DecoderMaskedMultiHeadAttention", packed).import(),
+                {"smelt.slice", "smelt.attention", "-> <[b, 1, 8], f16>"});
+  expectFails(contrib("DecoderMaskedMultiHeadAttention", {{"qkv", "b 1 25"}}).import(),
+              {"cannot cut 'qkv'", "into three"});
+  Ports beams = cached;
+  beams.insert(beams.end(), {{"", ""}, {"", ""}, {"mask_beams", "b 2 9"}});
+  expectFails(contrib("DecoderMaskedMultiHeadAttention", beams).import(), {"(cache_indirection)"});
+}
+
 } // namespace
 } // namespace smelt::test

@@ -69,5 +69,45 @@ TEST(MicrosoftQLinear, JoinsAndAverages) {
                 {"smelt.reduce mean", "<[n, 4, 1, 1], f32>", "<[n, 4, 1, 1], i8>"});
 }
 
+TEST(MicrosoftQLinear, OpsOfOnnxOnTheNumbers) {
+  std::vector<QLinearPort> ports{{"x", DataType::UINT8, "n 3 8 6"},
+                                 {"sx", DataType::FLOAT, ""},
+                                 {"zx", DataType::UINT8, ""},
+                                 {"sy", DataType::FLOAT, ""},
+                                 {"zy", DataType::UINT8, ""}};
+  expectImports(qlinearNode("QLinearSoftmax", ports).attribute("opset", 13).import(),
+                {"smelt.sub", "smelt.softmax", "axis 3", "smelt.div", "ui8>"});
+  expectImports(qlinearNode("QLinearSoftmax", ports).attribute("opset", 11).import(),
+                {"-> <[n, 144], f32>", "smelt.softmax", "axis 1"});
+  expectFails(qlinearNode("QLinearSoftmax", ports).import(), {"its attribute 'opset' is 0"});
+  expectImports(qlinearNode("QLinearReduceMean", ports)
+                    .attribute("axes", std::vector<int64_t>{2})
+                    .attribute("keepdims", 0)
+                    .import(),
+                {"smelt.reduce", "-> <[n, 3, 6], ui8>"});
+  std::vector<int64_t> kernel{2, 2};
+  expectImports(qlinearNode("QLinearAveragePool", ports).attribute("kernel_shape", kernel).import(),
+                {"smelt.reduce", "<[n, 3, 7, 5], ui8>"});
+  expectImports(qlinearNode("QLinearAveragePool", ports)
+                    .attribute("kernel_shape", kernel)
+                    .attribute("channels_last", 1)
+                    .import(),
+                {"smelt.transpose", "smelt.reduce", "<[n, 2, 7, 6], ui8>"});
+}
+
+TEST(MicrosoftQLinear, ChoosesNumbers) {
+  expectImports(qlinearNode("QLinearWhere", {{"c", DataType::BOOL, "n 1"},
+                                             {"x", DataType::INT8, "n 4"},
+                                             {"sx", DataType::FLOAT, ""},
+                                             {"zx", DataType::INT8, ""},
+                                             {"w", DataType::INT8, "4"},
+                                             {"sw", DataType::FLOAT, ""},
+                                             {"zw", DataType::INT8, ""},
+                                             {"sy", DataType::FLOAT, ""},
+                                             {"zy", DataType::INT8, ""}})
+                    .import(),
+                {"smelt.select", "smelt.div", "<[n, 4], i8>"});
+}
+
 } // namespace
 } // namespace smelt::test

@@ -78,5 +78,23 @@ TEST(MicrosoftQuantized, RefusesWeightsThatDoNotFit) {
               {"g_idx) is not supported"});
 }
 
+std::vector<Port> gemmPorts(const char *right) {
+  return {{"a", kByte, "m k"},        {"sa", kFloat, ""},  {"za", kByte, ""},
+          {"b", kSigned, right},      {"sb", kFloat, "n"}, {"zb", kSigned, "n"},
+          {"c", DataType::INT32, "n"}};
+}
+
+TEST(MicrosoftQuantized, GemmGivesFloatsOrBytes) {
+  expectImports(quantizedNode("QGemm", gemmPorts("k n")).import(),
+                {"smelt.matmul %arg0, %arg3", "i32>", "smelt.add", "smelt.mul", "<[m, n], f32>"});
+  std::vector<Port> ports = gemmPorts("n k");
+  ports.insert(ports.end(), {{"sy", kFloat, ""}, {"zy", kByte, ""}});
+  expectImports(quantizedNode("QGemm", ports).attribute("transB", 1).import(),
+                {"smelt.transpose", "smelt.matmul", "smelt.div", "<[m, n], ui8>"});
+  ports.pop_back();
+  expectFails(quantizedNode("QGemm", ports).attribute("transB", 1).import(),
+              {"needs one scale and one zero point for its result"});
+}
+
 } // namespace
 } // namespace smelt::test

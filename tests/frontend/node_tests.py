@@ -27,14 +27,14 @@ LIST = Path(__file__).with_name("node_tests_unsupported.txt")
 # What a message says, and the reason that it stands for; the first that fits holds.
 REASONS = [
     (r"op ([\w.:]+) \(opset", r"op \1"),
-    (r"imports no version|opsets 7 to 28", "opset"),
+    (r"imports no version|opsets 1 to 28", "opset"),
     (r"type string|to string|of strings|plain tensors|is no tensor|sequence|optional", "not a tensor of numbers"),
     (r"depends on the data|data-dependent", "size depends on data"),
     (r"must be constants?", "value of an input"),
 ]
 
 UNSUPPORTED = re.compile(
-    r"is not supported|are not supported|opsets 7 to 28|must be constant|must be constants|is no tensor"
+    r"is not supported|are not supported|opsets 1 to 28|must be constant|must be constants|is no tensor"
     r"|depends on the data|imports no version"
 )
 

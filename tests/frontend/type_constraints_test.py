@@ -20,7 +20,8 @@ TYPES = {'float16': TensorProto.FLOAT16, 'float': TensorProto.FLOAT, 'double': T
          'int64': TensorProto.INT64, 'uint64': TensorProto.UINT64,
          **{name: getattr(TensorProto, name.upper()) for name in ('float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz',
                                                                  'float4e2m1', 'float8e8m0', 'int4', 'uint4', 'int2', 'uint2')}}
-UNKNOWN_TO_ONNX = {'SimplifiedLayerNormalization'}  # ONNX Runtime writes it into ONNX's domain
+UNKNOWN_TO_ONNX = {'SimplifiedLayerNormalization',  # ONNX Runtime writes it into ONNX's domain
+                   'Affine', 'Crop', 'ImageScaler', 'ParametricSoftplus', 'Scale', 'ScaledTanh'}  # which ONNX forgot
 REFUSED = 'is not defined for an input'
 
 

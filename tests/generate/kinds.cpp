@@ -197,7 +197,7 @@ void drawImages(Drawing &draw) {
     shape.push_back(draw.drawSize(17));
   operand(draw, draw.pick(kTypes), shape);
   std::vector<const Rule *> choices;
-  for (auto family : {spatialRules, resampleRules, einsumRules})
+  for (auto family : {spatialRules, resampleRules, einsumRules, regionRules})
     for (const Rule *rule : pointersTo(family()))
       choices.push_back(rule);
   for (const char *op : {"Conv", "Add", "Relu", "Transpose", "Concat", "Slice", "Cast"})

@@ -30,6 +30,7 @@ std::vector<Rule> viewRules();
 std::vector<Rule> indexingRules();
 std::vector<Rule> recurrentRules();
 std::vector<Rule> reductionRules();
+std::vector<Rule> regionRules();
 std::vector<Rule> normRules();
 std::vector<Rule> signalRules();
 std::vector<Rule> contractionRules();

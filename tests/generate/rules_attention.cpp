@@ -160,7 +160,7 @@ const std::vector<Rule> &rules() {
           reductionRules,         normRules,       signalRules,  contractionRules, poolingRules,
           quantizedRules,         recurrentRules,  scatterRules, attentionRules,   spatialRules,
           resampleRules,          einsumRules,     stateRules,   smallTypeRules,   microsoftRules,
-          microsoftQuantizedRules})
+          microsoftQuantizedRules, regionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;
