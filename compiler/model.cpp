@@ -35,6 +35,7 @@ namespace smelt::compiler {
 // What a dump says of itself beside its phase: the model that its weights come from.
 static constexpr StringLiteral kModel = "smelt.model";
 static constexpr StringLiteral kSeed = "smelt.random_weights";
+static constexpr StringLiteral kRepaired = "smelt.repaired_types";
 
 static Port portOf(const std::string &name, TensorType tensor) {
   Port port{name, codegen::planElementType(tensor.getElementType()), {}, {}};
@@ -89,6 +90,7 @@ static ImportOptions importOptions(const ModelOptions &options) {
   result.undeclaredShapes.assign(options.runShapes.begin(), options.runShapes.end());
   result.drawMissingWeights = options.randomWeights.has_value();
   result.seed = options.randomWeights.value_or(0);
+  result.repairTypes = options.repairTypes;
   if (options.valueOf)
     result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
       std::optional<InputValue> value = options.valueOf(name, number);
@@ -181,6 +183,10 @@ static Result<ImportOptions> followOptions(const std::string &path, ImportOption
       options.inputShapes.assign(followed->begin(), followed->end());
     return options;
   }
+  ImportOptions replacing = options;
+  replacing.replacesDeclared = true; // what is declared is no model that is supported
+  if (!given.empty() && importsAsGiven(path, replacing))
+    return replacing;
   MLIRContext context;
   context.loadDialect<SmeltDialect>();
   ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
@@ -232,8 +238,9 @@ static Result<FailureOr<ImportedModel>> importForRun(MLIRContext &context,
   held.stop();
   if (failed(open) || open->assumesSizes)
     import.inputShapes = shapesOfRun(context, options);
-  if (failed(open))
-    SMELT_RETURN_IF_ERROR(followOptions(options.path, import, std::nullopt).status());
+  if (failed(open)) {
+    SMELT_ASSIGN_OR_RETURN(import, followOptions(options.path, import, std::nullopt));
+  }
   bool isLastWord =
       import.inputShapes.empty() || (succeeded(open) && !importsAsGiven(options.path, import));
   if (!isLastWord)
@@ -278,6 +285,7 @@ Status Model::readDump(const ModelOptions &options) {
   original.path = modelPath = path.str();
   if (auto seed = (*dump)->getAttrOfType<IntegerAttr>(kSeed))
     original.randomWeights = seed.getValue().getZExtValue();
+  original.repairTypes |= (*dump)->hasAttr(kRepaired);
   for (const Port &input : signatureOf(*dump).inputs) // in case that the model declares no shapes
     for (const Extent &extent : input.shape)
       original.runShapes[input.name].push_back(extent.constant.value_or(kAnyExtent));
@@ -296,6 +304,8 @@ static void markOrigin(ModuleOp module, const ModelOptions &options) {
   (void)llvm::sys::fs::make_absolute(path); // else as it was given
   module->setAttr(kPhase, builder.getStringAttr("import"));
   module->setAttr(kModel, builder.getStringAttr(path));
+  if (options.repairTypes)
+    module->setAttr(kRepaired, builder.getUnitAttr());
   if (options.randomWeights)
     module->setAttr(kSeed, builder.getIntegerAttr(builder.getIntegerType(64, /*isSigned=*/false),
                                                   APInt(64, *options.randomWeights)));

@@ -37,6 +37,8 @@ struct ModelOptions {
   NamedShapes smallest, largest;
   /// Draw weights whose file is missing, by this seed.
   std::optional<uint64_t> randomWeights;
+  /// Cast floats that meet others where one type is needed (ImportOptions::repairTypes).
+  bool repairTypes = false;
   /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
   std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
   /// The shapes of these values; asked for where the model does not take any size.

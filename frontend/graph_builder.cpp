@@ -269,17 +269,24 @@ Value GraphBuilder::dim(Dim value, Type elementType) {
   return reshape(dims(value, elementType), {});
 }
 
-void GraphBuilder::needValue(Value value) {
+SmallVector<BlockArgument> GraphBuilder::inputsOf(Value value) const {
+  SmallVector<BlockArgument> inputs;
   SmallVector<Value> pending{value};
   llvm::SmallPtrSet<Operation *, 8> seen;
   while (!pending.empty()) {
     Value next = pending.pop_back_val();
     Operation *op = next.getDefiningOp();
-    if (!op)
-      needed.insert(next);
-    else if (seen.insert(op).second)
+    if (!op && !llvm::is_contained(inputs, next))
+      inputs.push_back(cast<BlockArgument>(next));
+    else if (op && seen.insert(op).second)
       pending.append(op->operand_begin(), op->operand_end());
   }
+  return inputs;
+}
+
+void GraphBuilder::needValue(Value value) {
+  for (BlockArgument input : inputsOf(value))
+    needed.insert(input);
 }
 
 } // namespace smelt::frontend

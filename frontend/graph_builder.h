@@ -117,6 +117,8 @@ public:
   /// Reports and fails for negative sizes, of which no type can be made.
   mlir::LogicalResult requireSizes(llvm::ArrayRef<Dim> shape);
 
+  /// The inputs that `value` is computed from.
+  llvm::SmallVector<mlir::BlockArgument> inputsOf(mlir::Value value) const;
   /// Remembers the inputs that `value` is computed from: their values are needed to go on.
   void needValue(mlir::Value value);
   const llvm::SmallPtrSetImpl<mlir::Value> &neededInputs() const { return needed; }

@@ -92,7 +92,7 @@ SmallVector<Dim> givenShape(MLIRContext *context, const onnx_wire::ValueInfo &in
 
 /// Takes over the sizes given for an input. A symbol that is given a size has it in every input.
 LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, SmallVector<Dim> &shape,
-                       llvm::StringMap<Dim> &symbolSizes) {
+                       llvm::StringMap<Dim> &symbolSizes, bool replacesDeclared) {
   if (pinned.size() != shape.size())
     return emitError(location) << "the given shape has " << pinned.size()
                                << " dimensions, the input has " << shape.size();
@@ -103,7 +103,11 @@ LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, SmallVector<
     if (symbol && size < 0)
       return emitError(location) << "the given dimension " << size << " is negative";
     Dim known = symbol ? symbolSizes.lookup(*symbol) : dim;
-    if (known && !known.isConstant(size))
+    bool contradicts = known && !known.isConstant(size);
+    if (contradicts && replacesDeclared && !symbol && size >= 0)
+      emitWarning(location) << "the declared dimension " << known.toString() << " is taken to be "
+                            << size << ", as given: the model needs another";
+    else if (contradicts)
       return emitError(location) << "the given dimension " << size << " does not fit the declared "
                                  << known.toString();
     Dim constant = Dim::constant(location.getContext(), size);
@@ -116,7 +120,7 @@ LogicalResult pinShape(Location location, ArrayRef<int64_t> pinned, SmallVector<
 
 FailureOr<TensorType> readType(Location location, const onnx_wire::ValueInfo &input,
                                SymbolNames &symbols, const std::vector<int64_t> *given,
-                               llvm::StringMap<Dim> &symbolSizes) {
+                               llvm::StringMap<Dim> &symbolSizes, bool replacesDeclared) {
   if (!input.type().has_tensor_type())
     return emitError(location) << "is no tensor; sequences, maps and optionals are not supported";
   const auto &tensor = input.type().tensor_type();
@@ -130,7 +134,8 @@ FailureOr<TensorType> readType(Location location, const onnx_wire::ValueInfo &in
   if (!tensor.has_shape())
     return TensorType::get(givenShape(location.getContext(), input, *given, symbols), element);
   FailureOr<SmallVector<Dim>> shape = readShape(location, input, symbols);
-  if (failed(shape) || (given && failed(pinShape(location, *given, *shape, symbolSizes))))
+  if (failed(shape) ||
+      (given && failed(pinShape(location, *given, *shape, symbolSizes, replacesDeclared))))
     return failure();
   return TensorType::get(*shape, element);
 }
@@ -144,7 +149,8 @@ const std::vector<int64_t> *find(const PinnedShapes &shapes, StringRef name) {
 
 FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire::Graph &graph,
                                               const PinnedShapes &pinned,
-                                              const PinnedShapes &undeclared) {
+                                              const PinnedShapes &undeclared,
+                                              bool replacesDeclared) {
   llvm::StringSet<> initialized;
   for (const onnx_wire::Tensor &tensor : graph.initializer())
     initialized.insert(tensor.name());
@@ -157,8 +163,8 @@ FailureOr<std::vector<GraphInput>> readInputs(Location location, const onnx_wire
     const std::vector<int64_t> *given = find(pinned, input.name());
     if (!given && !input.type().tensor_type().has_shape())
       given = find(undeclared, input.name());
-    FailureOr<TensorType> type =
-        readType(inputLocation(location, input.name()), input, symbols, given, symbolSizes);
+    FailureOr<TensorType> type = readType(inputLocation(location, input.name()), input, symbols,
+                                          given, symbolSizes, replacesDeclared);
     if (failed(type))
       return failure();
     inputs.push_back({input.name(), *type});

@@ -21,10 +21,9 @@ using PinnedShapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 /// with a placeholder such as "?" for one, is `<input>_d<axis>`; `pinned` replaces dimensions by constants, and with them the same symbols in
 /// every input. `undeclared` gives shapes to inputs that declare none, and says nothing of others.
 /// Reports and fails for inputs that are no tensors of a supported type and known rank, and for
-/// pinned shapes that do not fit.
-mlir::FailureOr<std::vector<GraphInput>> readInputs(mlir::Location location,
-                                                    const onnx_wire::Graph &graph,
-                                                    const PinnedShapes &pinned,
-                                                    const PinnedShapes &undeclared);
+/// pinned shapes that do not fit, unless they replace what is declared.
+mlir::FailureOr<std::vector<GraphInput>>
+readInputs(mlir::Location location, const onnx_wire::Graph &graph, const PinnedShapes &pinned,
+           const PinnedShapes &undeclared, bool replacesDeclared = false);
 
 } // namespace smelt::frontend

@@ -60,7 +60,8 @@ public:
         failed(checkSupported(location, *graph)))
       return failure();
     FailureOr<std::vector<GraphInput>> inputs =
-        readInputs(location, *graph->proto, options.inputShapes, options.undeclaredShapes);
+        readInputs(location, *graph->proto, options.inputShapes, options.undeclaredShapes,
+                   options.replacesDeclared);
     if (failed(inputs))
       return failure();
     declared.emplace(*graph->proto, options.inputShapes.empty());
@@ -114,6 +115,7 @@ private:
     state.seed = options.seed;
     state.isStructureOnly = drawsMissing();
     state.repairTypes = options.repairTypes;
+    state.namesShapes = options.inputShapes.empty();
     NodeImporter nodes(state, graph);
     for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
       nodes.define(input.name, argument);

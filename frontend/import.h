@@ -24,6 +24,8 @@ struct TensorValue {
 struct ImportOptions {
   /// Shapes to compile for, by input name; -1 keeps a dimension as the model declares it.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputShapes;
+  /// inputShapes stand in place of sizes that the model declares as other numbers, with a warning.
+  bool replacesDeclared = false;
   /// Shapes for the inputs that declare none; they say nothing of other inputs.
   std::vector<std::pair<std::string, std::vector<int64_t>>> undeclaredShapes;
   /// For structure-only models: weights whose external file is missing are drawn at random, by

@@ -1,10 +1,12 @@
 #include "frontend/node_importer.h"
 
+#include "frontend/element_type.h"
 #include "frontend/node_reader.h"
 #include "frontend/node_table.h"
 #include "frontend/type_constraints.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -114,20 +116,70 @@ LogicalResult NodeImporter::importNode(const Node &node) {
       return success();
   auto scope = shared.build.at(path + node.name);
   NodeReader reader(*this, node);
-  if (failed(importByRule(reader, node)))
+  auto &explain = shared.build.getFacts().explain;
+  auto outer =
+      std::exchange(explain, [&](InFlightDiagnostic &error) { nameShapes(reader, error); });
+  bool isImported = succeeded(importByRule(reader, node));
+  explain = std::move(outer);
+  if (!isImported)
     return failure();
   for (auto [name, value] : llvm::zip(node.proto->output(), reader.results())) {
     if (name.empty())
       continue;
-    if (failed(checkDeclared(node, name, value)))
+    GraphValue result = shared.repairTypes && !around ? repaired(node, name, value) : value;
+    if (failed(checkDeclared(node, name, result)))
       return failure();
-    define(name, value);
+    define(name, result);
   }
   return success();
 }
 
+void NodeImporter::nameShapes(const NodeReader &reader, InFlightDiagnostic &error) const {
+  SmallVector<BlockArgument> named;
+  for (size_t index = 0; index < reader.inputCount() && shared.namesShapes; ++index) {
+    Value value = reader.value(index).tensor();
+    for (BlockArgument input :
+         value ? shared.build.inputsOf(value) : SmallVector<BlockArgument>()) {
+      SmallVector<Dim> shape = tensorType(input).getShape();
+      auto function = dyn_cast_or_null<func::FuncOp>(input.getOwner()->getParentOp());
+      bool isFixed = llvm::any_of(shape, [](Dim dim) { return dim.asConstant().has_value(); });
+      if (!isFixed || !function || llvm::is_contained(named, input))
+        continue;
+      named.push_back(input);
+      auto name = function.getArgAttrOfType<StringAttr>(input.getArgNumber(), "smelt.name");
+      std::string flag = llvm::join(
+          llvm::map_range(shape, [](Dim dim) { return dim.asConstant() ? dim.toString() : "?"; }),
+          "x");
+      error.attachNote() << "it reads what is computed from input '" << name.getValue()
+                         << "', declared " << toString(shape)
+                         << "; where the model takes another shape, give that: --shape "
+                         << name.getValue() << "=" << flag << " with other numbers";
+    }
+  }
+}
+
+GraphValue NodeImporter::repaired(const Node &node, StringRef name, GraphValue value) {
+  GraphBuilder &build = shared.build;
+  Type own = value.isTensor() ? tensorType(value.tensor()).getElementType() : Type();
+  for (const onnx_wire::ValueInfo &output : graph.proto->output()) {
+    if (output.name() != name || !own || !isa<FloatType>(own))
+      continue;
+    Type declared = elementType(build.getContext(), output.type().tensor_type().elem_type());
+    if (!declared || declared == own || !isa<FloatType>(declared))
+      continue;
+    emitWarning(build.getLocation())
+        << node.proto->op_type() << ": its output '" << name << "' is cast from " << typeName(own)
+        << " to " << typeName(declared);
+    value = build.cast(value.tensor(), declared);
+    own = declared;
+  }
+  return value;
+}
+
 LogicalResult NodeImporter::checkDeclared(const Node &node, StringRef name, GraphValue value) {
-  if (around || !value.isTensor())
+  bool isRepaired = shared.repairTypes && value.isTensor() && // what lies between was declared too
+                    isa<FloatType>(tensorType(value.tensor()).getElementType());
+  if (around || !value.isTensor() || isRepaired)
     return success();
   return shared.declared.check(shared.build.getLocation(), node.proto->op_type() + ": its output",
                                name, tensorType(value.tensor()));

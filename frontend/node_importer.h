@@ -35,6 +35,7 @@ struct ImportState {
   uint64_t seed = 0;
   bool isStructureOnly = false; ///< and its weights are to be drawn
   bool repairTypes = false;     ///< as ImportOptions
+  bool namesShapes = false;     ///< of inputs, where they contradict what a node needs
   size_t failures = 0;
 
   /// Nodes that were imported from inner graphs, and nodes that those hold.
@@ -78,6 +79,10 @@ public:
 private:
   mlir::LogicalResult importNode(const Node &node);
   mlir::LogicalResult checkDeclared(const Node &node, llvm::StringRef name, GraphValue value);
+  /// Notes the inputs of the graph with fixed sizes that the node reads.
+  void nameShapes(const NodeReader &reader, mlir::InFlightDiagnostic &error) const;
+  /// With repaired types: an output of the graph as the float that it is declared to be.
+  GraphValue repaired(const Node &node, llvm::StringRef name, GraphValue value);
 
   ImportState &shared;
   const Graph &graph;

@@ -326,9 +326,38 @@ std::string NodeReader::originOf(StringRef value, Type elementType) const {
   }
 }
 
+/// The type that most of them have; of two that are as frequent, the narrower one. Null where one is no
+/// float that is computed with.
+static Type commonFloat(ArrayRef<Type> types) {
+  Type best;
+  for (Type type : types) {
+    if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() < 16)
+      return {};
+    auto count = llvm::count(types, type), most = best ? llvm::count(types, best) : 0;
+    if (count > most ||
+        (count == most && type.getIntOrFloatBitWidth() < best.getIntOrFloatBitWidth()))
+      best = type;
+  }
+  return best;
+}
+
+void NodeReader::repairTypes(ArrayRef<size_t> given) {
+  Type common = commonFloat(llvm::map_to_vector(
+      given, [&](size_t index) { return tensorType(input(index)).getElementType(); }));
+  for (size_t index : given) {
+    if (!common || tensorType(input(index)).getElementType() == common)
+      continue;
+    emitWarning(build.getLocation())
+        << opType() << ": its input " << describe(index) << " is cast to " << typeName(common);
+    setInput(index, build.cast(input(index), common));
+  }
+}
+
 LogicalResult NodeReader::requireSameType(ArrayRef<size_t> indices) {
   auto given = llvm::to_vector(
       llvm::make_filter_range(indices, [&](size_t index) { return input(index) != nullptr; }));
+  if (importer.state().repairTypes)
+    repairTypes(given);
   for (size_t index : llvm::drop_begin(given)) {
     Type first = tensorType(input(given[0])).getElementType(),
          second = tensorType(input(index)).getElementType();
@@ -340,7 +369,10 @@ LogicalResult NodeReader::requireSameType(ArrayRef<size_t> indices) {
     return error() << "its inputs must have one type, but " << describe(given[0]) << " and "
                    << describe(index) << " differ; "
                    << originOf(node.proto->input(static_cast<int>(odd)),
-                               firstIsWider ? first : second);
+                               firstIsWider ? first : second)
+                   << (isa<FloatType>(first) && isa<FloatType>(second)
+                           ? "; --repair-types casts such inputs"
+                           : "");
   }
   return success();
 }

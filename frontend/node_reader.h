@@ -95,7 +95,8 @@ public:
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> axes(size_t index);
 
   /// Reports, with the origin of the odd one out, and fails where two of the inputs differ in
-  /// element type.
+  /// element type. With ImportOptions::repairTypes, floats are cast to the type of most of them, or
+  /// to the narrower one, each with a warning.
   mlir::LogicalResult requireSameType(llvm::ArrayRef<size_t> indices);
   mlir::LogicalResult requireSameType();
 
@@ -112,6 +113,7 @@ private:
   /// Imports `proto`; none after a report.
   llvm::SmallVector<GraphValue> importOther(int64_t opset, onnx_wire::Node &proto,
                                             llvm::ArrayRef<mlir::Value> inputs);
+  void repairTypes(llvm::ArrayRef<size_t> given);
   std::string originOf(llvm::StringRef value, mlir::Type elementType) const;
   mlir::Value simplifyKnown(mlir::Value value);
 

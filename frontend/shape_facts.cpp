@@ -59,14 +59,22 @@ size_t ShapeFacts::order(StringRef symbol) const {
   return llvm::find(symbols, symbol) - symbols.begin();
 }
 
+LogicalResult ShapeFacts::contradict(Location location, Dim left, StringRef relation, Dim right,
+                                     StringRef why) {
+  InFlightDiagnostic error = emitError(location);
+  error << "needs " << left.toString() << " " << relation << " " << right.toString() << ": " << why;
+  if (explain)
+    explain(error);
+  return error;
+}
+
 LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, StringRef why) {
   left = canonical(left), right = canonical(right);
   if (left == right)
     return success();
   auto difference = (left - right).asConstant();
   if (difference)
-    return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
-                               << why;
+    return contradict(location, left, "=", right, why);
   auto [first, second] = withoutCommonTerms(left, right);
   auto a = first.asSymbol(), b = second.asSymbol();
   if (a && b)
@@ -77,8 +85,7 @@ LogicalResult ShapeFacts::requireEqual(Location location, Dim left, Dim right, S
   if ((a && second.asConstant()) || (b && first.asConstant())) {
     Dim value = a ? second : first;
     if (*value.asConstant() < 0)
-      return emitError(location) << "needs " << left.toString() << " = " << right.toString() << ": "
-                                 << why;
+      return contradict(location, left, "=", right, why);
     return replace(location, a ? *a : *b, value), success();
   }
   addGuard(left, Relation::equal, right, why);
@@ -90,8 +97,7 @@ LogicalResult ShapeFacts::requireAtMost(Location location, Dim left, Dim right, 
   if (left.isKnownLessEqual(right))
     return success();
   if ((right - left).asConstant() || (left - right - 1).isKnownNonNegative())
-    return emitError(location) << "needs " << left.toString() << " <= " << right.toString() << ": "
-                               << why;
+    return contradict(location, left, "<=", right, why);
   addGuard(left, Relation::less_equal, right, why);
   return success();
 }

@@ -38,6 +38,9 @@ public:
   mlir::LogicalResult requireBroadcast(mlir::Location location, llvm::ArrayRef<Dim> left,
                                        llvm::ArrayRef<Dim> right);
 
+  /// Adds to the report of a contradiction what else is known of it; may be null.
+  std::function<void(mlir::InFlightDiagnostic &)> explain;
+
   mlir::MLIRContext *getContext() const { return context; }
 
   /// Whether the node at `location`, which branches on sizes, is compiled for one outcome.
@@ -60,6 +63,8 @@ public:
 
 private:
   void replace(mlir::Location location, llvm::StringRef symbol, Dim by);
+  mlir::LogicalResult contradict(mlir::Location location, Dim left, llvm::StringRef relation,
+                                 Dim right, llvm::StringRef why);
   void addGuard(Dim left, Relation relation, Dim right, llvm::StringRef message);
   size_t order(llvm::StringRef symbol) const;
 

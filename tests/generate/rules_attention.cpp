@@ -156,10 +156,10 @@ const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
     for (auto family :
-         {elementwiseRules,       activationRules, bitRules,     viewRules,        indexingRules,
-          reductionRules,         normRules,       signalRules,  contractionRules, poolingRules,
-          quantizedRules,         recurrentRules,  scatterRules, attentionRules,   spatialRules,
-          resampleRules,          einsumRules,     stateRules,   smallTypeRules,   microsoftRules,
+         {elementwiseRules,        activationRules, bitRules,     viewRules,        indexingRules,
+          reductionRules,          normRules,       signalRules,  contractionRules, poolingRules,
+          quantizedRules,          recurrentRules,  scatterRules, attentionRules,   spatialRules,
+          resampleRules,           einsumRules,     stateRules,   smallTypeRules,   microsoftRules,
           microsoftQuantizedRules, regionRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));

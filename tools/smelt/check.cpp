@@ -185,7 +185,7 @@ void addCheck(CommandLine &line) {
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Check what would be compiled for this shape (repeatable)");
   addValues(command, flags->model.values);
-  addRandomWeights(command, flags->model.randomWeights);
+  addMissing(command, flags->model);
   addJson(command, flags->json);
   command.footer("example:\n  smelt check model.onnx --json");
 }

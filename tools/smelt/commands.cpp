@@ -12,10 +12,13 @@ void addValues(Command &command, std::vector<std::string> &values) {
                 "such as a list of axes (repeatable), or @FOLDER of ONNX test data");
 }
 
-void addRandomWeights(Command &command, std::optional<uint64_t> &seed) {
+void addMissing(Command &command, ModelFlags &flags) {
   command.seed(
-      "--random-weights", [&seed](uint64_t value) { seed = value; },
+      "--random-weights", [&flags](uint64_t value) { flags.randomWeights = value; },
       "Draw weights whose file is missing, by this seed (structure-only models)");
+  command.flag("--repair-types", flags.repairTypes,
+               "Insert the casts that an export in half precision lacks: floats that meet another "
+               "float type become that of most inputs, or the narrower one; each is named");
 }
 
 void addPrecision(Command &command, FloatPrecision &precision) {
@@ -38,7 +41,7 @@ void addModel(Command &command, const char *takes, OpenFlags &flags) {
       {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
       "auto|cpu|cuda", "auto (cuda where there is a GPU), cpu (the interpreter) or cuda");
   addPrecision(command, flags.precision);
-  addRandomWeights(command, flags.model.randomWeights);
+  addMissing(command, flags.model);
 }
 
 void addInputs(Command &command, InputFlags &flags) {

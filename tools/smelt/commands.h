@@ -19,7 +19,8 @@ void addCompare(CommandLine &line);
 void addJson(Command &command, bool &json);
 /// --value of what is compiled and not run.
 void addValues(Command &command, std::vector<std::string> &values);
-void addRandomWeights(Command &command, std::optional<uint64_t> &seed);
+/// --random-weights and --repair-types: how a file is read that lacks something.
+void addMissing(Command &command, ModelFlags &flags);
 void addPrecision(Command &command, FloatPrecision &precision);
 /// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.
 void addModel(Command &command, const char *takes, OpenFlags &flags);

@@ -218,7 +218,7 @@ void addCompile(CommandLine &line) {
   command.texts("--calibrate", flags->calibration, "FOLDER",
                 "Inputs to measure on (repeatable): a folder of ONNX test data, or one with such "
                 "folders in it; without it, random inputs");
-  addRandomWeights(command, flags->model.randomWeights);
+  addMissing(command, flags->model);
   addJson(command, flags->json);
   command.footer("examples:\n"
                  "  smelt compile model.onnx -o model.plan --arch sm_90a,compute_80\n"

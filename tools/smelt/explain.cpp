@@ -105,7 +105,7 @@ void addExplain(CommandLine &line) {
                 "Explain what is compiled for this shape (repeatable)");
   addValues(command, flags->model.values);
   addPrecision(command, flags->precision);
-  addRandomWeights(command, flags->model.randomWeights);
+  addMissing(command, flags->model);
   addJson(command, flags->json);
   command.footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "
                  "| jq .counts");

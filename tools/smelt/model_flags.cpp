@@ -60,6 +60,7 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(options.largest, parseShapes(flags.maxShapes));
   options.randomWeights = flags.randomWeights;
   options.onActivity = [](const std::string &what) { setActivity(oneLine(what)); };
+  options.repairTypes = flags.repairTypes;
   options.onDiagnostic = [path = flags.path](const Problem &problem) {
     if (!problem.isError) // errors become the command's own
       note("warning: " + problemText(problem, path));

@@ -20,6 +20,8 @@ struct ModelFlags {
   std::vector<std::string> values;
   /// Draw weights whose file is missing.
   std::optional<uint64_t> randomWeights;
+  /// Cast floats that meet others where one type is needed.
+  bool repairTypes = false;
 };
 
 struct BuildFlags {

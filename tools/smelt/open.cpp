@@ -8,7 +8,8 @@ namespace smelt::tools {
 
 static Result<OpenModel> openPlan(const OpenFlags &flags) {
   for (auto [flag, isGiven] : {std::pair("--precision", flags.precision != FloatPrecision::fp32),
-                               {"--random-weights", flags.model.randomWeights.has_value()}})
+                               {"--random-weights", flags.model.randomWeights.has_value()},
+                               {"--repair-types", flags.model.repairTypes}})
     if (isGiven)
       return Status(StatusCode::kUsage,
                     joinText(flag, " decides what is compiled, and ", flags.model.path,
