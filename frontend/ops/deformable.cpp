@@ -10,32 +10,38 @@ namespace smelt::frontend {
 
 namespace {
 
-enum DeformInput : size_t { kData, kFilter, kOffset, kBias, kMask };
+/// The inputs, by name; scoped, for other files have a kBias too.
+struct DeformInput {
+  enum : size_t { kData, kFilter, kOffset, kBias, kMask };
+};
 
 class DeformableConv {
 public:
   DeformableConv(NodeReader &node, const Convolution &conv)
-      : node(node), build(node.build), conv(conv), input(tensorType(node.input(kData)).getShape()),
-        filter(tensorType(node.input(kFilter)).getShape()),
+      : node(node), build(node.build), conv(conv),
+        input(tensorType(node.input(DeformInput::kData)).getShape()),
+        filter(tensorType(node.input(DeformInput::kFilter)).getShape()),
         offsetGroups(build.size(node.integer("offset_group", 1))) {}
 
   LogicalResult import() {
-    if (failed(readSizes()) || failed(checkOffsets(kOffset, taps * build.size(spatial()))) ||
-        (node.input(kMask) && failed(checkOffsets(kMask, taps))))
+    if (failed(readSizes()) ||
+        failed(checkOffsets(DeformInput::kOffset, taps * build.size(spatial()))) ||
+        (node.input(DeformInput::kMask) && failed(checkOffsets(DeformInput::kMask, taps))))
       return failure();
     Value result = multiply(samples());
-    if (!result || !node.input(kBias))
+    if (!result || !node.input(DeformInput::kBias))
       return node.output(result);
-    if (failed(requireBias(node, kBias, kFilter)))
+    if (failed(requireBias(node, DeformInput::kBias, DeformInput::kFilter)))
       return failure();
     SmallVector<Dim> shape(spatial() + 1, build.size(1));
     shape.front() = filter[0];
-    return node.output(build.create<AddOp>({result, build.reshape(node.input(kBias), shape)}));
+    return node.output(
+        build.create<AddOp>({result, build.reshape(node.input(DeformInput::kBias), shape)}));
   }
 
 private:
   int64_t spatial() const { return static_cast<int64_t>(input.size()) - 2; }
-  Type element() const { return tensorType(node.input(kData)).getElementType(); }
+  Type element() const { return tensorType(node.input(DeformInput::kData)).getElementType(); }
   /// Of positions and samples.
   Type wide() const {
     return element().isF64() ? element() : Type(Float32Type::get(build.getContext()));
@@ -45,8 +51,8 @@ private:
     bool isPositive = node.integer("offset_group", 1) > 0;
     auto inGroup = isPositive ? input[1].exactDiv(offsetGroups) : std::nullopt;
     if (!inGroup)
-      return node.error() << "the channels of " << node.describe(kData) << " do not make "
-                          << offsetGroups.toString() << " groups of offsets";
+      return node.error() << "the channels of " << node.describe(DeformInput::kData)
+                          << " do not make " << offsetGroups.toString() << " groups of offsets";
     groupChannels = *inGroup;
     images = input[0] * offsetGroups;
     kernel.assign(filter.begin() + 2, filter.end());
@@ -90,7 +96,7 @@ private:
     shape.append(kernel);
     shape.push_back(build.size(spatial()));
     shape.append(counts);
-    Value offsets = build.reshape(build.cast(node.input(kOffset), wide()), shape);
+    Value offsets = build.reshape(build.cast(node.input(DeformInput::kOffset), wide()), shape);
     Value own = build.slice(offsets, spatial() + 1, build.size(axis), build.size(1));
     shape.erase(shape.begin() + spatial() + 1);
     Expression position = Expression(build, own).reshaped(shape) +
@@ -109,8 +115,8 @@ private:
     SmallVector<Expression> at;
     for (int64_t axis = 0; axis < spatial(); ++axis)
       at.push_back(positions(axis));
-    Value values = sampleLinear(build, build.reshape(node.input(kData), shape), at);
-    if (Value mask = node.input(kMask))
+    Value values = sampleLinear(build, build.reshape(node.input(DeformInput::kData), shape), at);
+    if (Value mask = node.input(DeformInput::kMask))
       values = build.create<MulOp>(
           {values, build.reshape(build.cast(mask, wide()), {images, build.size(1), samplesOf()})});
     if (!values)
@@ -123,10 +129,11 @@ private:
     Dim groups = build.size(conv.groups);
     auto filters = filter[0].exactDiv(groups);
     if (!filters)
-      return node.error() << "its filter " << node.describe(kFilter) << " does not divide into "
-                          << conv.groups << " groups",
+      return node.error() << "its filter " << node.describe(DeformInput::kFilter)
+                          << " does not divide into " << conv.groups << " groups",
              Value();
-    Value matrix = build.reshape(node.input(kFilter), {groups, *filters, filter[1] * taps});
+    Value matrix =
+        build.reshape(node.input(DeformInput::kFilter), {groups, *filters, filter[1] * taps});
     SmallVector<Dim> shape{input[0], filter[0]};
     shape.append(counts);
     Value result = build.create<MatmulOp>({matrix, columns});
@@ -143,7 +150,7 @@ private:
 LogicalResult importDeformConv(NodeReader &node) {
   if (failed(node.requireSameType()))
     return failure();
-  FailureOr<Convolution> conv = Convolution::read(node, kData, kFilter);
+  FailureOr<Convolution> conv = Convolution::read(node, DeformInput::kData, DeformInput::kFilter);
   return failed(conv) ? failure() : DeformableConv(node, *conv).import();
 }
 

@@ -32,13 +32,13 @@ std::vector<HostTensor> drawInputs(Model &model, int64_t rows, unsigned seed) {
   for (mlir::Type type : main.getArgumentTypes()) {
     llvm::SmallVector<int64_t> shape;
     int64_t count = 1;
-    for (Dim dim : mlir::cast<TensorType>(type).getShape())
+    for (Dim dim : mlir::cast<smelt::TensorType>(type).getShape())
       count *= shape.emplace_back(dim.asConstant().value_or(rows));
     std::vector<float> values(static_cast<size_t>(count));
     for (float &value : values)
       value = normal(generator);
     inputs.push_back(HostTensor::fromValues<float>(
-        shape, mlir::cast<TensorType>(type).getElementType(), values));
+        shape, mlir::cast<smelt::TensorType>(type).getElementType(), values));
   }
   return inputs;
 }

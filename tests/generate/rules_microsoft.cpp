@@ -13,41 +13,41 @@ using Drawn = std::optional<Value>;
 
 constexpr Bounds kFactor{-1, 1};
 
-bool isTaken(const Value &operand) {
+bool isFusedFloat(const Value &operand) {
   return operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16;
 }
 
-bool hasElements(const Shape &shape) {
+bool isFilled(const Shape &shape) {
   return std::all_of(shape.begin(), shape.end(),
                      [](const Size &size) { return size.smallest() > 0; });
 }
 
 /// A last axis of a constant number of elements, and no size that an input cannot declare.
 bool hasRows(const Value &operand, size_t leastRank) {
-  return isTaken(operand) && operand.shape.size() >= leastRank && !hasDerived(operand.shape) &&
-         operand.shape.back().isConstant() && hasElements(operand.shape);
+  return isFusedFloat(operand) && operand.shape.size() >= leastRank && !hasDerived(operand.shape) &&
+         operand.shape.back().isConstant() && isFilled(operand.shape);
 }
 
-Bounds widened(Bounds bounds, double by) {
+Bounds widenedBounds(Bounds bounds, double by) {
   double most = bounds.magnitude() + by;
   return {-most, most};
 }
 
-Bounds normalised(const Shape &shape, size_t first) {
+Bounds normalisedBounds(const Shape &shape, size_t first) {
   double count = static_cast<double>(
       largestCount({shape.begin() + static_cast<std::ptrdiff_t>(first), shape.end()}));
-  return widened({}, 1.5 * std::sqrt(count));
+  return widenedBounds({}, 1.5 * std::sqrt(count));
 }
 
-Attributes drawEpsilon(Drawing &draw) {
+Attributes drawSmallEpsilon(Drawing &draw) {
   Attributes attributes;
   attributes.add("epsilon", draw.chance(0.5) ? 1e-2f : 1e-3f);
   return attributes;
 }
 
 /// `op`: one of the spellings of an activation; those that take a bias along the last axis add it.
-Drawn drawGelu(Drawing &draw, const Value &operand, const std::string &op) {
-  if (!isTaken(operand))
+Drawn drawBiasedGelu(Drawing &draw, const Value &operand, const std::string &op) {
+  if (!isFusedFloat(operand))
     return std::nullopt;
   bool hasBias = op == "BiasGelu" || (op == "FastGelu" && draw.chance(0.5));
   std::vector<Value> inputs{operand};
@@ -60,11 +60,11 @@ Drawn drawGelu(Drawing &draw, const Value &operand, const std::string &op) {
   if (op == "QuickGelu" && draw.chance(0.5))
     attributes.add("alpha", 1.0f);
   return draw.node("com.microsoft." + op, inputs, attributes, operand.type, operand.shape,
-                   widened(operand.bounds, 1));
+                   widenedBounds(operand.bounds, 1));
 }
 
-DrawNode gelu(const std::string &op) {
-  return [op](Drawing &draw, const Value &operand) { return drawGelu(draw, operand, op); };
+DrawNode biasedGelu(const std::string &op) {
+  return [op](Drawing &draw, const Value &operand) { return drawBiasedGelu(draw, operand, op); };
 }
 
 Drawn drawBiasAdd(Drawing &draw, const Value &operand) {
@@ -73,7 +73,7 @@ Drawn drawBiasAdd(Drawing &draw, const Value &operand) {
   return draw.node("com.microsoft.BiasAdd",
                    {operand, draw.leaf(operand.type, {operand.shape.back()}, kFactor),
                     generate::operand(draw, operand.type, operand.shape, kFactor)},
-                   {}, operand.type, operand.shape, widened(operand.bounds, 2));
+                   {}, operand.type, operand.shape, widenedBounds(operand.bounds, 2));
 }
 
 /// The norm of a sum; the sum itself is the fourth result.
@@ -89,10 +89,10 @@ Drawn drawSkipNorm(Drawing &draw, const Value &operand, bool isCentred) {
   if (draw.chance(0.4))
     inputs.push_back(row(kFactor));
   Value result = operand;
-  result.bounds = normalised(operand.shape, 2);
+  result.bounds = normalisedBounds(operand.shape, 2);
   std::string op = isCentred ? "com.microsoft.SkipLayerNormalization"
                              : "com.microsoft.SkipSimplifiedLayerNormalization";
-  return draw.nodes(op, inputs, drawEpsilon(draw), {result})[0];
+  return draw.nodes(op, inputs, drawSmallEpsilon(draw), {result})[0];
 }
 
 Drawn drawSkipLayerNorm(Drawing &draw, const Value &operand) {
@@ -106,7 +106,7 @@ Drawn drawSkipSimplifiedNorm(Drawing &draw, const Value &operand) {
 /// alpha * A' B', either with rows and columns exchanged.
 Drawn drawFusedMatMul(Drawing &draw, const Value &operand) {
   size_t rank = operand.shape.size();
-  if (!isTaken(operand) || rank < 2 || hasDerived(operand.shape) ||
+  if (!isFusedFloat(operand) || rank < 2 || hasDerived(operand.shape) ||
       largestCount(operand.shape) > 1 << 16)
     return std::nullopt;
   bool turnsLeft = draw.chance(0.5), turnsRight = draw.chance(0.5);
@@ -144,10 +144,10 @@ Drawn drawGroupNorm(Drawing &draw, const Value &operand, bool hasSkip) {
                                kFactor));
   if (hasSkip && draw.chance(0.5))
     inputs.push_back(draw.leaf(operand.type, {channels}, kFactor));
-  Attributes attributes = drawEpsilon(draw);
+  Attributes attributes = drawSmallEpsilon(draw);
   attributes.add("groups", draw.pick(groups)).add("activation", draw.between(0, 1));
   return draw.node(hasSkip ? "com.microsoft.SkipGroupNorm" : "com.microsoft.GroupNorm", inputs,
-                   attributes, operand.type, operand.shape, normalised(operand.shape, 1));
+                   attributes, operand.type, operand.shape, normalisedBounds(operand.shape, 1));
 }
 
 Drawn drawPlainGroupNorm(Drawing &draw, const Value &operand) {
@@ -174,11 +174,11 @@ Drawn drawRotary(Drawing &draw, const Value &operand) {
                    {operand, positions, draw.leaf(operand.type, table, kFactor),
                     draw.leaf(operand.type, table, kFactor)},
                    Attributes().add("interleaved", draw.between(0, 1)), operand.type, operand.shape,
-                   widened(operand.bounds, operand.bounds.magnitude()));
+                   widenedBounds(operand.bounds, operand.bounds.magnitude()));
 }
 
 /// A number of heads that divides a hidden size.
-int64_t drawHeads(Drawing &draw, int64_t hidden) {
+int64_t drawHeadCount(Drawing &draw, int64_t hidden) {
   std::vector<int64_t> counts;
   for (int64_t heads : {1, 2, 3, 4, 8})
     if (hidden % heads == 0)
@@ -198,7 +198,7 @@ Drawn drawProjectedAttention(Drawing &draw, const Value &operand) {
   int64_t hidden = operand.shape[2].values[0];
   double scale = 1 / std::sqrt(static_cast<double>(hidden));
   Attributes attributes;
-  attributes.add("num_heads", drawHeads(draw, hidden));
+  attributes.add("num_heads", drawHeadCount(draw, hidden));
   attributes.add("unidirectional", draw.between(0, 1));
   Value input = draw.tamed(operand, 4);
   double most = 4 * std::sqrt(static_cast<double>(hidden)) + 1;
@@ -213,7 +213,7 @@ Drawn drawProjectedAttention(Drawing &draw, const Value &operand) {
 Drawn drawMultiHeadAttention(Drawing &draw, const Value &operand) {
   if (!isHidden(operand))
     return std::nullopt;
-  int64_t hidden = operand.shape[2].values[0], heads = drawHeads(draw, hidden);
+  int64_t hidden = operand.shape[2].values[0], heads = drawHeadCount(draw, hidden);
   Shape shape = operand.shape;
   shape[1] = draw.chance(0.5) ? shape[1] : draw.drawSize(65);
   std::vector<Value> inputs{draw.tamed(operand, 4),
@@ -251,8 +251,8 @@ Drawn drawEmbeddingNorm(Drawing &draw, const Value &operand) {
       draw.leaf(operand.type, {hidden}, {0.5, 1.5}),
       draw.leaf(operand.type, {hidden}, kFactor)};
   Shape shape{places[0], steps, hidden};
-  return draw.node("com.microsoft.EmbedLayerNormalization", inputs, drawEpsilon(draw), operand.type,
-                   shape, normalised(shape, 2));
+  return draw.node("com.microsoft.EmbedLayerNormalization", inputs, drawSmallEpsilon(draw),
+                   operand.type, shape, normalisedBounds(shape, 2));
 }
 
 } // namespace
@@ -260,14 +260,14 @@ Drawn drawEmbeddingNorm(Drawing &draw, const Value &operand) {
 std::vector<Rule> microsoftRules() {
   return {{"com.microsoft.Attention", 11, drawProjectedAttention},
           {"com.microsoft.BiasAdd", 11, drawBiasAdd},
-          {"com.microsoft.BiasGelu", 11, gelu("BiasGelu")},
+          {"com.microsoft.BiasGelu", 11, biasedGelu("BiasGelu")},
           {"com.microsoft.EmbedLayerNormalization", 11, drawEmbeddingNorm},
-          {"com.microsoft.FastGelu", 11, gelu("FastGelu")},
+          {"com.microsoft.FastGelu", 11, biasedGelu("FastGelu")},
           {"com.microsoft.FusedMatMul", 11, drawFusedMatMul},
-          {"com.microsoft.Gelu", 11, gelu("Gelu")},
+          {"com.microsoft.Gelu", 11, biasedGelu("Gelu")},
           {"com.microsoft.GroupNorm", 11, drawPlainGroupNorm},
           {"com.microsoft.MultiHeadAttention", 11, drawMultiHeadAttention},
-          {"com.microsoft.QuickGelu", 11, gelu("QuickGelu")},
+          {"com.microsoft.QuickGelu", 11, biasedGelu("QuickGelu")},
           {"com.microsoft.RotaryEmbedding", 11, drawRotary},
           {"com.microsoft.SkipGroupNorm", 11, drawSkipGroupNorm},
           {"com.microsoft.SkipLayerNormalization", 11, drawSkipLayerNorm},

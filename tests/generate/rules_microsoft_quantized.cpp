@@ -13,29 +13,29 @@ Value drawScale(Drawing &draw, const Shape &shape = {}) {
   return draw.leaf(Wire::FLOAT, shape, {0.02, 0.1});
 }
 
-Value drawZeroPoint(Drawing &draw, ElementType type, const Shape &shape = {}) {
+Value drawByteZeroPoint(Drawing &draw, ElementType type, const Shape &shape = {}) {
   return draw.leaf(type, shape, rangeOf(type));
 }
 
-Drawn drawQuantize(Drawing &draw, const Value &operand) {
+Drawn drawPlainQuantize(Drawing &draw, const Value &operand) {
   if (operand.type != Wire::FLOAT)
     return std::nullopt;
   ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
   return draw.node("com.microsoft.QuantizeLinear",
-                   {operand, drawScale(draw), drawZeroPoint(draw, type)}, {}, type, operand.shape,
-                   rangeOf(type));
+                   {operand, drawScale(draw), drawByteZeroPoint(draw, type)}, {}, type,
+                   operand.shape, rangeOf(type));
 }
 
-Drawn drawDequantize(Drawing &draw, const Value &operand) {
+Drawn drawPlainDequantize(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type))
     return std::nullopt;
   double most = 0.2 * rangeOf(operand.type).magnitude();
   return draw.node("com.microsoft.DequantizeLinear",
-                   {operand, drawScale(draw), drawZeroPoint(draw, operand.type)}, {}, Wire::FLOAT,
-                   operand.shape, {-most, most});
+                   {operand, drawScale(draw), drawByteZeroPoint(draw, operand.type)}, {},
+                   Wire::FLOAT, operand.shape, {-most, most});
 }
 
-Drawn drawBinary(Drawing &draw, const Value &operand, const std::string &op) {
+Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op) {
   if (!isByte(operand.type))
     return std::nullopt;
   ElementType type = operand.type;
@@ -44,16 +44,16 @@ Drawn drawBinary(Drawing &draw, const Value &operand, const std::string &op) {
   if (!shape)
     return std::nullopt;
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw), drawZeroPoint(draw, type), other, drawScale(draw),
-                    drawZeroPoint(draw, type), drawScale(draw), drawZeroPoint(draw, type)},
+                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), other, drawScale(draw),
+                    drawByteZeroPoint(draw, type), drawScale(draw), drawByteZeroPoint(draw, type)},
                    {}, type, *shape, rangeOf(type));
 }
 
-DrawNode binary(const std::string &op) {
-  return [op](Drawing &draw, const Value &operand) { return drawBinary(draw, operand, op); };
+DrawNode byteBinary(const std::string &op) {
+  return [op](Drawing &draw, const Value &operand) { return drawByteBinary(draw, operand, op); };
 }
 
-Drawn drawUnary(Drawing &draw, const Value &operand, const std::string &op) {
+Drawn drawByteUnary(Drawing &draw, const Value &operand, const std::string &op) {
   if (!isByte(operand.type))
     return std::nullopt;
   ElementType type = operand.type;
@@ -61,16 +61,16 @@ Drawn drawUnary(Drawing &draw, const Value &operand, const std::string &op) {
   if (op == "QLinearLeakyRelu" && draw.chance(0.5))
     attributes.add("alpha", 0.25f);
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw), drawZeroPoint(draw, type), drawScale(draw),
-                    drawZeroPoint(draw, type)},
+                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), drawScale(draw),
+                    drawByteZeroPoint(draw, type)},
                    attributes, type, operand.shape, rangeOf(type));
 }
 
-DrawNode unary(const std::string &op) {
-  return [op](Drawing &draw, const Value &operand) { return drawUnary(draw, operand, op); };
+DrawNode byteUnary(const std::string &op) {
+  return [op](Drawing &draw, const Value &operand) { return drawByteUnary(draw, operand, op); };
 }
 
-Drawn drawConcat(Drawing &draw, const Value &operand) {
+Drawn drawByteConcat(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type) || operand.shape.empty() || hasDerived(operand.shape))
     return std::nullopt;
   ElementType type = operand.type;
@@ -78,14 +78,14 @@ Drawn drawConcat(Drawing &draw, const Value &operand) {
   Value other = generate::operand(draw, type, operand.shape, rangeOf(type));
   Shape shape = operand.shape;
   shape[axis] = draw.changed(shape[axis], [](int64_t extent) { return 2 * extent; });
-  return draw.node("com.microsoft.QLinearConcat",
-                   {drawScale(draw), drawZeroPoint(draw, type), operand, drawScale(draw),
-                    drawZeroPoint(draw, type), other, drawScale(draw), drawZeroPoint(draw, type)},
-                   Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape,
-                   rangeOf(type));
+  return draw.node(
+      "com.microsoft.QLinearConcat",
+      {drawScale(draw), drawByteZeroPoint(draw, type), operand, drawScale(draw),
+       drawByteZeroPoint(draw, type), other, drawScale(draw), drawByteZeroPoint(draw, type)},
+      Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape, rangeOf(type));
 }
 
-Drawn drawGlobalPool(Drawing &draw, const Value &operand) {
+Drawn drawByteGlobalPool(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type) || operand.shape.size() != 4)
     return std::nullopt;
   for (const Size &size : operand.shape)
@@ -96,8 +96,8 @@ Drawn drawGlobalPool(Drawing &draw, const Value &operand) {
   Shape shape = operand.shape;
   shape[isLast ? 1 : 2] = shape[isLast ? 2 : 3] = Size::of(1);
   return draw.node("com.microsoft.QLinearGlobalAveragePool",
-                   {operand, drawScale(draw), drawZeroPoint(draw, type), drawScale(draw),
-                    drawZeroPoint(draw, type)},
+                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), drawScale(draw),
+                    drawByteZeroPoint(draw, type)},
                    Attributes().add("channels_last", isLast ? 1 : 0), type, shape, rangeOf(type));
 }
 
@@ -120,7 +120,7 @@ std::optional<Weights> drawWeights(Drawing &draw, const Value &left) {
   return weights;
 }
 
-Shape productShape(const Value &left, const Weights &weights) {
+Shape weightedShape(const Value &left, const Weights &weights) {
   Shape shape = left.shape;
   shape.back() = weights.columns;
   return shape;
@@ -134,16 +134,16 @@ Drawn drawDynamicProduct(Drawing &draw, const Value &operand) {
   std::vector<Value> inputs{
       input, draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
       drawScale(draw, weights->granularity),
-      draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
+      draw.chance(0.6) ? drawByteZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(Wire::FLOAT, {weights->columns}, {-1, 1}));
   double most = 8.0 * 51 * static_cast<double>(weights->depth.largest()) + 1;
   return draw.node("com.microsoft.DynamicQuantizeMatMul", inputs, {}, Wire::FLOAT,
-                   productShape(input, *weights), {-most, most});
+                   weightedShape(input, *weights), {-most, most});
 }
 
-Drawn drawByteProduct(Drawing &draw, const Value &operand) {
+Drawn drawScaledByteProduct(Drawing &draw, const Value &operand) {
   auto weights = isByte(operand.type) ? drawWeights(draw, operand) : std::nullopt;
   if (!weights)
     return std::nullopt;
@@ -152,14 +152,14 @@ Drawn drawByteProduct(Drawing &draw, const Value &operand) {
       draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
       drawScale(draw),
       drawScale(draw, weights->granularity),
-      draw.chance(0.6) ? drawZeroPoint(draw, operand.type) : Drawing::omitted(),
-      draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
+      draw.chance(0.6) ? drawByteZeroPoint(draw, operand.type) : Drawing::omitted(),
+      draw.chance(0.6) ? drawByteZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(Wire::FLOAT, {weights->columns}, {-1, 1}));
   double most = 51.0 * 51 * static_cast<double>(weights->depth.largest()) + 1;
   return draw.node("com.microsoft.MatMulIntegerToFloat", inputs, {}, Wire::FLOAT,
-                   productShape(operand, *weights), {-most, most});
+                   weightedShape(operand, *weights), {-most, most});
 }
 
 /// Weights of 4 or 8 bits in blocks of the depth, each with a scale and now and then a zero point.
@@ -186,23 +186,23 @@ Drawn drawFewBitsProduct(Drawing &draw, const Value &operand) {
   return draw.node(
       "com.microsoft.MatMulNBits", inputs,
       Attributes().add("K", depth).add("N", columns).add("bits", bits).add("block_size", block),
-      operand.type, productShape(input, *weights), {-most, most});
+      operand.type, weightedShape(input, *weights), {-most, most});
 }
 
 } // namespace
 
 std::vector<Rule> microsoftQuantizedRules() {
-  return {{"com.microsoft.DequantizeLinear", 11, drawDequantize},
+  return {{"com.microsoft.DequantizeLinear", 11, drawPlainDequantize},
           {"com.microsoft.DynamicQuantizeMatMul", 11, drawDynamicProduct},
-          {"com.microsoft.MatMulIntegerToFloat", 11, drawByteProduct},
+          {"com.microsoft.MatMulIntegerToFloat", 11, drawScaledByteProduct},
           {"com.microsoft.MatMulNBits", 11, drawFewBitsProduct},
-          {"com.microsoft.QLinearAdd", 11, binary("QLinearAdd")},
-          {"com.microsoft.QLinearConcat", 11, drawConcat},
-          {"com.microsoft.QLinearGlobalAveragePool", 11, drawGlobalPool},
-          {"com.microsoft.QLinearLeakyRelu", 11, unary("QLinearLeakyRelu")},
-          {"com.microsoft.QLinearMul", 11, binary("QLinearMul")},
-          {"com.microsoft.QLinearSigmoid", 11, unary("QLinearSigmoid")},
-          {"com.microsoft.QuantizeLinear", 11, drawQuantize}};
+          {"com.microsoft.QLinearAdd", 11, byteBinary("QLinearAdd")},
+          {"com.microsoft.QLinearConcat", 11, drawByteConcat},
+          {"com.microsoft.QLinearGlobalAveragePool", 11, drawByteGlobalPool},
+          {"com.microsoft.QLinearLeakyRelu", 11, byteUnary("QLinearLeakyRelu")},
+          {"com.microsoft.QLinearMul", 11, byteBinary("QLinearMul")},
+          {"com.microsoft.QLinearSigmoid", 11, byteUnary("QLinearSigmoid")},
+          {"com.microsoft.QuantizeLinear", 11, drawPlainQuantize}};
 }
 
 } // namespace smelt::generate

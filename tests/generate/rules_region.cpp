@@ -9,7 +9,7 @@ namespace smelt::generate {
 namespace {
 
 using Drawn = std::optional<Value>;
-constexpr int64_t kMostPixels = 1 << 18;
+constexpr int64_t kMostRegionPixels = 1 << 18;
 
 /// Images of constant sizes, so that regions can lie within them.
 bool isImage(Drawing &draw, const Value &operand) {
@@ -45,7 +45,7 @@ Drawn drawRoiAlign(Drawing &draw, const Value &operand) {
     numbers.push_back(static_cast<double>(draw.between(0, operand.shape[0].values[0] - 1)));
   }
   Shape shape{Size::of(regions), operand.shape[1], Size::of(height), Size::of(width)};
-  if (largestCount(shape) * samples * samples > kMostPixels)
+  if (largestCount(shape) * samples * samples > kMostRegionPixels)
     return std::nullopt;
   Attributes attributes;
   attributes.add("output_height", height).add("output_width", width);
@@ -69,7 +69,7 @@ Drawn drawMaxRoiPool(Drawing &draw, const Value &operand) {
       rows.push_back(corner);
   }
   Shape shape{Size::of(regions), operand.shape[1], Size::of(height), Size::of(width)};
-  if (regions * largestCount(operand.shape) * width > kMostPixels)
+  if (regions * largestCount(operand.shape) * width > kMostRegionPixels)
     return std::nullopt;
   Value rois = draw.tensor(operand.type, {Size::of(regions), Size::of(5)}, rows);
   return draw.node("MaxRoiPool", {operand, rois},
@@ -88,7 +88,7 @@ Drawn drawDeformConv(Drawing &draw, const Value &operand) {
           groups = channels % 2 == 0 ? draw.between(1, 2) : 1;
   Shape shape{operand.shape[0], filters, rows, columns}, places = shape, masks = shape;
   places[1] = Size::of(groups * kTaps * 2), masks[1] = Size::of(groups * kTaps);
-  if (largestCount(operand.shape) * kTaps * 2 > kMostPixels)
+  if (largestCount(operand.shape) * kTaps * 2 > kMostRegionPixels)
     return std::nullopt;
   Value input = draw.tamed(operand, 8);
   Shape filter{filters, operand.shape[1], Size::of(2), Size::of(2)};

@@ -35,7 +35,7 @@ std::optional<SmallType> drawType(Drawing &draw) {
   return known.empty() ? std::nullopt : std::optional(draw.pick(known));
 }
 
-bool isTaken(const Value &operand) {
+bool canBeSmall(const Value &operand) {
   return operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16 ||
          operand.type == Wire::BFLOAT16;
 }
@@ -44,7 +44,7 @@ bool isFloat8(ElementType type) {
   return type >= Wire::FLOAT8E4M3FN && type <= Wire::FLOAT8E5M2FNUZ;
 }
 
-Value transposed(Drawing &draw, const Value &value) {
+Value turnedAround(Drawing &draw, const Value &value) {
   std::vector<int64_t> permutation(value.shape.size());
   std::iota(permutation.rbegin(), permutation.rend(), 0);
   Shape shape(value.shape.rbegin(), value.shape.rend());
@@ -57,16 +57,16 @@ Value flattened(Drawing &draw, const Value &value) {
   return draw.aside("Flatten", {value}, {}, value.type, shape, value.bounds);
 }
 
-Value moved(Drawing &draw, Value value) {
+Value movedAbout(Drawing &draw, Value value) {
   if (draw.opset() < kMovesSince || value.shape.empty())
     return value;
   for (int64_t count = draw.between(0, 2); count > 0; --count)
-    value = draw.chance(0.6) ? transposed(draw, value) : flattened(draw, value);
+    value = draw.chance(0.6) ? turnedAround(draw, value) : flattened(draw, value);
   return value;
 }
 
 Drawn drawPassage(Drawing &draw, const Value &operand) {
-  auto small = isTaken(operand) ? drawType(draw) : std::nullopt;
+  auto small = canBeSmall(operand) ? drawType(draw) : std::nullopt;
   if (!small)
     return std::nullopt;
   Value input = draw.tamed(small->isSigned ? operand : draw.positive(operand, 0.25), small->most);
@@ -75,14 +75,14 @@ Drawn drawPassage(Drawing &draw, const Value &operand) {
   if (isFloat8(small->type))
     attributes.add("saturate", draw.between(0, 1));
   Value value = draw.aside("Cast", {input}, attributes, small->type, operand.shape, input.bounds);
-  value = moved(draw, value);
+  value = movedAbout(draw, value);
   return draw.node("Cast", {value}, Attributes().add("to", static_cast<int64_t>(operand.type)),
                    operand.type, value.shape, value.bounds);
 }
 
 /// A scale of one value, and what stands for its numbers in few bits.
 Drawn drawQuantizedPassage(Drawing &draw, const Value &operand) {
-  auto small = isTaken(operand) ? drawType(draw) : std::nullopt;
+  auto small = canBeSmall(operand) ? drawType(draw) : std::nullopt;
   if (!small)
     return std::nullopt;
   double largest = std::max(operand.bounds.magnitude(), 1e-2) / small->most;
@@ -90,7 +90,7 @@ Drawn drawQuantizedPassage(Drawing &draw, const Value &operand) {
   Value value = draw.aside("QuantizeLinear", {operand, scale},
                            Attributes().add("output_dtype", static_cast<int64_t>(small->type)),
                            small->type, operand.shape, {-small->most, small->most});
-  value = moved(draw, value);
+  value = movedAbout(draw, value);
   double most = 2 * largest * small->most;
   return draw.node("DequantizeLinear", {value, scale}, {}, operand.type, value.shape,
                    {-most, most});
