@@ -33,12 +33,6 @@ LogicalResult importMatMul(NodeReader &node) {
   return node.output(factors->dropAddedAxes(node, factors->multiply(node)));
 }
 
-Value scale(GraphBuilder &build, Value input, float factor) {
-  if (!input || factor == 1)
-    return input;
-  return build.create<MulOp>({input, build.scalar(factor, tensorType(input).getElementType())});
-}
-
 /// alpha * A' B' + beta * C, where C broadcasts to the product.
 LogicalResult importGemm(NodeReader &node) {
   GraphBuilder &build = node.build;
@@ -81,6 +75,12 @@ LogicalResult importConv(NodeReader &node) {
 }
 
 } // namespace
+
+Value scale(GraphBuilder &build, Value input, float factor) {
+  if (!input || factor == 1)
+    return input;
+  return build.create<MulOp>({input, build.scalar(factor, tensorType(input).getElementType())});
+}
 
 LogicalResult requireBias(NodeReader &node, size_t bias, size_t filter) {
   if (tensorType(node.input(bias)).getShape() ==

@@ -31,6 +31,9 @@ struct Convolution {
   static mlir::FailureOr<Convolution> read(NodeReader &node, size_t data, size_t weight);
 };
 
+/// `input` times a number, in its own type; null for null.
+mlir::Value scale(GraphBuilder &build, mlir::Value input, float factor);
+
 /// Input `bias` has a value for each filter of input `filter`; reports and fails where it has not.
 mlir::LogicalResult requireBias(NodeReader &node, size_t bias, size_t filter);
 

@@ -68,11 +68,7 @@ LogicalResult importFusedMatMul(NodeReader &node) {
   factors->rhs =
       orderAxes(build, factors->rhs, node.flag("transBatchB"), node.flag("transB") && !isVector(1));
   Value product = factors->dropAddedAxes(node, factors->multiply(node));
-  float alpha = node.real("alpha", 1);
-  if (product && alpha != 1)
-    product =
-        build.create<MulOp>({product, build.scalar(alpha, tensorType(product).getElementType())});
-  return node.output(product);
+  return node.output(scale(build, product, node.real("alpha", 1)));
 }
 
 } // namespace

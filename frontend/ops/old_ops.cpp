@@ -1,6 +1,7 @@
 // Ops that ONNX's first opsets tried and dropped, of files that were never written anew: converters
 // of Caffe2 and Core ML wrote them, at opset 7 and 8 too.
 #include "frontend/node_table.h"
+#include "frontend/ops/contraction.h"
 
 using namespace mlir;
 
@@ -8,29 +9,23 @@ namespace smelt::frontend {
 
 namespace {
 
-Value times(GraphBuilder &build, Value value, double factor) {
-  if (!value || factor == 1)
-    return value;
-  return build.create<MulOp>({value, build.scalar(factor, tensorType(value).getElementType())});
-}
-
 /// alpha * x + beta
 LogicalResult importAffine(NodeReader &node) {
   GraphBuilder &build = node.build;
   Value input = node.input(0);
   Value shift = build.scalar(node.real("beta", 0), tensorType(input).getElementType());
-  return node.output(build.create<AddOp>({times(build, input, node.real("alpha", 1)), shift}));
+  return node.output(build.create<AddOp>({scale(build, input, node.real("alpha", 1)), shift}));
 }
 
 LogicalResult importScale(NodeReader &node) {
-  return node.output(times(node.build, node.input(0), node.real("scale", 1)));
+  return node.output(scale(node.build, node.input(0), node.real("scale", 1)));
 }
 
 /// alpha * f(beta * x)
 template <typename Op> LogicalResult importScaled(NodeReader &node) {
   GraphBuilder &build = node.build;
-  Value inner = times(build, node.input(0), node.real("beta", 1));
-  return node.output(times(build, build.unary<Op>(inner), node.real("alpha", 1)));
+  Value inner = scale(build, node.input(0), node.real("beta", 1));
+  return node.output(scale(build, build.unary<Op>(inner), node.real("alpha", 1)));
 }
 
 LogicalResult requireImage(NodeReader &node) {
@@ -45,7 +40,7 @@ LogicalResult importImageScaler(NodeReader &node) {
   if (failed(requireImage(node)))
     return failure();
   auto bias = node.reals("bias");
-  Value scaled = times(build, node.input(0), node.real("scale", 1));
+  Value scaled = scale(build, node.input(0), node.real("scale", 1));
   if (!bias)
     return node.output(scaled);
   auto count = static_cast<int64_t>(bias->size());

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <set>
 
@@ -167,10 +167,10 @@ TEST_F(PlanMemory, TimeGrowsWithTheStepsAlone) {
       last.reads.push_back(i);
     last.writes = {kSteps};
     steps->push_back(last);
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock(); // of this process: neighbours cost nothing
     MemoryPlan plan = planMemory(*steps, sizes);
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(taken.count(), 30.0); // seconds, with sanitizers and neighbours; squares take minutes
+    double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    EXPECT_LT(seconds, 40.0); // with sanitizers; squares take minutes
     EXPECT_LE(plan.slotCount, steps == &chain ? 2u : kSteps + 1);
   }
 }

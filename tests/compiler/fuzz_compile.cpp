@@ -22,12 +22,6 @@ static NamedShapes chooseShapes(const Signature &signature, test::FuzzChoice &ch
   return shapes;
 }
 
-/// Only the model may be at fault, or its shapes.
-static bool isReport(const Status &status) {
-  return status.isOk() || status.code() == StatusCode::kInvalidModel ||
-         status.code() == StatusCode::kUsage || status.code() == StatusCode::kResources;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   test::MemoryFile file({data, size});
   test::FuzzChoice choose({data, size});
@@ -38,15 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.shapes = chooseShapes((*model)->signature(), choose);
     model = Model::import(options);
   }
-  test::require(isReport(model.status()), model.status().message());
+  test::requireReport(model.status());
   if (!model.isOk())
     return 0;
   Status fused = (*model)->fuse({});
-  test::require(isReport(fused), fused.message());
+  test::requireReport(fused);
   if (!fused.isOk())
     return 0;
   auto kernels = codegen::generateKernels((*model)->module(), choose.one({"sm_90a", "sm_80"}),
                                           /*tf32=*/choose.one({0, 1}));
-  test::require(isReport(kernels.status()), kernels.status().message());
+  test::requireReport(kernels.status());
   return 0;
 }

@@ -50,12 +50,6 @@ static std::optional<InputValue> chooseValue(test::FuzzChoice &choose) {
   return value;
 }
 
-/// Only the model may be at fault, or what was said of it.
-static bool isReport(const Status &status) {
-  return status.isOk() || status.code() == StatusCode::kInvalidModel ||
-         status.code() == StatusCode::kUsage || status.code() == StatusCode::kResources;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   test::MemoryFile file({data, size});
   test::FuzzChoice choose({data, size});
@@ -72,10 +66,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.largest = chooseShapes(signature, choose);
     model = Model::import(options);
   }
-  test::require(isReport(model.status()), model.status().message());
+  test::requireReport(model.status());
   if (!model.isOk())
     return 0;
   Status fused = (*model)->fuse({});
-  test::require(isReport(fused), fused.message());
+  test::requireReport(fused);
   return 0;
 }

@@ -1,6 +1,8 @@
 // How a fuzz target decides what its input does not spell, and what it says where a rule is broken.
 #pragma once
 
+#include "runtime/status.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +37,13 @@ inline void require(bool holds, const std::string &what) {
     return;
   std::fprintf(stderr, "broken rule: %s\n", what.c_str());
   std::abort();
+}
+
+/// A model's compilation succeeded, or the model is at fault, or what was said of it.
+inline void requireReport(const Status &status) {
+  require(status.isOk() || status.code() == StatusCode::kInvalidModel ||
+              status.code() == StatusCode::kUsage || status.code() == StatusCode::kResources,
+          status.message());
 }
 
 } // namespace smelt::test
