@@ -38,7 +38,7 @@ Written by `tools/write_ops.py` from the tests; do not edit.
 - **from opset**: the first one in which Smelt knows the op; it knows all later ones up to 28.
 - **cases**: of ONNX's node cases of one node of this op, how many pass on the CPU, of how many there are. A case that does
   not pass is refused with a message that names the reason; none is computed wrongly.
-- **H200**: how many of those that pass were run through a compiled plan on the GPU ({date}, commit {commit}) and agreed.
+- **H200**: how many of those were run through a compiled plan on the GPU ({date}, commit {commit}) and agreed.
 - **types**: element types of the first input in the cases that pass. Most ops take more: every type that ONNX defines for
   them and that Smelt has, which `tests/frontend/type_constraints_test.py` checks.
 - **kernels**: the kinds of fusions that the cases became; alone, an op is `pointwise`, `rowwise`, `columnwise`, `gemm`,
@@ -95,7 +95,7 @@ def gather_rows(smelt):
     """{(domain, op): Row} of every op that has a case."""
     refused = node_tests.read_list()
     on_gpu = json.loads((REPOSITORY / "tools" / "bench" / "results" / "gpu_nodes.json").read_text())
-    not_on_gpu = {row["name"] for row in on_gpu["rows"]}
+    not_on_gpu = {row["case"] for row in on_gpu["rows"]}
     rows, kinds = collections.defaultdict(Row), []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, *case in node_tests.cases([]):

@@ -135,6 +135,8 @@ def main():
             counts[status] += 1
             if status in ('fail', 'skipped'):
                 print(f'{status}: {name} {detail}', flush=True)
+            if status != 'pass':
+                detail = node_tests.reason_of(detail) if status == 'unsupported' else detail
                 rows.append({'case': name, 'status': status, 'detail': detail})
     machine.update({'passed': counts['pass'], 'failed': counts['fail'], 'skipped': counts['skipped'],
                     'unsupported': counts['unsupported'], 'seconds': round(time.monotonic() - started)})
