@@ -1,6 +1,7 @@
 // compiler/model: progress, stopping, what becomes of a pass that crashes, and the sizes of a run.
 #include "compiler/model.h"
 
+#include "tests/compiler/demo_model.h"
 #include "tests/frontend/model_builder.h"
 
 #include <gtest/gtest.h>
@@ -13,14 +14,6 @@ using namespace smelt;
 using namespace smelt::compiler;
 
 namespace {
-
-std::unique_ptr<Model> demoModel() {
-  ModelOptions options;
-  options.path = SMELT_DEMO_MODEL;
-  Result<std::unique_ptr<Model>> model = Model::import(options);
-  EXPECT_TRUE(model.isOk()) << model.status().message();
-  return model.isOk() ? std::move(*model) : nullptr;
-}
 
 class ModelTest : public testing::Test {
 protected:

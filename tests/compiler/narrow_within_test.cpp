@@ -3,6 +3,7 @@
 #include "compiler/model.h"
 #include "compiler/narrow_within.h"
 #include "ir/interpret/interpret.h"
+#include "tests/compiler/demo_model.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -14,14 +15,6 @@ using namespace smelt;
 using namespace smelt::compiler;
 
 namespace {
-
-std::unique_ptr<Model> importDemo() {
-  ModelOptions options;
-  options.path = SMELT_DEMO_MODEL;
-  Result<std::unique_ptr<Model>> model = Model::import(options);
-  EXPECT_TRUE(model.isOk()) << model.status().message();
-  return model.isOk() ? std::move(*model) : nullptr;
-}
 
 /// Random inputs of the demo model for `rows` images.
 std::vector<HostTensor> drawInputs(Model &model, int64_t rows, unsigned seed) {
@@ -50,7 +43,7 @@ struct Narrowed {
 };
 
 Narrowed narrowDemo(FloatPrecision to, std::optional<double> within) {
-  Narrowed result{importDemo(), {}, {}};
+  Narrowed result{demoModel(), {}, {}};
   FuseOptions options;
   options.narrowing.to = to;
   options.narrowing.within = within;
@@ -63,7 +56,7 @@ Narrowed narrowDemo(FloatPrecision to, std::optional<double> within) {
 
 /// Relative norm of the first output's error against the imported model, on inputs of its own.
 double errorOf(Model &narrowed) {
-  std::unique_ptr<Model> reference = importDemo();
+  std::unique_ptr<Model> reference = demoModel();
   std::vector<HostTensor> inputs = drawInputs(*reference, 3, 2);
   auto expected = *Interpreter(reference->module(), reference->weights()).run(inputs);
   for (HostTensor &input : inputs) // types belong to the context of a model
@@ -129,7 +122,7 @@ TEST(NarrowWithin, WhatFloat32CannotKeepIsSaid) {
 }
 
 TEST(NarrowWithin, CalibrationOfAnotherShapeIsTheCallersMistake) {
-  std::unique_ptr<Model> model = importDemo();
+  std::unique_ptr<Model> model = demoModel();
   FuseOptions options;
   options.narrowing.to = FloatPrecision::fp16;
   options.narrowing.within = 1e-2;
@@ -139,7 +132,7 @@ TEST(NarrowWithin, CalibrationOfAnotherShapeIsTheCallersMistake) {
 }
 
 TEST(NarrowWithin, StopsWhereAsked) {
-  std::unique_ptr<Model> model = importDemo();
+  std::unique_ptr<Model> model = demoModel();
   FuseOptions options;
   options.narrowing.to = FloatPrecision::fp16;
   options.narrowing.within = 1e-2;

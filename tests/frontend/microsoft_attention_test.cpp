@@ -10,19 +10,11 @@ using Ports = std::vector<std::pair<std::string, std::string>>;
 /// Inputs by name and shape; names that begin with "mask" are int32, the others float16.
 ModelBuilder contrib(const std::string &op, const Ports &inputs,
                      const std::vector<std::string> &outputs = {"y"}, int heads = 2) {
-  ModelBuilder model(20);
-  model.opset("com.microsoft", 1);
-  std::vector<std::string> names;
-  for (const auto &[name, shape] : inputs) {
-    names.push_back(name);
-    if (!name.empty())
-      model.input(name, name.rfind("mask", 0) == 0 ? DataType::INT32 : DataType::FLOAT16, shape);
-  }
-  model.node(op, names, outputs);
-  model.lastNode().set_domain("com.microsoft");
-  for (const std::string &output : outputs)
-    model.output(output);
-  return model.attribute("num_heads", heads);
+  std::vector<InputPort> ports = halfPorts(inputs);
+  for (InputPort &port : ports)
+    if (port.name.rfind("mask", 0) == 0)
+      port.type = DataType::INT32;
+  return microsoftNode(op, ports, outputs).attribute("num_heads", heads);
 }
 
 ModelBuilder projected(const Ports &more = {}, const std::vector<std::string> &outputs = {"y"},

@@ -12,15 +12,6 @@ ModelBuilder contrib(const std::string &op, const std::vector<std::string> &inpu
   return model;
 }
 
-ModelBuilder &withFloats(ModelBuilder &model, const std::string &name,
-                         const std::vector<float> &values) {
-  onnx_wire::Attribute &attribute = *model.lastNode().add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_wire::Attribute::FLOATS);
-  *attribute.mutable_floats() = {values.begin(), values.end()};
-  return model;
-}
-
 ModelBuilder conv(const std::string &op, const std::string &data, const std::string &addend) {
   ModelBuilder model = contrib(op, {"x", "w", "b", "z"});
   model.input("x", DataType::FLOAT, data).input("w", DataType::FLOAT, "6 4 3 3");
@@ -34,7 +25,7 @@ TEST(MicrosoftConv, AnAddendAndAFunctionFollow) {
       {"smelt.conv", "smelt.add", "smelt.relu"});
   ModelBuilder clipped = conv("FusedConv", "batch 4 8 9", "batch 6 6 7");
   clipped.attribute("activation", "Clip");
-  expectImports(withFloats(clipped, "activation_params", {-1.5f, 2.5f}).import(),
+  expectImports(clipped.attribute("activation_params", std::vector<float>{-1.5f, 2.5f}).import(),
                 {"smelt.conv", "dense<-1.500000e+00>", "smelt.max", "smelt.min"});
 }
 
@@ -53,7 +44,7 @@ TEST(MicrosoftConv, WhatDoesNotFitIsRefused) {
       {"FusedConv: its activation 'If' is not supported"});
   ModelBuilder many = conv("FusedConv", "batch 4 8 9", "batch 6 6 7");
   many.attribute("activation", "Clip");
-  expectFails(withFloats(many, "activation_params", {1, 2, 3}).import(),
+  expectFails(many.attribute("activation_params", std::vector<float>{1, 2, 3}).import(),
               {"has 3 activation_params for Clip"});
 }
 

@@ -7,24 +7,10 @@
 namespace smelt::test {
 namespace {
 
-/// Inputs by name and shape, all of one type.
 ModelBuilder skipNorm(const std::string &op,
                       const std::vector<std::pair<std::string, std::string>> &inputs,
                       const std::vector<std::string> &outputs = {"y"}) {
-  ModelBuilder model(20);
-  model.opset("com.microsoft", 1);
-  std::vector<std::string> names;
-  for (const auto &[name, shape] : inputs) {
-    names.push_back(name);
-    if (!name.empty())
-      model.input(name, DataType::FLOAT16, shape);
-  }
-  model.node(op, names, outputs);
-  model.lastNode().set_domain("com.microsoft");
-  for (const std::string &output : outputs)
-    if (!output.empty())
-      model.output(output);
-  return model;
+  return microsoftNode(op, halfPorts(inputs), outputs);
 }
 
 TEST(MicrosoftNorm, SkipNorms) {

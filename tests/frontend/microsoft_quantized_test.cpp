@@ -5,31 +5,10 @@
 namespace smelt::test {
 namespace {
 
-struct Port {
-  const char *name;
-  int32_t type;
-  const char *shape;
-};
-
-/// One op of com.microsoft with such inputs; one of no name is omitted.
-ModelBuilder quantizedNode(const std::string &op, const std::vector<Port> &ports) {
-  ModelBuilder model(20);
-  model.opset("com.microsoft", 1);
-  std::vector<std::string> names;
-  for (const Port &port : ports) {
-    names.push_back(port.name);
-    if (!names.back().empty())
-      model.input(port.name, port.type, port.shape);
-  }
-  model.node(op, names).output("y");
-  model.lastNode().set_domain("com.microsoft");
-  return model;
-}
-
 constexpr int32_t kFloat = DataType::FLOAT, kByte = DataType::UINT8, kSigned = DataType::INT8;
 
 TEST(MicrosoftQuantized, ProductsOfBytesBecomeFloats) {
-  expectImports(quantizedNode("MatMulIntegerToFloat", {{"a", kByte, "m k"},
+  expectImports(microsoftNode("MatMulIntegerToFloat", {{"a", kByte, "m k"},
                                                        {"b", kSigned, "k n"},
                                                        {"sa", kFloat, ""},
                                                        {"sb", kFloat, "n"},
@@ -43,18 +22,18 @@ TEST(MicrosoftQuantized, ProductsOfBytesBecomeFloats) {
 
 TEST(MicrosoftQuantized, DataAreQuantisedByTheirRange) {
   expectImports(
-      quantizedNode("DynamicQuantizeMatMul",
+      microsoftNode("DynamicQuantizeMatMul",
                     {{"a", kFloat, "m k"}, {"b", kSigned, "k n"}, {"sb", kFloat, "1"}})
           .import(),
       {"smelt.reduce", "-> <[m, k], ui8>", "smelt.matmul", "-> <[m, n], i32>", "<[m, n], f32>"});
 }
 
-ModelBuilder fewBits(int64_t bits, const std::vector<Port> &more = {}) {
+ModelBuilder fewBits(int64_t bits, const std::vector<InputPort> &more = {}) {
   std::string bytes = std::to_string(16 * bits / 8);
   std::string weight = "3 2 " + bytes;
-  std::vector<Port> ports{{"a", kFloat, "m 20"}, {"b", kByte, weight.c_str()}, {"s", kFloat, "6"}};
+  std::vector<InputPort> ports{{"a", kFloat, "m 20"}, {"b", kByte, weight}, {"s", kFloat, "6"}};
   ports.insert(ports.end(), more.begin(), more.end());
-  ModelBuilder model = quantizedNode("MatMulNBits", ports);
+  ModelBuilder model = microsoftNode("MatMulNBits", ports);
   model.attribute("N", 3).attribute("K", 20).attribute("bits", bits).attribute("block_size", 16);
   return model;
 }
@@ -78,21 +57,21 @@ TEST(MicrosoftQuantized, RefusesWeightsThatDoNotFit) {
               {"g_idx) is not supported"});
 }
 
-std::vector<Port> gemmPorts(const char *right) {
+std::vector<InputPort> gemmPorts(const char *right) {
   return {{"a", kByte, "m k"},        {"sa", kFloat, ""},  {"za", kByte, ""},
           {"b", kSigned, right},      {"sb", kFloat, "n"}, {"zb", kSigned, "n"},
           {"c", DataType::INT32, "n"}};
 }
 
 TEST(MicrosoftQuantized, GemmGivesFloatsOrBytes) {
-  expectImports(quantizedNode("QGemm", gemmPorts("k n")).import(),
+  expectImports(microsoftNode("QGemm", gemmPorts("k n")).import(),
                 {"smelt.matmul %arg0, %arg3", "i32>", "smelt.add", "smelt.mul", "<[m, n], f32>"});
-  std::vector<Port> ports = gemmPorts("n k");
+  std::vector<InputPort> ports = gemmPorts("n k");
   ports.insert(ports.end(), {{"sy", kFloat, ""}, {"zy", kByte, ""}});
-  expectImports(quantizedNode("QGemm", ports).attribute("transB", 1).import(),
+  expectImports(microsoftNode("QGemm", ports).attribute("transB", 1).import(),
                 {"smelt.transpose", "smelt.matmul", "smelt.div", "<[m, n], ui8>"});
   ports.pop_back();
-  expectFails(quantizedNode("QGemm", ports).attribute("transB", 1).import(),
+  expectFails(microsoftNode("QGemm", ports).attribute("transB", 1).import(),
               {"needs one scale and one zero point for its result"});
 }
 

@@ -26,29 +26,9 @@ TEST(Microsoft, Gelus) {
                 {"dense<1.702", "smelt.mul %arg0", "smelt.sigmoid", "smelt.mul %arg0"});
 }
 
-/// Inputs by name and shape, all of one type.
-ModelBuilder microsoftOf(const std::string &op,
-                         const std::vector<std::pair<std::string, std::string>> &inputs,
-                         const std::vector<std::string> &outputs = {"y"}) {
-  ModelBuilder model(20);
-  model.opset("com.microsoft", 1);
-  std::vector<std::string> names;
-  for (const auto &[name, shape] : inputs) {
-    names.push_back(name);
-    if (!name.empty())
-      model.input(name, DataType::FLOAT16, shape);
-  }
-  model.node(op, names, outputs);
-  model.lastNode().set_domain("com.microsoft");
-  for (const std::string &output : outputs)
-    if (!output.empty())
-      model.output(output);
-  return model;
-}
-
 TEST(Microsoft, FusedMatMulOrdersItsAxes) {
   auto product = [](const std::string &a, const std::string &b) {
-    return microsoftOf("FusedMatMul", {{"a", a}, {"b", b}});
+    return microsoftNode("FusedMatMul", halfPorts({{"a", a}, {"b", b}}));
   };
   expectImports(product("n 4 3", "4 5").attribute("transA", 1).attribute("alpha", 0.5f).import(),
                 {"smelt.transpose %arg0 [0, 2, 1]", "smelt.matmul", "dense<5.0", "smelt.mul",
@@ -61,8 +41,9 @@ TEST(Microsoft, FusedMatMulOrdersItsAxes) {
 }
 
 TEST(Microsoft, BiasAddAddsAll) {
-  expectImports(microsoftOf("BiasAdd", {{"x", "n s 4"}, {"b", "4"}, {"k", "n s 4"}}).import(),
-                {"smelt.add %arg0, %arg1", "smelt.add %0, %arg2"});
+  expectImports(
+      microsoftNode("BiasAdd", halfPorts({{"x", "n s 4"}, {"b", "4"}, {"k", "n s 4"}})).import(),
+      {"smelt.add %arg0, %arg1", "smelt.add %0, %arg2"});
 }
 
 TEST(Microsoft, NeedsItsDomain) {

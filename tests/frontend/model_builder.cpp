@@ -117,9 +117,40 @@ ModelBuilder &ModelBuilder::attribute(const std::string &name, const std::vector
   return *this;
 }
 
+ModelBuilder &ModelBuilder::attribute(const std::string &name, const std::vector<float> &values) {
+  *addAttribute(*this, name, onnx_wire::Attribute::FLOATS).mutable_floats() = {values.begin(),
+                                                                               values.end()};
+  return *this;
+}
+
 ModelBuilder &ModelBuilder::attribute(const std::string &name, const ModelBuilder &inner) {
   *addAttribute(*this, name, onnx_wire::Attribute::GRAPH).mutable_g() = inner.model.graph();
   return *this;
+}
+
+std::vector<InputPort> halfPorts(const std::vector<std::pair<std::string, std::string>> &inputs) {
+  std::vector<InputPort> ports;
+  for (const auto &[name, shape] : inputs)
+    ports.push_back({name, onnx_wire::Tensor::FLOAT16, shape});
+  return ports;
+}
+
+ModelBuilder microsoftNode(const std::string &op, const std::vector<InputPort> &inputs,
+                           const std::vector<std::string> &outputs) {
+  ModelBuilder model(20);
+  model.opset("com.microsoft", 1);
+  std::vector<std::string> names;
+  for (const InputPort &port : inputs) {
+    names.push_back(port.name);
+    if (!port.name.empty())
+      model.input(port.name, port.type, port.shape);
+  }
+  model.node(op, names, outputs);
+  model.lastNode().set_domain("com.microsoft");
+  for (const std::string &output : outputs)
+    if (!output.empty())
+      model.output(output);
+  return model;
 }
 
 Imported ModelBuilder::import(const ImportOptions &options) const {

@@ -46,6 +46,7 @@ public:
     return attribute(name, std::string(value));
   }
   ModelBuilder &attribute(const std::string &name, const std::vector<int64_t> &values);
+  ModelBuilder &attribute(const std::string &name, const std::vector<float> &values);
 
   /// The graph of `inner` as an attribute: a branch or a body.
   ModelBuilder &attribute(const std::string &name, const ModelBuilder &inner);
@@ -61,6 +62,20 @@ public:
 
   onnx_wire::Model model;
 };
+
+/// An input of a model and of its node; one of no name is omitted.
+struct InputPort {
+  std::string name;
+  int32_t type;
+  std::string shape;
+};
+
+/// All of float16, by name and shape.
+std::vector<InputPort> halfPorts(const std::vector<std::pair<std::string, std::string>> &inputs);
+
+/// A model of opset 20 that is one op of com.microsoft; results of no name are omitted.
+ModelBuilder microsoftNode(const std::string &op, const std::vector<InputPort> &inputs,
+                           const std::vector<std::string> &outputs = {"y"});
 
 Imported importBytes(const std::string &bytes, const std::string &directory = ".",
                      const ImportOptions &options = {});

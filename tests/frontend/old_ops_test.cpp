@@ -11,15 +11,6 @@ ModelBuilder image(const std::string &op, const std::string &shape = "batch 3 8 
   return model;
 }
 
-ModelBuilder &withFloats(ModelBuilder &model, const std::string &name,
-                         const std::vector<float> &values) {
-  onnx_wire::Attribute &attribute = *model.lastNode().add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx_wire::Attribute::FLOATS);
-  *attribute.mutable_floats() = {values.begin(), values.end()};
-  return model;
-}
-
 TEST(OldOps, FunctionsAreScaled) {
   expectImports(image("Affine").attribute("alpha", 2.0f).attribute("beta", 3.0f).import(),
                 {"dense<2.000000e+00>", "smelt.mul", "smelt.add"});
@@ -33,10 +24,11 @@ TEST(OldOps, FunctionsAreScaled) {
 TEST(OldOps, AnImageHasABiasForEachChannel) {
   ModelBuilder model = image("ImageScaler", "batch c 8 9");
   model.attribute("scale", 0.5f);
-  expectImports(withFloats(model, "bias", {1, 2, 3}).import(),
+  expectImports(model.attribute("bias", std::vector<float>{1, 2, 3}).import(),
                 {"smelt.mul", "smelt.add", "<[batch, 3, 8, 9], f32>"});
   ModelBuilder wrong = image("ImageScaler");
-  expectFails(withFloats(wrong, "bias", {1, 2}).import(), {"each channel has a bias"});
+  expectFails(wrong.attribute("bias", std::vector<float>{1, 2}).import(),
+              {"each channel has a bias"});
   expectFails(image("ImageScaler", "3 8 9").import(), {"needs images"});
 }
 

@@ -101,28 +101,22 @@ GemmChoice describe(const GemmTmaTiling &t) {
   return choice;
 }
 
+/// What the tilings that mma computes have in common.
+template <class Tiling> SmallVector<Parameter> mmaParameters(const Tiling &t) {
+  return {{"blockM", t.blockM}, {"blockN", t.blockN}, {"blockK", t.blockK},    {"warpsM", t.warpsM},
+          {"warpsN", t.warpsN}, {"stages", t.stages}, {"clusterK", t.clusterK}};
+}
+
 GemmChoice describe(const GemmTiling &t, int elementBytes) {
+  SmallVector<Parameter> parameters = mmaParameters(t);
+  parameters.push_back({"warpsK", t.warpsK});
   return describe(t, t.blockK, t.sharedBytes(elementBytes), {"mma", "gemm", "gemm", "GemmConfig"},
-                  {{"blockM", t.blockM},
-                   {"blockN", t.blockN},
-                   {"blockK", t.blockK},
-                   {"warpsM", t.warpsM},
-                   {"warpsN", t.warpsN},
-                   {"stages", t.stages},
-                   {"clusterK", t.clusterK},
-                   {"warpsK", t.warpsK}});
+                  parameters);
 }
 
 GemmChoice describe(const GemmSplitTiling &t) {
   GemmChoice choice = describe(t, t.blockK, t.sharedBytes(sizeof(float)),
-                               {"mma, split", "gemm", "gemm", "GemmSplitConfig"},
-                               {{"blockM", t.blockM},
-                                {"blockN", t.blockN},
-                                {"blockK", t.blockK},
-                                {"warpsM", t.warpsM},
-                                {"warpsN", t.warpsN},
-                                {"stages", t.stages},
-                                {"clusterK", t.clusterK}});
+                               {"mma, split", "gemm", "gemm", "GemmSplitConfig"}, mmaParameters(t));
   choice.splitsFloats = true;
   return choice;
 }
