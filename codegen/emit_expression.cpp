@@ -177,6 +177,13 @@ Operand ExpressionEmitter::variable(StringRef type, StringRef expression, Scope 
 }
 
 FailureOr<Operand> ExpressionEmitter::elementwise(Operation *op, ArrayRef<Dim> index) {
+  if (std::optional<ByteRounding> rounding = byteRounding(op)) {
+    FailureOr<Operand> input = emit(rounding->input, index);
+    if (failed(input))
+      return failure();
+    return variable(computeType(elementOf(op->getResult(0))),
+                    roundingExpression(op, *rounding, input->text), input->scope, commentOf(op));
+  }
   SmallVector<std::string> operands;
   Scope scope = Scope::uniform;
   for (Value operand : op->getOperands()) {

@@ -1,6 +1,8 @@
 #include "codegen/scalar_ops.h"
 
 #include "codegen/cuda_text.h"
+#include "ir/capabilities.h"
+#include "ir/number_range.h"
 
 using namespace mlir;
 
@@ -9,7 +11,7 @@ namespace smelt::codegen {
 namespace {
 
 /// $0, $1, $2 stand for the operands, $T for the compute type of the first one. `approximate` is
-/// for results in 16-bit floats; an empty text: there is no such operation (or no cheaper one).
+/// for results in 16-bit floats, and for those that are quantised; an empty text: there is no such operation (or no cheaper one).
 struct Row {
   StringRef op;
   StringRef floating;
@@ -110,6 +112,8 @@ std::string castExpression(CastOp cast, const std::string &operand) {
                             operand + "))";
   if (computeType(from) == compute)
     return operand;
+  if (from.isF32() && isByte(rangeOf(cast.getInput()), to))
+    return "wholeInteger<" + compute + ">(" + operand + ")";
   return "convert<" + compute + ">(" + operand + ")";
 }
 
@@ -131,13 +135,78 @@ std::string selectExpression(Type type, ArrayRef<std::string> operands) {
          operands[2] + ")";
 }
 
+/// A quotient by a number that is only rounded to integers, as in a quantisation: what is not exact of
+/// the short division is rounded to 0. An empty text for others.
+std::string shortDivision(Operation *op, ArrayRef<std::string> operands) {
+  constexpr int kMostExponent = 60;
+  auto division = dyn_cast<DivOp>(op);
+  std::optional<double> number = division ? literalNumber(division.getRhs()) : std::nullopt;
+  if (!number || !isOnlyRounded(division.getOutput()))
+    return {};
+  APFloat divisor(static_cast<float>(*number));
+  if (!divisor.isFiniteNonZero() || std::abs(ilogb(divisor)) > kMostExponent)
+    return {};
+  APFloat reciprocal(1.0f);
+  reciprocal.divide(divisor, APFloat::rmNearestTiesToEven);
+  Type type = elementType(division.getOutput());
+  NumberRange range = rangeOf(division.getLhs());
+  bool isFinite = std::isfinite(range.low) && std::isfinite(range.high);
+  return std::string(isFinite ? "divideFiniteByNumber(" : "divideByNumber(") + operands[0] + ", " +
+         operands[1] + ", " + literal(FloatAttr::get(type, reciprocal), type) + ")";
+}
+
+/// The value is only rounded to multiples of a number that is large beside the error of approximations.
+bool isQuantised(Value value) {
+  constexpr double kLeastStep = 1.0 / 1024;
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    auto division = dyn_cast<DivOp>(user);
+    std::optional<double> step = division ? literalNumber(division.getRhs()) : std::nullopt;
+    if (isa<ReluOp>(user) ||
+        (isa<MinOp, MaxOp>(user) && literalNumber(user->getOperand(1)))) // clipped before
+      return isQuantised(user->getResult(0));
+    return step && std::abs(*step) >= kLeastStep && isOnlyRounded(division.getOutput());
+  });
+}
+
+/// Of a number that was clipped; an empty text for others.
+std::string shortRounding(Operation *op, const std::string &operand) {
+  constexpr double kMost = 1 << 21;
+  auto round = dyn_cast<RoundOp>(op);
+  if (!round || !elementType(round.getOutput()).isF32() ||
+      !rangeOf(round.getInput()).isWithin(-kMost, kMost))
+    return {};
+  return "roundSmall(" + operand + ")";
+}
+
 } // namespace
+
+std::optional<ByteRounding> byteRounding(Operation *op) {
+  auto narrowed = dyn_cast<CastOp>(op);
+  if (!narrowed || !isByte(rangeOf(narrowed.getInput()), elementType(narrowed.getOutput())))
+    return std::nullopt;
+  auto add = narrowed.getInput().getDefiningOp<AddOp>();
+  double zeroPoint = add ? *literalNumber(add.getRhs()) : 0;
+  auto round = (add ? add.getLhs() : narrowed.getInput()).getDefiningOp<RoundOp>();
+  if (!round || shortRounding(round, "").empty())
+    return std::nullopt;
+  return ByteRounding{round.getInput(), static_cast<int>(zeroPoint)};
+}
+
+std::string roundingExpression(Operation *op, const ByteRounding &rounding,
+                               const std::string &operand) {
+  return "roundToInteger<" + computeType(elementType(op->getResult(0))).str() + ">(" + operand +
+         ", " + std::to_string(rounding.added) + ")";
+}
 
 FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {
   if (auto cast = dyn_cast<CastOp>(op))
     return castExpression(cast, operands[0]);
   if (auto bitcast = dyn_cast<BitcastOp>(op))
     return bitcastExpression(bitcast, operands[0]);
+  if (std::string rounding = shortRounding(op, operands.front()); !rounding.empty())
+    return rounding;
+  if (std::string division = shortDivision(op, operands); !division.empty())
+    return division;
   if (isa<SelectOp>(op))
     return selectExpression(tensorType(op->getResult(0)).getElementType(), operands);
   const Row *row = llvm::find_if(kRows, [name = key(op)](const Row &r) { return r.op == name; });
@@ -147,7 +216,9 @@ FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> ope
   StringRef pattern = isa<FloatType>(operand) ? row->floating
                       : operand.isInteger(1)  ? row->boolean
                                               : row->integer;
-  if (isHalfWidth(tensorType(op->getResult(0)).getElementType()) && !row->approximate.empty())
+  bool isRounded = isHalfWidth(elementType(op->getResult(0))) ||
+                   (elementType(op->getResult(0)).isF32() && isQuantised(op->getResult(0)));
+  if (isRounded && !row->approximate.empty())
     pattern = row->approximate;
   if (pattern.empty())
     return op->emitError() << "is not defined for elements of type " << operand, failure();

@@ -12,4 +12,16 @@ namespace smelt::codegen {
 mlir::FailureOr<std::string> scalarExpression(mlir::Operation *op,
                                               llvm::ArrayRef<std::string> operands);
 
+/// What a cast to bytes rounds, of numbers that were clipped, and the zero point that it adds: computed
+/// as one it takes half the instructions.
+struct ByteRounding {
+  mlir::Value input;
+  int added;
+};
+std::optional<ByteRounding> byteRounding(mlir::Operation *op);
+
+/// The expression of such a cast, from one element of what it rounds.
+std::string roundingExpression(mlir::Operation *op, const ByteRounding &rounding,
+                               const std::string &operand);
+
 } // namespace smelt::codegen

@@ -50,14 +50,16 @@ bool isConcatenationOfMany(Operation *op) {
   return concat && concat.getInputs().size() > kMostJoined;
 }
 
-/// A float 0 everywhere, the positive one.
+/// A 0 everywhere, of floats the positive one.
 static bool isZero(Value value) {
   while (auto expand = value.getDefiningOp<ExpandOp>())
     value = expand.getInput();
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return dense && dense.isSplat() && isa<FloatType>(dense.getElementType()) &&
-         dense.getSplatValue<APFloat>().isPosZero();
+  if (!dense || !dense.isSplat())
+    return false;
+  return isa<FloatType>(dense.getElementType()) ? dense.getSplatValue<APFloat>().isPosZero()
+                                                : dense.getSplatValue<APInt>().isZero();
 }
 
 std::optional<unsigned> operandPaddedByZeros(ConcatOp concat) {

@@ -62,6 +62,16 @@ def SimplifyConvPatch : Smelt_ModulePass<"simplify-conv-patch"> {
     ```
   }];
 }
+def SimplifyQuantized : Smelt_ModulePass<"simplify-quantized"> {
+  let summary = "A matmul of dequantised bytes becomes one of the bytes, scaled behind it";
+  let description = [{
+    ```
+    %x = smelt.mul (smelt.cast %bytes : i8 -> f32), %s        =>  %sums = smelt.matmul %bytes, %weight : i8 -> i32
+    %y = smelt.mul (smelt.cast %weight : i8 -> f32), %t           smelt.mul (smelt.cast %sums : i32 -> f32), (smelt.mul %s, %t)
+    smelt.matmul %x, %y
+    ```
+  }];
+}
 def SimplifyCanonical : Smelt_ModulePass<"simplify-canonical"> {
   let summary = "Algebra to one normal form: constants right, views composed and sunk, broadcasts implicit";
   let description = [{
@@ -156,6 +166,17 @@ def Narrow : Smelt_ModulePass<"narrow"> {
 // fuse: graph ops become smelt.fusion
 //===----------------------------------------------------------------------===//
 
+def FuseDequantization : Smelt_ModulePass<"fuse-dequantization"> {
+  let summary = "Each reader of dequantised bytes gets a dequantisation of its own, which its kernel computes";
+  let description = [{
+    ```
+    %x = smelt.cast %bytes : i8 -> f32                        =>  %x = smelt.cast %bytes : i8 -> f32
+    smelt.relu %x                                                 smelt.relu %x
+    smelt.add %y, %x                                              %z = smelt.cast %bytes : i8 -> f32
+                                                                  smelt.add %y, %z
+    ```
+  }];
+}
 def FuseHorizontal : Smelt_ModulePass<"fuse-horizontal"> {
   let summary = "x Wq, x Wk, x Wv => slices of x [Wq|Wk|Wv]";
 }
@@ -200,6 +221,14 @@ def FusePointwise : Smelt_ModulePass<"fuse-pointwise"> {
 // lower: the form that the code generator accepts
 //===----------------------------------------------------------------------===//
 
+def LowerRounding : Smelt_Pass<"lower-rounding"> {
+  let summary = "What a kernel rounds to bytes and widens again stays a float";
+  let description = [{
+    ```
+    smelt.cast (smelt.cast %rounded : f32 -> i8) : i8 -> f32  =>  %rounded
+    ```
+  }];
+}
 def Lower : Smelt_Pass<"lower"> {
   let summary = "Drops dead ops, checks the fused form";
 }

@@ -36,6 +36,8 @@ void addSimplify(OpPassManager &manager, WeightStore *weights) {
   manager.addPass(passes::createSimplifyChannelsLast()); // before canonical, as the next
   manager.addPass(passes::createSimplifyConvPatch()); // before canonical: the views that it makes
                                                       // cancel with others
+  manager.addPass(passes::createSimplifyQuantized()); // once convolutions are products, before
+                                                      // canonical moves zero points
   manager.addPass(passes::createSimplifyCanonical());
   manager.addPass(
       passes::createSimplifyAffine(weights));         // after canonical: it reads few, short chains
@@ -61,7 +63,8 @@ void addNarrow(OpPassManager &manager, const PipelineOptions &options) {
 
 /// Afterwards: every tensor op but weight expressions and buffers lies in a fusion.
 void addFuse(OpPassManager &module, WeightStore *weights) {
-  module.addPass(passes::createFuseHorizontal()); // first: it rewrites matmuls that others absorb
+  module.addPass(passes::createFuseDequantization());
+  module.addPass(passes::createFuseHorizontal()); // it rewrites matmuls that others absorb
   module.addPass(passes::createFuseAttention());
   module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
                                                    // fuse-gemm will do with the rest
@@ -69,6 +72,7 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   // Weight expressions of layers that share weights. Before other kernels: CSE compares every two
   // that read the same.
   module.nest<func::FuncOp>().addPass(createCSEPass());
+  module.addPass(passes::createFuseDequantization()); // what CSE made one again
   // Before rowwise, whose norms would draw in the rounding of what convolutions store.
   module.addPass(passes::createFuseColumnwise());
   module.addPass(passes::createFuseRowwise());
@@ -78,7 +82,10 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
 }
 
 /// Afterwards: the form that codegen accepts.
-void addLower(OpPassManager &module) { module.nest<func::FuncOp>().addPass(passes::createLower()); }
+void addLower(OpPassManager &module) {
+  module.nest<func::FuncOp>().addPass(passes::createLowerRounding());
+  module.nest<func::FuncOp>().addPass(passes::createLower());
+}
 
 } // namespace
 

@@ -1,5 +1,6 @@
-// Warpgroup matrix multiplication (sm_90a): d (64 x N, floats in registers) += A (64 x 16) * B
-// (16 x N), both 16-bit, in shared memory, read by the tensor cores themselves.
+// Warpgroup matrix multiplication (sm_90a): d (64 x N, in registers) += A (64 x k) * B (k x N), k
+// elements being 32 bytes, in shared memory, read by the tensor cores themselves: 16-bit floats and
+// float sums, or bytes, signed or not on either side, and 32-bit sums that wrap around.
 //
 // Four consecutive warps, the first of them a multiple of four, execute every function here
 // together. Warp w of the four holds rows 16 w to 16 w + 15 of d, each thread as after mma.sync:
@@ -57,6 +58,11 @@ template <int Count> __device__ __forceinline__ void pin(float (&d)[Count]) {
   for (int i = 0; i < Count; ++i)
     asm volatile("" : "+f"(d[i])::"memory");
 }
+template <int Count> __device__ __forceinline__ void pin(int32_t (&d)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+r"(d[i])::"memory");
+}
 
 /// Hands registers back until this thread has `Count`, and takes more until it has. All threads of a
 /// warpgroup call; a kernel must have a limit of registers at its start (__launch_bounds__).
@@ -67,9 +73,9 @@ template <int Count> __device__ __forceinline__ void raiseRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
-/// Multiply<N, T, TransposedB>::run(d, describedA, describedB): one instruction, asynchronous.
-/// TransposedB: B is contiguous along N.
-template <int N, class T, bool TransposedB> struct Multiply;
+/// Multiply<N, A, B, TransposedB>::run(d, describedA, describedB): one instruction, asynchronous.
+/// TransposedB: B is contiguous along N, which bytes cannot be.
+template <int N, class A, class B, bool TransposedB> struct Multiply;
 
 // Names of the registers of d, and the operands that they stand for.
 #define SMELT_NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
@@ -86,44 +92,66 @@ template <int N, class T, bool TransposedB> struct Multiply;
   SMELT_NAMES_96                                                                                   \
   ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"                   \
   ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-#define SMELT_REGISTERS_8(i)                                                                       \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),      \
-      "+f"(d[i + 6]), "+f"(d[i + 7])
-#define SMELT_REGISTERS_16(i) SMELT_REGISTERS_8(i), SMELT_REGISTERS_8(i + 8)
-#define SMELT_REGISTERS_32(i) SMELT_REGISTERS_16(i), SMELT_REGISTERS_16(i + 16)
-#define SMELT_REGISTERS_64(i) SMELT_REGISTERS_32(i), SMELT_REGISTERS_32(i + 32)
+// The registers of d from number i on, by kind ("+f", "+r").
+#define SMELT_REGISTERS_8(kind, i)                                                                 \
+  kind(d[i]), kind(d[i + 1]), kind(d[i + 2]), kind(d[i + 3]), kind(d[i + 4]), kind(d[i + 5]),      \
+      kind(d[i + 6]), kind(d[i + 7])
+#define SMELT_REGISTERS_16(kind, i) SMELT_REGISTERS_8(kind, i), SMELT_REGISTERS_8(kind, i + 8)
+#define SMELT_REGISTERS_24(kind, i) SMELT_REGISTERS_16(kind, i), SMELT_REGISTERS_8(kind, i + 16)
+#define SMELT_REGISTERS_32(kind, i) SMELT_REGISTERS_16(kind, i), SMELT_REGISTERS_16(kind, i + 16)
+#define SMELT_REGISTERS_48(kind, i) SMELT_REGISTERS_32(kind, i), SMELT_REGISTERS_16(kind, i + 32)
+#define SMELT_REGISTERS_64(kind, i) SMELT_REGISTERS_32(kind, i), SMELT_REGISTERS_32(kind, i + 32)
+#define SMELT_REGISTERS_96(kind, i) SMELT_REGISTERS_64(kind, i), SMELT_REGISTERS_32(kind, i + 64)
+#define SMELT_REGISTERS_128(kind, i) SMELT_REGISTERS_64(kind, i), SMELT_REGISTERS_64(kind, i + 64)
 
-#define SMELT_MULTIPLY(n, T, type, names, a, b, transpose, ...)                                    \
-  template <bool TransposedB> struct Multiply<n, T, TransposedB> {                                 \
+#define SMELT_MULTIPLY(n, T, type, registers, a, b, transpose)                                     \
+  template <bool TransposedB> struct Multiply<n, T, T, TransposedB> {                              \
     __device__ __forceinline__ static void run(float (&d)[n / 2], uint64_t describedA,             \
                                                uint64_t describedB) {                              \
       asm volatile("{.reg .pred accumulate; setp.eq.u32 accumulate, 0, 0;"                         \
-                   "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" names      \
-                   "}," a "," b ", accumulate, 1, 1, 0," transpose ";}"                            \
-                   : __VA_ARGS__                                                                   \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                 \
+                   " {" SMELT_NAMES_##registers "}," a "," b ", accumulate, 1, 1, 0," transpose    \
+                                                ";}"                                               \
+                   : SMELT_REGISTERS_##registers("+f", 0)                                          \
                    : "l"(describedA), "l"(describedB), "n"(int(TransposedB)));                     \
     }                                                                                              \
   }
-#define SMELT_MULTIPLY_TYPES(n, names, a, b, transpose, ...)                                       \
-  SMELT_MULTIPLY(n, half, "f16", names, a, b, transpose, __VA_ARGS__);                             \
-  SMELT_MULTIPLY(n, bfloat16, "bf16", names, a, b, transpose, __VA_ARGS__)
+#define SMELT_MULTIPLY_BYTES(n, A, typeA, B, typeB, registers, a, b)                               \
+  template <> struct Multiply<n, A, B, false> {                                                    \
+    __device__ __forceinline__ static void run(int32_t (&d)[n / 2], uint64_t describedA,           \
+                                               uint64_t describedB) {                              \
+      asm volatile("{.reg .pred accumulate; setp.eq.u32 accumulate, 0, 0;"                         \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." typeA "." typeB               \
+                   " {" SMELT_NAMES_##registers "}," a "," b ", accumulate;}"                      \
+                   : SMELT_REGISTERS_##registers("+r", 0)                                          \
+                   : "l"(describedA), "l"(describedB));                                            \
+    }                                                                                              \
+  }
+#define SMELT_MULTIPLY_TYPES(n, registers, a, b, transpose)                                        \
+  SMELT_MULTIPLY(n, half, "f16", registers, a, b, transpose);                                      \
+  SMELT_MULTIPLY(n, bfloat16, "bf16", registers, a, b, transpose);                                 \
+  SMELT_MULTIPLY_BYTES(n, int8_t, "s8", int8_t, "s8", registers, a, b);                            \
+  SMELT_MULTIPLY_BYTES(n, int8_t, "s8", uint8_t, "u8", registers, a, b);                           \
+  SMELT_MULTIPLY_BYTES(n, uint8_t, "u8", int8_t, "s8", registers, a, b);                           \
+  SMELT_MULTIPLY_BYTES(n, uint8_t, "u8", uint8_t, "u8", registers, a, b)
 
-SMELT_MULTIPLY_TYPES(32, SMELT_NAMES_16, "%16", "%17", "%18", SMELT_REGISTERS_16(0));
-SMELT_MULTIPLY_TYPES(48, SMELT_NAMES_24, "%24", "%25", "%26", SMELT_REGISTERS_16(0),
-                     SMELT_REGISTERS_8(16));
-SMELT_MULTIPLY_TYPES(64, SMELT_NAMES_32, "%32", "%33", "%34", SMELT_REGISTERS_32(0));
-SMELT_MULTIPLY_TYPES(96, SMELT_NAMES_48, "%48", "%49", "%50", SMELT_REGISTERS_32(0),
-                     SMELT_REGISTERS_16(32));
-SMELT_MULTIPLY_TYPES(128, SMELT_NAMES_64, "%64", "%65", "%66", SMELT_REGISTERS_64(0));
-SMELT_MULTIPLY_TYPES(192, SMELT_NAMES_96, "%96", "%97", "%98", SMELT_REGISTERS_64(0),
-                     SMELT_REGISTERS_32(64));
-SMELT_MULTIPLY_TYPES(256, SMELT_NAMES_128, "%128", "%129", "%130", SMELT_REGISTERS_64(0),
-                     SMELT_REGISTERS_64(64));
+SMELT_MULTIPLY_TYPES(32, 16, "%16", "%17", "%18");
+SMELT_MULTIPLY_TYPES(48, 24, "%24", "%25", "%26");
+SMELT_MULTIPLY_TYPES(64, 32, "%32", "%33", "%34");
+SMELT_MULTIPLY_TYPES(96, 48, "%48", "%49", "%50");
+SMELT_MULTIPLY_TYPES(128, 64, "%64", "%65", "%66");
+SMELT_MULTIPLY_TYPES(192, 96, "%96", "%97", "%98");
+SMELT_MULTIPLY_TYPES(256, 128, "%128", "%129", "%130");
 
 #undef SMELT_MULTIPLY_TYPES
+#undef SMELT_MULTIPLY_BYTES
 #undef SMELT_MULTIPLY
+#undef SMELT_REGISTERS_128
+#undef SMELT_REGISTERS_96
 #undef SMELT_REGISTERS_64
+#undef SMELT_REGISTERS_48
 #undef SMELT_REGISTERS_32
+#undef SMELT_REGISTERS_24
 #undef SMELT_REGISTERS_16
 #undef SMELT_REGISTERS_8
 #undef SMELT_NAMES_128

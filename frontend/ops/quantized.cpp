@@ -20,19 +20,20 @@ Value clip(GraphBuilder &build, Value input, int64_t low, int64_t high) {
 }
 
 /// The nearest values of an integer type of at most 16 bits, where `scaled` is in float32 and the
-/// zero point, which may be null, broadcasts with it. Added as integers, the zero point is exact.
+/// zero point, which may be null, broadcasts with it. Within the type's range float32 adds the zero
+/// point exactly. Where it is known, what is rounded is clipped before: small numbers round faster.
 Value roundTo(GraphBuilder &build, Value scaled, Value zeroPoint, Type type) {
-  constexpr int64_t kFar = 1 << 17; // beyond every type's range, wherever its zero point is
   unsigned width = type.getIntOrFloatBitWidth();
   bool isUnsigned = type.isUnsignedInteger();
   int64_t low = isUnsigned ? 0 : llvm::minIntN(width),
           high = isUnsigned ? static_cast<int64_t>(llvm::maxUIntN(width)) : llvm::maxIntN(width);
+  std::optional<int64_t> known = zeroPoint ? uniformValue(zeroPoint) : 0;
+  if (known)
+    scaled = clip(build, scaled, low - *known, high - *known);
   Value rounded = scaled ? build.unary<RoundOp>(scaled) : Value();
-  if (!zeroPoint)
-    return build.cast(clip(build, rounded, low, high), type);
-  Value near = build.cast(clip(build, rounded, -kFar, kFar), int32(build));
-  Value moved = build.create<AddOp>({near, build.cast(zeroPoint, int32(build))});
-  return build.cast(clip(build, moved, low, high), type);
+  if (known != 0)
+    rounded = build.create<AddOp>({rounded, build.cast(zeroPoint, float32(build))});
+  return build.cast(known ? rounded : clip(build, rounded, low, high), type);
 }
 
 /// `given`, with a value for each block of `size` elements along the axis, with one for each element:
@@ -119,17 +120,19 @@ bool isQuantized(Type type) {
   return type.getIntOrFloatBitWidth() <= 16 && !type.isInteger(1);
 }
 
-/// Integers less their zero points are exact in int32; floats have none but 0.
+/// Numbers of up to 16 bits less their zero points are exact in float32, wider integers in int32.
+Type typeToCentreIn(GraphBuilder &build, Type type) {
+  return isa<FloatType>(type) || type.getIntOrFloatBitWidth() <= 16 ? float32(build) : int32(build);
+}
+
 LogicalResult importDequantizeLinear(NodeReader &node) {
   GraphBuilder &build = node.build;
   Value scale = alignAlongAxis(node, 1);
   if (failed(node.requireSameType({0, 2})) || !scale)
     return failure();
-  Value values = node.input(0);
-  Type through =
-      isa<FloatType>(tensorType(values).getElementType()) ? float32(build) : int32(build);
-  values = build.cast(values, through);
-  if (node.input(2))
+  Type through = typeToCentreIn(build, tensorType(node.input(0)).getElementType());
+  Value values = build.cast(node.input(0), through);
+  if (node.input(2) && uniformValue(node.input(2)) != 0)
     values = build.create<SubOp>({values, build.cast(alignAlongAxis(node, 2), through)});
   Type scaleType = tensorType(scale).getElementType();
   Type standard = isComputedFloat(scaleType) ? scaleType : float32(build);
@@ -189,6 +192,16 @@ LogicalResult importDynamicQuantizeLinear(NodeReader &node) {
 
 Type int32(GraphBuilder &build) { return IntegerType::get(build.getContext(), 32); }
 Type float32(GraphBuilder &build) { return Float32Type::get(build.getContext()); }
+
+std::optional<int64_t> uniformValue(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (!elements || !elements.isSplat() || !isa<IntegerType>(elements.getElementType()))
+    return std::nullopt;
+  auto bits = elements.getSplatValue<APInt>();
+  return tensorType(value).getElementType().isUnsignedInteger() ? bits.getZExtValue()
+                                                                : bits.getSExtValue();
+}
 
 Value quantizeTo(GraphBuilder &build, Value scaled, Value zeroPoint, Type type, CastRules rules) {
   if (!isa<FloatType>(type))

@@ -9,6 +9,9 @@ namespace smelt::frontend {
 mlir::Type int32(GraphBuilder &build);
 mlir::Type float32(GraphBuilder &build);
 
+/// The value of all elements of an integer constant; none for others.
+std::optional<int64_t> uniformValue(mlir::Value value);
+
 /// The nearest values of a quantised type, where `scaled` is in float32 and the zero point, which may
 /// be null, broadcasts with it.
 mlir::Value quantizeTo(GraphBuilder &build, mlir::Value scaled, mlir::Value zeroPoint,

@@ -12,17 +12,6 @@ namespace {
 /// Moves the range of bytes without sign to that of bytes with one.
 constexpr int64_t kSignShift = 128;
 
-/// The value of all elements of an integer constant.
-std::optional<int64_t> uniformValue(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  auto bits = elements.getSplatValue<APInt>();
-  return tensorType(value).getElementType().isUnsignedInteger() ? bits.getZExtValue()
-                                                                : bits.getSExtValue();
-}
-
 /// Reads the zero point of `factor` from input `index`, which may be omitted; fails after a report.
 LogicalResult readZeroPoint(NodeReader &node, size_t index, QuantizedFactor &factor) {
   GraphBuilder &build = node.build;

@@ -5,8 +5,8 @@
 // Pools, depthwise convolutions and global means of images with their channels last. Draws in the
 // pointwise ops before the reduction that nobody else reads, and the elementwise ops after it.
 // Windows overlap: what is computed for each element of the image would be computed for each of its
-// windows, so that of it only conversions and padding are drawn in.
-#include "passes/fuse/fusion_group.h"
+// windows, so that of it only conversions, dequantisation and padding are drawn in.
+#include "passes/fuse/dequantization.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
 
@@ -69,7 +69,7 @@ private:
     StringRef obstacle;
     if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !group.contains(user); }))
       obstacle = "only the kernel reads it";
-    else if (!isa<CastOp, ConcatOp>(op) &&
+    else if (!isa<CastOp, ConcatOp>(op) && !isDequantization(op) &&
              tensorType(op->getResult(0)).getNumElements() != elements)
       obstacle = "it is computed once for each element that is reduced";
     if (!obstacle.empty())

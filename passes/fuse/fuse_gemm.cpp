@@ -18,7 +18,8 @@
 // and N stored, five times N, where the pair stores N.
 //
 // What scales the sums of a product of 8-bit integers, and takes zero points out of them, is computed
-// in the epilogue.
+// in the epilogue, and so is the widening of bytes that it adds. What it computes for others to widen is
+// stored as bytes.
 //
 // The zeros around an image whose windows are multiplied (a convolution) have no address: the main
 // loop fills them in.
@@ -27,6 +28,7 @@
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
 #include "passes/dead_ops.h"
+#include "passes/fuse/dequantization.h"
 #include "passes/fuse/gemm_group.h"
 #include "passes/fuse/lay_out_weights.h"
 #include "passes/fuse/merge_cost.h"
@@ -161,12 +163,6 @@ private:
       absorbFactors(group, input);
   }
 
-  static bool isRowOrColumn(Value value) {
-    SmallVector<Dim> shape = tensorType(value).getShape();
-    auto isOne = [](Dim size) { return size.isConstant(1); };
-    return shape.empty() || isOne(shape.back()) || llvm::all_of(ArrayRef(shape).drop_back(), isOne);
-  }
-
   /// Has the weights stored as the templates ask for them.
   void layOut(GemmKernel &kernel) {
     WeightLayout layout = gemmWeightLayout(kernel.products);
@@ -275,6 +271,8 @@ private:
       if (op->hasTrait<Elementwise>())
         for (OpOperand &operand : op->getOpOperands()) {
           absorbWidening(group, operand);
+          absorbDequantization(group, operand,
+                               [&](Operation *each) { return !taken.contains(each); });
           if (multipliesBytes)
             absorbFactors(group, operand);
         }

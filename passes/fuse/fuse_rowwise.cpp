@@ -6,9 +6,11 @@
 // Draws in the pointwise ops before it (a sum that a residual connection reads too becomes a second
 // result) and the elementwise ops after it. The row is read once and written once. Reductions over
 // other axes are left to `columnwise`, norms to `generic`.
-#include "passes/fuse/fusion_group.h"
+#include "passes/fuse/dequantization.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -25,6 +27,8 @@ public:
   explicit RowwiseFusion(Remarks &remarks) : remarks(remarks) {}
 
   void fuse(RowReduction anchor) {
+    if (taken.contains(anchor))
+      return;
     Dim elements = tensorType(anchor.getReduced()).getNumElements();
     FusionGroup group;
     group.add(anchor);
@@ -35,6 +39,9 @@ public:
       return op->hasTrait<Elementwise>() &&
              tensorType(op->getResult(0)).getNumElements() == elements;
     });
+    dropDequantization(group, 1);
+    drawInRounding(group);
+    drawInSums(group, anchor);
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
@@ -47,6 +54,69 @@ public:
   }
 
 private:
+  static constexpr size_t kMostResults = 3;
+
+  /// Draws in what rounds the kernel's result to bytes while others read the result itself: the bytes are
+  /// stored beside it, a quarter of what a kernel would read to compute them.
+  static void drawInRounding(FusionGroup &group) {
+    SmallVector<Value> ends = group.liveOuts();
+    if (ends.size() != 1)
+      return;
+    for (Operation *user : ends.front().getUsers()) {
+      SmallVector<Operation *> chain;
+      for (Operation *op = user; isFree(op) && !group.contains(op) && op->hasTrait<Elementwise>();
+           op = *op->user_begin()) {
+        if (!computesAlone(op))
+          break;
+        chain.push_back(op);
+        if (elementType(op->getResult(0)).isInteger(8) || !op->hasOneUse())
+          break;
+      }
+      if (!chain.empty() && elementType(chain.back()->getResult(0)).isInteger(8) &&
+          addAll(group, chain))
+        return;
+    }
+  }
+
+  /// Draws in the sums of the rows of bytes that the kernel rounds to, which correct for a zero point.
+  void drawInSums(FusionGroup &group, RowReduction anchor) {
+    for (Value bytes : group.liveOuts())
+      for (Operation *user : bytes.getUsers()) {
+        SmallVector<Operation *> chain{user};
+        while (isFree(chain.back()) && isa<CastOp, MulOp>(chain.back()) &&
+               computesAlone(chain.back()) && chain.back()->hasOneUse())
+          chain.push_back(*chain.back()->user_begin());
+        auto sum = dyn_cast<ReduceOp>(chain.back());
+        if (!sum || !elementType(bytes).isInteger(8) || !isFree(sum) ||
+            !readsSameRows(cast<RowReduction>(sum.getOperation()), anchor))
+          continue;
+        if (addAll(group, chain))
+          taken.insert(sum);
+        return;
+      }
+  }
+
+  static bool readsSameRows(RowReduction one, RowReduction other) {
+    return one.getFirstReducedAxis() && one.getFirstReducedAxis() == other.getFirstReducedAxis() &&
+           shapeOf(one.getReduced()) == shapeOf(other.getReduced());
+  }
+
+  /// Of its operands only one is no literal.
+  static bool computesAlone(Operation *op) {
+    return llvm::count_if(op->getOperands(), [](Value value) { return !isLiteral(value); }) == 1;
+  }
+
+  /// Takes all of `ops` where that leaves the kernel short and acyclic, else none.
+  static bool addAll(FusionGroup &group, ArrayRef<Operation *> ops) {
+    size_t added = 0;
+    for (; added < ops.size() && group.fits(ops[added]); ++added)
+      group.add(ops[added]);
+    bool fits = added == ops.size() && group.isAcyclic() && group.liveOuts().size() <= kMostResults;
+    for (; !fits && added > 0; --added)
+      group.removeLast();
+    return fits;
+  }
+
   /// `op` computes what the row is read from. Ops that others read too are computed by themselves,
   /// but a tensor of the row's size may be a second result, if no path leads back.
   bool acceptProducer(Operation *op, FusionGroup &group, Dim elements) {
@@ -71,6 +141,7 @@ private:
   }
 
   Remarks &remarks;
+  llvm::SmallPtrSet<Operation *, 8> taken; ///< reductions that another's kernel has drawn in
 };
 
 struct FuseRowwise : impl::FuseRowwiseBase<FuseRowwise> {

@@ -1,5 +1,7 @@
 #include "passes/fuse/gemm_group.h"
 
+#include "passes/fuse/dequantization.h"
+
 using namespace mlir;
 
 namespace smelt::passes {
@@ -91,6 +93,7 @@ bool GemmPlan::addKernel(ArrayRef<MatmulOp> products) {
   kernel.boundary = growEpilogue(kernel.group, [&](Operation *op) {
     return isEpilogueOp(op, elements) && !numbers.contains(op);
   });
+  dropDequantization(kernel.group, products.size());
   if (kernel.group.liveOuts().size() > 1)
     return false;
   for (Operation *op : kernel.group.ops())

@@ -392,6 +392,26 @@ struct SliceOfExpand : OpRewritePattern<SliceOp> {
   }
 };
 
+/// reduce(transpose(x)) => transpose(reduce(x)) where x has the reduced axes last: rows as they lie.
+struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    if (!transpose || op.getAxes().empty() || op.getFirstReducedAxis())
+      return failure();
+    SmallVector<int64_t> axes = llvm::map_to_vector(
+        op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
+    llvm::sort(axes);
+    auto rank = static_cast<int64_t>(tensorType(op.getInput()).getRank());
+    if (axes.back() != rank - 1 || axes.front() != rank - static_cast<int64_t>(axes.size()))
+      return failure();
+    Value inner = ReduceOp::create(rewriter, op.getLoc(), transpose.getInput(), op.getKind(), axes);
+    rewriter.replaceOpWithNewOp<TransposeOp>(op, inner, transpose.getPermutation());
+    return success();
+  }
+};
+
 /// A reshape of a constant is a constant.
 struct ReshapeOfConstant : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -433,8 +453,8 @@ struct ViewOfSplat : RewritePattern {
 void populateViewPatterns(RewritePatternSet &patterns) {
   patterns.add<TransposeOfReshape, ReshapeOfTranspose, TransposeOfUnitAxes, TransposeOfExpand,
                ReshapeOfExpand, SliceOfSlice, SliceOfTranspose, SliceOfReshape, SliceOfElementwise,
-               ExpandOfPadded, ExpandOfUnitAxes, SliceOfExpand, ReshapeOfConstant, ViewOfSplat>(
-      patterns.getContext());
+               ExpandOfPadded, ExpandOfUnitAxes, SliceOfExpand, ReduceOfTranspose,
+               ReshapeOfConstant, ViewOfSplat>(patterns.getContext());
 }
 
 } // namespace smelt::passes

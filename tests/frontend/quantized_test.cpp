@@ -18,13 +18,26 @@ ModelBuilder quantize(const std::string &op, int32_t type, const std::string &sc
 TEST(Quantized, QuantizesAndDequantizesAlongAnAxis) {
   expectImports(quantize("QuantizeLinear", DataType::INT8, "3").import(),
                 {"smelt.reshape %arg1", "-> <[3, 1], f32>", "smelt.div", "smelt.round", "smelt.add",
-                 "dense<-128>", "smelt.max", "dense<127>", "smelt.min", "-> <[b, 3, w], i8>"});
+                 "dense<-1.280000e+02>", "smelt.max", "dense<1.270000e+02>", "smelt.min",
+                 "-> <[b, 3, w], i8>"});
   expectImports(quantize("DequantizeLinear", DataType::INT16, "w").attribute("axis", -1).import(),
-                {"smelt.sub", ": <[b, 3, w], i32>, <[w], i32>", "smelt.mul", "<[w], f32>"});
+                {"smelt.sub", ": <[b, 3, w], f32>, <[w], f32>", "smelt.mul", "<[w], f32>"});
   expectImports(quantize("DequantizeLinear", DataType::UINT8, "")
                     .attribute("output_dtype", int64_t{DataType::FLOAT16})
                     .import(),
                 {"smelt.sub", "smelt.mul", "-> <[b, 3, w], f16>"});
+}
+
+TEST(Quantized, KnownZeroPointsAreTakenOffTheClip) {
+  ModelBuilder model(21);
+  model.input("x", DataType::FLOAT, "b").input("s", DataType::FLOAT, "");
+  auto *zero = model.graph().add_initializer();
+  zero->set_name("z"), zero->set_data_type(DataType::INT8), zero->add_int32_data(-128);
+  model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.node("DequantizeLinear", {"q", "s", "z"});
+  expectImports(model.output("y").import(),
+                {"smelt.div", "dense<0.000000e+00>", "smelt.max", "dense<2.550000e+02>", "smelt.min",
+                 "smelt.round", "smelt.add", "-> <[b], i8>", "smelt.sub", "smelt.mul"});
 }
 
 TEST(Quantized, ScalesOfBlocksAreRepeated) {
@@ -34,7 +47,7 @@ TEST(Quantized, ScalesOfBlocksAreRepeated) {
        "smelt.slice", "-> <[b, 3, w], f32>", "smelt.div", "-> <[b, 3, w], i8>"});
   expectImports(
       quantize("DequantizeLinear", DataType::UINT4, "b 2 w").attribute("block_size", 2).import(),
-      {"<[b, 3, w], ui4> -> <[b, 3, w], i32>", "<[b, 2, 2, w], ui4>", "smelt.sub"});
+      {"<[b, 3, w], ui4> -> <[b, 3, w], f32>", "<[b, 2, 2, w], ui4>", "smelt.sub"});
 }
 
 TEST(Quantized, RefusesOtherShapesAndTypes) {

@@ -49,7 +49,7 @@ bool isOffered(const smelt::GemmWgmmaTiling &t) {
 
 int main() {
   constexpr double kMostForOne = 1.15, kMostOnAverage = 1.03;
-  constexpr int kMultiprocessors = 132; // of the GPU that was measured
+  constexpr int kMultiprocessors = 132, kElementBytes = 2; // of the GPU and of what was measured
   auto shapes = readMeasurements(SMELT_KERNEL_TESTS_DIR "/../h200_gemm_wgmma.txt");
   double logSum = 0, worst = 1;
   for (const auto &[shape, measured] : shapes) {
@@ -60,8 +60,8 @@ int main() {
         best = &x;
       if (!isOffered(x.tiling))
         continue;
-      if (!chosen || estimatedClocks(x.tiling, kMultiprocessors, m, n, k) <
-                         estimatedClocks(chosen->tiling, kMultiprocessors, m, n, k))
+      if (!chosen || estimatedClocks(x.tiling, kMultiprocessors, m, n, kElementBytes * k) <
+                         estimatedClocks(chosen->tiling, kMultiprocessors, m, n, kElementBytes * k))
         chosen = &x;
     }
     if (!chosen) {

@@ -109,6 +109,55 @@ void addBytes(std::vector<GemmCase> &cases) {
   addLayouts(cases, v);
 }
 
+/// The same on Hopper's own tensor cores, which read B along K alone.
+void addBytesOnHopper(std::vector<GemmCase> &cases) {
+  const std::vector<GemmShape> shapes = {
+      {1, 768, 768, 1}, {77, 400, 1536, 1}, {197, 208, 144, 2}, {513, 64, 64, 1}};
+  const std::vector<GemmShape> mapped = {
+      {1, 8, 16, 1},     {1, 768, 768, 1},     {77, 200, 528, 1},    {197, 776, 80, 1},
+      {513, 512, 64, 1}, {513, 1032, 1008, 1}, {2309, 2568, 144, 1}, {128, 256, 4096, 1}};
+  constexpr Element kSigns[] = {Element::kInt8, Element::kUint8};
+  GemmVariant v;
+  v.aVector = v.bVector = 16;
+  v.bTransposed = true;
+  int next = 0;
+  auto takeTurns = [&] { // all pairs of signs, weights and activations
+    v.element = kSigns[next & 1], v.elementB = kSigns[next >> 1 & 1];
+    v.bConstant = (next++ >> 2 & 1) != 0;
+  };
+  std::vector<GemmWgmmaTiling> tilings(std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings));
+  tilings.insert(tilings.end(), std::begin(kWgmma), std::end(kWgmma));
+  for (const GemmWgmmaTiling &tiling : tilings) {
+    v.tiling = tiling;
+    takeTurns();
+    cases.push_back({v, shapes});
+  }
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    for (int i = 0; i < 4; ++i) {
+      v.tiling = tiling;
+      takeTurns();
+      cases.push_back({v, mapped});
+    }
+  v.tiling = kGemmTmaTilings[0];
+  v.width = 1;
+  cases.push_back({v, {{77, 197, 144, 1}, {513, 513, 208, 1}, {1, 1, 16, 1}}});
+  v.tiling = GemmWgmmaTiling{64, 64, 4, 1};
+  v.bConstant = false;
+  for (int width : {2, 4, 8}) { // K, and columns, that allow only narrow vectors
+    v.aVector = v.bVector = v.width = width;
+    cases.push_back({v, {{33, 101 * width, 77 * width, 3}}});
+  }
+  addLayouts(cases, v);
+  v.a = v.b = Layout::kUnit;
+  v.width = 8;
+  v.linear = false;
+  for (int vector : {16, 4}) { // windows of an image in zeros
+    v.aVector = v.bVector = vector;
+    v.padded = vector == 16;
+    cases.push_back({v, {{197, 208, 144, 1}, {513, 200, 272, 1}}});
+  }
+}
+
 /// Moments of rows, stored by the epilogue and read by it.
 void addMoments(std::vector<GemmCase> &cases, GemmVariant v) {
   const std::vector<GemmShape> kWholeGroups = {
@@ -294,6 +343,7 @@ std::vector<GemmCase> gemmChecks() {
   wgmmaLayouts.element = Element::kBfloat16;
   addLayouts(cases, wgmmaLayouts);
   addBytes(cases);
+  addBytesOnHopper(cases);
 
   for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[1], kGemmPortable[3], kGemmFewRows})
     addMoments(cases, variant(tiling));
@@ -303,6 +353,40 @@ std::vector<GemmCase> gemmChecks() {
   addMoments(cases, floatVariant(kGemmSimtTilings[1]));
   addMoments(cases, floatVariant(kGemmSplitTilings[2]));
   return cases;
+}
+
+/// Products of an encoder's layers and of ResNet's, at a batch of 32, among them.
+static void addByteTimings(std::vector<GemmCase> &cases) {
+  auto add = [&](auto tiling, GemmShape shape) {
+    GemmVariant v = variant(tiling);
+    v.element = Element::kUint8, v.elementB = Element::kInt8;
+    v.aVector = v.bVector = 16;
+    v.n = shape.n, v.k = shape.k;
+    v.bTransposed = true;
+    v.residual = false;
+    cases.push_back({v, {shape}});
+  };
+  for (GemmShape shape : {GemmShape{1, 768, 768, 1},
+                          {128, 768, 768, 1},
+                          {128, 3072, 768, 1},
+                          {4096, 768, 768, 1},
+                          {4096, 3072, 768, 1},
+                          {4096, 768, 3072, 1},
+                          {4096, 4096, 4096, 1},
+                          {100352, 64, 64, 1},
+                          {100352, 256, 64, 1},
+                          {25088, 128, 512, 1},
+                          {6272, 1024, 256, 1},
+                          {1568, 512, 2048, 1}}) {
+    for (const GemmTiling &tiling : kGemmInt8)
+      add(tiling, shape);
+    if (shape.m == 1)
+      continue;
+    for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+      add(tiling, shape);
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      add(tiling, shape);
+  }
 }
 
 std::vector<GemmCase> gemmTimings() {
@@ -351,20 +435,7 @@ std::vector<GemmCase> gemmTimings() {
   for (int m : {64, 128, 197})
     for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
       add(tiling, {m, 768, 768, 1});
-  for (GemmShape shape : {GemmShape{1, 768, 768, 1},
-                          {128, 768, 768, 1},
-                          {128, 3072, 768, 1},
-                          {4096, 3072, 768, 1},
-                          {4096, 4096, 4096, 1}})
-    for (const GemmTiling &tiling : kGemmInt8) {
-      GemmVariant v = variant(tiling);
-      v.element = Element::kUint8, v.elementB = Element::kInt8;
-      v.aVector = v.bVector = 16;
-      v.n = shape.n, v.k = shape.k;
-      v.bTransposed = true;
-      v.residual = false;
-      cases.push_back({v, {shape}});
-    }
+  addByteTimings(cases);
   const std::vector<GemmShape> floats = {
       {128, 384, 384, 1},  {128, 1536, 384, 1},  {128, 384, 1536, 1}, {128, 768, 768, 1},
       {4096, 768, 768, 1}, {4096, 1536, 384, 1}, {4096, 384, 1536, 1}};

@@ -84,12 +84,12 @@ struct MappedParameters {
 
 MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmShape &s,
                         const GemmParameters &parameters) {
-  constexpr unsigned kBoxColumns = 64;
+  const auto bytes = unsigned(elementBytes(variant.element)), boxColumns = kWgmmaStepBytes / bytes;
   auto size = [](int value) { return uint64_t(value); };
-  MatrixMap a{parameters.a, size(s.m), size(s.k), unsigned(variant.blockM()), kBoxColumns};
-  MatrixMap b{parameters.b, size(s.k), size(s.n), kBoxColumns, kBoxColumns};
+  MatrixMap a{parameters.a, size(s.m), size(s.k), unsigned(variant.blockM()), boxColumns, bytes};
+  MatrixMap b{parameters.b, size(s.k), size(s.n), boxColumns, boxColumns, bytes};
   if (variant.bTransposed)
-    b = {parameters.b, size(s.n), size(s.k), unsigned(variant.blockN()), kBoxColumns};
+    b = {parameters.b, size(s.n), size(s.k), unsigned(variant.blockN()), boxColumns, bytes};
   return {parameters, gpu.encode(a), gpu.encode(b)};
 }
 

@@ -168,13 +168,14 @@ CUfunction Gpu::load(const std::string &cubin, const std::string &kernel, int sh
 
 CUtensorMap Gpu::encode(const MatrixMap &matrix) const {
   CUtensorMap map;
-  cuuint64_t sizes[] = {matrix.columns, matrix.rows}, stride = matrix.columns * 2;
+  cuuint64_t sizes[] = {matrix.columns, matrix.rows}, stride = matrix.columns * matrix.elementBytes;
   cuuint32_t box[] = {matrix.boxColumns, matrix.boxRows}, steps[] = {1, 1};
+  CUtensorMapDataType type =
+      matrix.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   driver_->check(driver_->cuTensorMapEncodeTiled(
-                     &map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, reinterpret_cast<void *>(matrix.data),
-                     sizes, &stride, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                     CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                     &map, type, 2, reinterpret_cast<void *>(matrix.data), sizes, &stride, box,
+                     steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  "encoding a tensor map");
   return map;
 }

@@ -64,6 +64,7 @@ struct MatrixMap {
   CUdeviceptr data = 0;
   uint64_t rows = 0, columns = 0;
   unsigned boxRows = 0, boxColumns = 0;
+  unsigned elementBytes = 2; // or 1
 };
 
 class Gpu {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency of Smelt and of PyTorch on one GPU, in one run: the ratio that the README reports.
 
-usage: tools/bench/peers.py [--models a,b] [--seconds S] [--json tools/bench/results/peers.json]
+usage: tools/bench/peers.py [--models a,b] [--modes eager,max-autotune] [--seconds S] [--json tools/bench/results/peers.json]
 
 Each row is a public architecture at its published sizes with random fp16 weights, at one batch and sequence. PyTorch
 runs it as `transformers` builds it, in each of its modes: plain eager, captured in a CUDA graph, torch.compile's
@@ -20,6 +20,9 @@ from typing import Callable, NamedTuple
 
 import common
 import torch
+
+
+MODES = ("eager", "eager+graph", "reduce-overhead", "max-autotune")
 
 
 class Peer(NamedTuple):
@@ -72,6 +75,25 @@ def vit(batch):
     return model, {"pixel_values": torch.randn(batch, 3, 224, 224)}
 
 
+class Encoder(torch.nn.Module):
+    """Whisper's encoder at the sizes of the export."""
+
+    def __init__(self):
+        super().__init__()
+        import transformers
+
+        sizes = {f"{part}_{name}": value for part in ("encoder", "decoder")
+                 for name, value in (("layers", 6), ("attention_heads", 8), ("ffn_dim", 2048))}
+        self.encoder = transformers.WhisperModel(transformers.WhisperConfig(d_model=512, **sizes)).encoder
+
+    def forward(self, input_features, return_dict):
+        return self.encoder(input_features, return_dict=return_dict)
+
+
+def whisper(batch):
+    return Encoder(), {"input_features": torch.randn(batch, 80, 3000)}
+
+
 class Vision(torch.nn.Module):
     """A torchvision model that returns its logits as transformers' models return theirs."""
 
@@ -113,6 +135,7 @@ PEERS = {
     "resnet50_b64": Peer("resnet50.dy20_fp16", image(64), lambda: vision("resnet50", 64)),
     "efficientnet_b16": Peer("efficientnet.ts_fp16", image(16), lambda: vision("efficientnet_b0", 16)),
     "swin_t_b16": Peer("swin_t.dy20_fp16", image(16), lambda: vision("swin_t", 16)),
+    "whisper_enc_b1": Peer("whisper_enc.dy20_fp16", ("input_features=1x80x3000",), lambda: whisper(1)),
     "convnext_t_b16": Peer("convnext_t.dy20_fp16", image(16), lambda: vision("convnext_tiny", 16)),
 }
 
@@ -134,13 +157,14 @@ def graph_replay(call):
     return graph.replay
 
 
-def torch_callables(model, inputs):
-    """(mode, how to make the callable) for each mode of PyTorch."""
+def torch_callable(model, inputs, mode):
+    """What runs the model in a mode of PyTorch, of MODES."""
     call = lambda forward: lambda: first_tensor(forward(**inputs, return_dict=True))
-    yield "eager", lambda: call(model)
-    yield "eager+graph", lambda: graph_replay(call(model))
-    for mode in ("reduce-overhead", "max-autotune"):
-        yield mode, lambda mode=mode: call(torch.compile(model, mode=mode))
+    if mode == "eager":
+        return call(model)
+    if mode == "eager+graph":
+        return graph_replay(call(model))
+    return call(torch.compile(model, mode=mode))
 
 
 def median_ms(call, seconds):
@@ -164,7 +188,7 @@ def median_ms(call, seconds):
     return statistics.median(samples)
 
 
-def time_torch(peer, seconds):
+def time_torch(peer, modes, seconds):
     torch.manual_seed(0)
     model, inputs = peer.build()
     model = model.cuda().half().eval()
@@ -173,10 +197,10 @@ def time_torch(peer, seconds):
         for name, value in inputs.items()
     }
     times = {}
-    for mode, make in torch_callables(model, inputs):
+    for mode in modes:
         torch._dynamo.reset()
         with torch.no_grad():
-            times[mode] = round(median_ms(make(), seconds), 5)
+            times[mode] = round(median_ms(torch_callable(model, inputs, mode), seconds), 5)
     return times
 
 
@@ -202,11 +226,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     common.add_arguments(parser)
     parser.add_argument("--seconds", type=float, default=1.0, help="measured per PyTorch mode")
+    parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch, comma-separated (default: %(default)s)")
     arguments = parser.parse_args()
     names = arguments.models.split(",") if arguments.models else list(PEERS)
     rows, machine = [], {**common.models.gpu(), "torch": torch.__version__}
     for name in names:
-        times = time_torch(PEERS[name], arguments.seconds)
+        times = time_torch(PEERS[name], arguments.modes.split(","), arguments.seconds)
         torch.cuda.empty_cache()
         dynamic = time_smelt(PEERS[name], arguments, for_any_shape=True)["latency_ms"]
         bench = time_smelt(PEERS[name], arguments, for_any_shape=False)

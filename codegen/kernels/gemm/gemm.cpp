@@ -22,8 +22,6 @@ constexpr int64_t kMaxGridZ = 65535;
 constexpr int64_t kTypicalSize = 256;
 /// Threads of a block whose operands' addresses are no linear functions of their positions.
 constexpr int kMaxScatteredThreads = 256;
-/// Of a box: the width of the permutation that wgmma reads.
-constexpr int64_t kSwizzledRowBytes = 128;
 
 constexpr char kConstants[] = R"(
 using ElementA = $elementA$;
@@ -216,7 +214,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   finishKernel(kernel, product.fusion, std::move(text), choice.name, used);
   if (choice.usesTensorMaps) {
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(a, *matrixA, choice.blockM)));
-    int boxRows = b.isTransposed() ? choice.blockN : GemmTmaTiling::kBlockK;
+    int boxRows = b.isTransposed() ? choice.blockN : choice.blockK;
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(b, *matrixB, boxRows)));
   }
   kernel.flops =
@@ -224,7 +222,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   return kernel;
 }
 
-/// Boxes of `boxRows` rows of 128 bytes, as gemm_tma.cuh expects them.
+/// Boxes of `boxRows` rows, as gemm_tma.cuh expects them.
 TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &matrix,
                              int boxRows) const {
   Type element = product.lhs.getElementType();
@@ -236,7 +234,7 @@ TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &
   map.elementType = element;
   map.sizes = {matrix.columns, matrix.rows};
   map.byteStrides = {matrix.rowStride * bytes};
-  map.box = {static_cast<unsigned>(kSwizzledRowBytes / bytes), static_cast<unsigned>(boxRows)};
+  map.box = {static_cast<unsigned>(kWgmmaStepBytes / bytes), static_cast<unsigned>(boxRows)};
   map.swizzle = plan::Swizzle::bytes_128;
   map.l2Promotion = plan::L2Promotion::bytes_256;
   return map;
@@ -290,7 +288,8 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
                   sizeOr(product.depth, kTypicalSize),
                   sizeOr(product.batches, 8),
                   sharedBytesPerRow,
-                  matrixA && matrixB && product.depth.asConstant()};
+                  matrixA && matrixB && product.depth.asConstant(),
+                  b.isTransposed()};
   std::vector<GemmRange> ranges = chooseGemmRanges(
       shape, precision(), target, [&](const GemmChoice &choice) { return isUsable(choice); });
   if (ranges.empty())

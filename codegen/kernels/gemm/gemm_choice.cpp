@@ -83,8 +83,8 @@ GemmChoice describe(const Tiling &t, int blockK, int sharedBytes, std::array<con
           sharedBytes};
 }
 
-GemmChoice describe(const GemmWgmmaTiling &t) {
-  return describe(t, t.kBlockK, t.sharedBytes(),
+GemmChoice describe(const GemmWgmmaTiling &t, int elementBytes) {
+  return describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
                   {"wgmma", "gemm_wgmma", "gemmWgmma", "GemmWgmmaConfig"},
                   {{"blockM", t.blockM},
                    {"blockN", t.blockN},
@@ -93,8 +93,8 @@ GemmChoice describe(const GemmWgmmaTiling &t) {
                    {"helpers", t.helpers}});
 }
 
-GemmChoice describe(const GemmTmaTiling &t) {
-  GemmChoice choice = describe(t, t.kBlockK, t.sharedBytes(),
+GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
+  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
                                {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
                                {{"blockN", t.blockN}, {"stages", t.stages}});
   choice.usesTensorMaps = true;
@@ -162,13 +162,15 @@ private:
       return microseconds(choice, rows, elementBytes, flopsPerClock);
     });
   }
-  template <class Tiling> void addWgmma(const Tiling &tiling) {
-    add(describe(tiling), [=, this](int64_t rows) {
-      return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n, shape.k,
-                             shape.batches) /
+  template <class Tiling> void addWgmma(const Tiling &tiling, int elementBytes) {
+    add(describe(tiling, elementBytes), [=, this](int64_t rows) {
+      return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
+                             shape.k * elementBytes, shape.batches) /
              kWgmmaClockPerMicrosecond;
     });
   }
+  /// All that fit the operands.
+  void addWgmma(int elementBytes);
   void addHalfWidth();
   void addBytes();
   double microseconds(const GemmChoice &choice, int64_t rows, int elementBytes,
@@ -205,6 +207,14 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
   return std::ceil(blocks / (multiprocessors * resident)) * (kStart + steps * step + finish);
 }
 
+void CandidateList::addWgmma(int elementBytes) {
+  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+    addWgmma(tiling, elementBytes);
+  if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      addWgmma(tiling, elementBytes);
+}
+
 void CandidateList::addHalfWidth() {
   bool hasWgmma = target.instructions.wgmma;
   double flops = target.flopsPerClock.half * (hasWgmma ? kMmaBesideWgmma : kMma);
@@ -216,18 +226,25 @@ void CandidateList::addHalfWidth() {
       add(describe(tiling, 2), 2, flops);
     return;
   }
-  for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(tiling);
-  if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
-    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      addWgmma(tiling);
+  addWgmma(2);
 }
 
+/// Where there is wgmma for the operands, mma is for few rows, whatever its model says: measured.
 void CandidateList::addBytes() {
+  constexpr int64_t kMostRowsOfMma = 256;
+  constexpr double kNever = 1e9;
   const Target::Rates &rates = target.flopsPerClock;
   double flops = rates.int8 > 0 ? rates.int8 : rates.half; // as good a guess as any
-  for (const GemmTiling &tiling : kGemmInt8)
-    add(describe(tiling, 1), 1, flops * (target.instructions.wgmma ? kMmaBesideWgmma : kMma));
+  flops *= target.instructions.wgmma ? kMmaBesideWgmma : kMma;
+  bool hasWgmma = target.instructions.wgmma && shape.isRightAlongK;
+  for (const GemmTiling &tiling : kGemmInt8) {
+    GemmChoice choice = describe(tiling, 1);
+    add(choice, [=, this](int64_t rows) {
+      return hasWgmma && rows > kMostRowsOfMma ? kNever : microseconds(choice, rows, 1, flops);
+    });
+  }
+  if (hasWgmma)
+    addWgmma(1);
 }
 
 std::vector<Candidate> CandidateList::run() {

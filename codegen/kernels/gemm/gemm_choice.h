@@ -15,6 +15,7 @@ struct GemmShape {
   int64_t m, n, k, batches;
   int sharedBytesPerRow = 0;     ///< of a tile: what its epilogue keeps, beside the tiling's own
   bool allowsTensorMaps = false; ///< both operands can be described by one
+  bool isRightAlongK = true;     ///< the right operand is read along K: of bytes, wgmma asks for it
 };
 
 /// What the operands are multiplied as.

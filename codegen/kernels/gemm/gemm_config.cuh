@@ -74,17 +74,19 @@ struct GemmSplitConfig : GemmConfig<BlockM, BlockN, BlockK, WarpsM, WarpsN, Stag
   static constexpr bool kSplits = true;
 };
 
-/// The same for wgmma (sm_90a, 16-bit operands): every 64 rows belong to a warpgroup of four warps
-/// that computes 64 x blockN elements; steps are 64 deep. blockN is 32, 48, 64, 96, 128, 192 or
-/// 256. `helpers` more warpgroups only copy operands and finish rows: in small tiles that, not the
-/// multiplication, is what takes time.
+/// Bytes of one step along K of the tilings for wgmma: of 16-bit operands 64 elements, of bytes 128.
+inline constexpr int kWgmmaStepBytes = 128;
+
+/// The same for wgmma (sm_90a, 16-bit operands or bytes): every 64 rows belong to a warpgroup of four
+/// warps that computes 64 x blockN elements; steps are 128 bytes deep. blockN is 32, 48, 64, 96, 128,
+/// 192 or 256. `helpers` more warpgroups only copy operands and finish rows: in small tiles that, not
+/// the multiplication, is what takes time.
 struct GemmWgmmaTiling {
   int blockM, blockN;
   int stages;
   int clusterK;
   int helpers = 0;
 
-  static constexpr int kBlockK = 64;
   constexpr int threads() const { return blockM * 2 + helpers * 128; }
   /// Blocks that one multiprocessor must be able to hold, for __launch_bounds__: two where shared
   /// memory and the registers of the sums allow, so that one block's epilogue, or the next kernel's
@@ -92,7 +94,7 @@ struct GemmWgmmaTiling {
   constexpr int minBlocks() const {
     return threads() <= 256 && sharedBytes() <= 113 * 1024 && blockN != 96 ? 2 : 1;
   }
-  constexpr int stageBytes() const { return (blockM + blockN) * kBlockK * 2; }
+  constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   constexpr int exchangeBytes() const { return blockM * (blockN + kExchangePadding) * 4; }
   constexpr int sharedBytes() const {
     int pipeline = stages * stageBytes();
@@ -117,17 +119,17 @@ inline constexpr GemmWgmmaTiling kGemmWgmmaTilings[] = {
     {128, 128, 5, 1}, {192, 128, 4, 1},  {128, 256, 4, 1}, {256, 128, 4, 1},
 };
 
-/// The same for wgmma fed by tensor maps (sm_90a, 16-bit operands, gemm_tma.cuh): two warpgroups
+/// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): two warpgroups
 /// multiply 64 x blockN elements each, one more thread asks for their operands. blockN is 128, 192
 /// or 256.
 struct GemmTmaTiling {
   int blockN;
   int stages;
 
-  static constexpr int blockM = 128, clusterK = 1, kBlockK = 64;
+  static constexpr int blockM = 128, clusterK = 1;
   static constexpr int kConsumers = 256; // threads
   constexpr int threads() const { return kConsumers + 128; }
-  constexpr int stageBytes() const { return (blockM + blockN) * kBlockK * 2; }
+  constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
   constexpr int exchangeColumns() const { return blockN > 128 ? 32 : 64; }
   constexpr int exchangeBytes() const {
@@ -151,17 +153,19 @@ template <int BlockN, int Stages> struct GemmTmaConfig {
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {{128, 5}, {192, 5}, {256, 4}};
 
-/// Clocks that Hopper takes for C (m x n) with K = k. Fitted to 198 measured cases (m 128 to
-/// 12608, n and k 384 to 4096): a step costs 225 clocks of copying and waiting plus its share of
-/// the tensor cores, a tile 880 plus its epilogue, a cluster its exchange. The tiling with the
-/// fewest is on average 2 % slower than the best that was measured, at most 11 %.
+/// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K. Fitted to 198 measured cases of
+/// 16-bit operands (m 128 to 12608, n and k 384 to 4096): a step costs 225 clocks of copying and
+/// waiting plus its share of the tensor cores, a tile 880 plus its epilogue, a cluster its exchange.
+/// The tiling with the fewest is on average 2 % slower than the best that was measured, at most 11 %.
+/// A step of bytes takes as long: twice as many elements at twice the rate.
 constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
-                                 long long n, long long k, long long batches = 1) {
+                                 long long n, long long kBytes, long long batches = 1) {
   constexpr double kSecondBlock = 1.37;
   double area = double(t.blockM) * t.blockN;
   double blocks = double((m + t.blockM - 1) / t.blockM) * double((n + t.blockN - 1) / t.blockN) *
                   t.clusterK * double(batches);
-  long long steps = ((k + 63) / 64 + t.clusterK - 1) / t.clusterK;
+  long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK;
   double block = double(steps) * (225 + 0.037 * area) + 880 + 0.29 * area +
                  (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
   double waves = blocks / multiprocessors;
@@ -176,10 +180,11 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
 /// take, and a wait; a tile its epilogue, during which the next tile's operands arrive; a block its
 /// barriers, maps and first boxes. Blocks take tiles in turn until none is left.
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
-                                 long long n, long long k, long long batches = 1) {
+                                 long long n, long long kBytes, long long batches = 1) {
   double area = double(t.blockM) * t.blockN;
   long long tiles = ((m + t.blockM - 1) / t.blockM) * ((n + t.blockN - 1) / t.blockN) * batches;
-  long long rounds = (tiles + multiprocessors - 1) / multiprocessors, steps = (k + 63) / 64;
+  long long rounds = (tiles + multiprocessors - 1) / multiprocessors,
+            steps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes;
   return 2400 + double(rounds) * (double(steps) * (60 + 0.0345 * area) + 600 + 0.2 * area);
 }
 

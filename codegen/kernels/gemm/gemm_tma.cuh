@@ -9,17 +9,18 @@
 //     at a pair of barriers a stage ("full", "empty") only; one multiplication stays in flight.
 //     Registers go from the one to the others (setmaxnreg).
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
-//     B [n][k] in rows of 64 K, B [k][n] in panels of 64 columns. Edges are filled with zeros.
+//     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
+//     columns. Edges are filled with zeros.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - A warp's sums reach the generated epilogue through its own piece of shared memory, a few
 //     columns at a time, so that no barrier of the block is needed and the stages stay whole.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //
-// Assumes: sm_90a; maps of the matrices with boxes of 64 x blockM (A), 64 x blockN (B [n][k]) or
-// 64 x 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads threads; grid (any
+// Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
+// (A), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads threads; grid (any
 // number of blocks up to that of tiles); Config::sharedBytes() of shared memory and kRowMoments *
 // sizeof(RowMoments) for each row of the tile, 1024-byte aligned.
-// Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor; bytes as gemm.cuh.
+// Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
 #pragma once
 
 #include "device/mbarrier.cuh"
@@ -52,6 +53,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
   static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);
   static constexpr int kPanels = BlockN / Columns;
   static constexpr int kMoments = Problem::kRowMoments;
+  using Sum = typename Problem::Sum;
   using Inputs = typename Problem::template Inputs<kWidth>;
   static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
   // A pass is one vector a thread. Inputs are fetched for a group of passes; where one group makes
@@ -90,7 +92,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
     return result;
   }
 
-  template <int Panel> __device__ __forceinline__ void send(const float (&sums)[BlockN / 2]) const {
+  template <int Panel> __device__ __forceinline__ void send(const Sum (&sums)[BlockN / 2]) const {
     int lane = threadIdx.x % 32;
     uint32_t target = exchange + (lane / 4 * kStride + lane % 4 * 2) * 4;
 #pragma unroll
@@ -103,7 +105,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
   }
 
   /// Brings the sums of a panel into rows. The panel before has been read.
-  __device__ __forceinline__ void exchangeSums(int panel, const float (&sums)[BlockN / 2]) const {
+  __device__ __forceinline__ void exchangeSums(int panel, const Sum (&sums)[BlockN / 2]) const {
     __syncwarp();
     staticFor<0, kPanels>([&](auto candidate) {
       if (candidate == panel)
@@ -118,7 +120,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
       int row, column;
       if (!locate(first, group * kGroup + i, row, column))
         continue;
-      float total[kWidth];
+      Sum total[kWidth];
       loadSharedRow(exchange + (row * kStride + column) * 4, total);
       RowMoments combined[kMoments > 0 ? kMoments : 1];
 #pragma unroll
@@ -132,7 +134,7 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
 
   /// One panel after the other, by one text: unrolled, the compiler would compute the addresses of
   /// all panels at once, for which there are no registers.
-  __device__ __forceinline__ void run(const float (&sums)[BlockN / 2]) const {
+  __device__ __forceinline__ void run(const Sum (&sums)[BlockN / 2]) const {
     Group fetched;
     if constexpr (kFetchAhead)
       fetched = fetch(column0);
@@ -157,22 +159,28 @@ template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
 };
 
 template <class Config, class Problem> struct GemmTmaTask {
-  using Element = typename Problem::ElementA;
+  using ElementA = typename Problem::ElementA;
+  using ElementB = typename Problem::ElementB;
+  using Sum = typename Problem::Sum;
   static constexpr GemmTmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
-  static constexpr int kBlockK = kTiling.kBlockK, kStages = kTiling.stages;
+  static constexpr int kBlockK = kWgmmaStepBytes / sizeof(ElementA), kStages = kTiling.stages;
   static constexpr int kConsumers = kTiling.kConsumers;
   static constexpr bool kBTransposed = Problem::kBTransposed;
-  static constexpr int kStepK = 16;                     // of one multiplication
+  static constexpr bool kBytes = sizeof(ElementA) == 1;
+  static constexpr int kStepK = 32 / sizeof(ElementA);  // of one multiplication
   static constexpr int kPanel = 64;                     // columns of a box of B [k][n]
   static constexpr int kBand = kBlockN > 128 ? 16 : 12; // rows of tiles that share columns of B
   static constexpr int kColumns = kTiling.exchangeColumns();
-  static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
+  static_assert(kBytes
+                    ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t> && kBTransposed
+                    : kIsHalfWidth<ElementA> && kIsSame<ElementA, ElementB> && kIsSame<Sum, float>,
+                "operands are half or bfloat16 and sums float, or bytes along K and int32_t");
   static_assert(kBlockN % kPanel == 0 && kBlockN <= 256, "boxes tile the columns");
 
-  using TileA = SharedTile<Element, kBlockM, kBlockK>;
-  using TileB = Select<kBTransposed, SharedTile<Element, kBlockN, kBlockK>,
-                       PanelTile<Element, kBlockK, kBlockN, kPanel>>;
+  using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
+  using TileB = Select<kBTransposed, SharedTile<ElementB, kBlockN, kBlockK>,
+                       PanelTile<ElementB, kBlockK, kBlockN, kPanel>>;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
   using Ring = RingPosition<kStages>;
@@ -263,19 +271,19 @@ template <class Config, class Problem> struct GemmTmaTask {
   // --- The warpgroups that multiply ---
 
   /// Starts the multiplication of one step for the 64 rows of `group`.
-  __device__ __forceinline__ void multiplyStep(float (&sums)[kBlockN / 2], int stage,
+  __device__ __forceinline__ void multiplyStep(Sum (&sums)[kBlockN / 2], int stage,
                                                int group) const {
     constexpr int kGroupRows = 8, kUnused = 16, kRowBytes = 128;
-    constexpr int kStepBytesA = kStepK * 2;
-    constexpr int kStepBytesB = kBTransposed ? kStepK * 2 : kStepK * kRowBytes;
+    constexpr int kStepBytesA = kStepK * sizeof(ElementA);
+    constexpr int kStepBytesB = kBTransposed ? kStepBytesA : kStepK * kRowBytes;
     wgmma::Operand a = wgmma::describe<kRowBytes>(stageA(stage) + group * 64 * kRowBytes,
                                                   kGroupRows * kRowBytes, kUnused);
     wgmma::Operand b = wgmma::describe<kRowBytes>(stageB(stage), kGroupRows * kRowBytes,
                                                   kBTransposed ? kUnused : kBlockK * kRowBytes);
     wgmma::fence();
     staticFor<0, kBlockK / kStepK>([&](auto step) {
-      wgmma::Multiply<kBlockN, Element, !kBTransposed>::run(sums, a.at(step * kStepBytesA),
-                                                            b.at(step * kStepBytesB));
+      wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
+          sums, a.at(step * kStepBytesA), b.at(step * kStepBytesB));
     });
     wgmma::commit();
   }
@@ -286,11 +294,10 @@ template <class Config, class Problem> struct GemmTmaTask {
       mbarrier::arrive(empty(stage));
   }
 
-  __device__ __forceinline__ void multiply(float (&sums)[kBlockN / 2], Ring &ring,
-                                           int group) const {
+  __device__ __forceinline__ void multiply(Sum (&sums)[kBlockN / 2], Ring &ring, int group) const {
 #pragma unroll
     for (int i = 0; i < kBlockN / 2; ++i)
-      sums[i] = 0.0f;
+      sums[i] = Sum(0);
     wgmma::pin(sums);
     int last = ring.stage;
 #pragma unroll 1
@@ -328,7 +335,7 @@ template <class Config, class Problem> struct GemmTmaTask {
       TileCoordinates tile = rasterize<kBand>(index, tilesM, tilesN);
       int row0 = tile.m * kBlockM;
       prepareMoments(row0);
-      float sums[kBlockN / 2];
+      Sum sums[kBlockN / 2];
       multiply(sums, ring, group);
       constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
       Epilogue{problem, exchange(warp), rows() + warpRow * kMomentsBytes, row0 + warpRow,

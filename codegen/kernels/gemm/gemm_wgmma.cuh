@@ -1,4 +1,5 @@
-// C = epilogue(A * B) on Hopper's tensor cores: wgmma, 16-bit operands, float sums.
+// C = epilogue(A * B) on Hopper's tensor cores: wgmma; 16-bit operands and float sums, or bytes and
+// 32-bit ones.
 //
 // Problem: mma.sync reaches 62 % of a Hopper's matrix rate, and its fragments pass through
 // registers: in the small tiles of short sequences, reading them from shared memory takes longer
@@ -9,14 +10,15 @@
 //     A warpgroup multiplies 64 rows by blockN columns straight from shared memory (32 clocks in the
 //     example), asynchronously, while its threads ask for later steps.
 //   - cp.async writes the stages in the permutation that wgmma expects: A and B [n][k] in rows of
-//     128 bytes, B [k][n] in panels of 64, 32 or 16 columns.
+//     128 bytes, B [k][n] in panels of 64, 32 or 16 columns. Of bytes B lies as [n][k] in any case, as
+//     in gemm.cuh.
 //   - In small tiles copying and finishing take longer than multiplying: helper warpgroups share
 //   them.
 //   - One step stays in flight across the barrier: a stage is refilled only when the multiplication
 //     before the last has finished, so the pipeline runs stages - 2 steps ahead.
 //
 // Assumes: as gemm.cuh, on sm_90a; Config::sharedBytes() of shared memory, 1024-byte aligned.
-// Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor; bytes as gemm.cuh.
+// Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
 #pragma once
 
 #include "device/wgmma.cuh"
@@ -26,29 +28,35 @@
 namespace smelt {
 
 template <class Config, class Problem> struct GemmWgmmaTask {
-  using Element = typename Problem::ElementA;
+  using ElementA = typename Problem::ElementA;
+  using ElementB = typename Problem::ElementB;
+  using Sum = typename Problem::Sum;
   static constexpr GemmWgmmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
-  static constexpr int kBlockK = GemmWgmmaTiling::kBlockK;
+  static constexpr int kBlockK = kWgmmaStepBytes / sizeof(ElementA);
   static constexpr int kStages = kTiling.stages, kClusterK = kTiling.clusterK;
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kSharedBytes = Config::sharedBytes();
-  static constexpr bool kBTransposed = Problem::kBTransposed;
-  static constexpr int kStepK = 16; // of one multiplication
+  static constexpr bool kBytes = sizeof(ElementA) == 1;
+  static constexpr bool kRowsOfK = Problem::kBTransposed || kBytes; // the tiles of B are [n][k]
+  static constexpr int kStepK = 32 / sizeof(ElementA);              // of one multiplication
   static constexpr int kPanel = kBlockN % 64 == 0 ? 64 : kBlockN % 32 == 0 ? 32 : 16;
 
-  static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
+  static_assert(kBytes
+                    ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t>
+                    : kIsHalfWidth<ElementA> && kIsSame<ElementA, ElementB> && kIsSame<Sum, float>,
+                "operands are half or bfloat16 and sums float, or bytes and int32_t");
   static_assert(kBlockM % 64 == 0, "a warpgroup computes 64 rows");
   static_assert(kStages >= 3, "two stages are being multiplied while others are filled");
 
-  using TileA = SharedTile<Element, kBlockM, kBlockK>;
-  using TileB = Select<kBTransposed, SharedTile<Element, kBlockN, kBlockK>,
-                       PanelTile<Element, kBlockK, kBlockN, kPanel>>;
+  using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
+  using TileB = Select<kRowsOfK, SharedTile<ElementB, kBlockN, kBlockK>,
+                       PanelTile<ElementB, kBlockK, kBlockN, kPanel>>;
   using Pipeline = GemmPipeline<Problem, TileA, TileB, kThreads, kStages, kStages - 2>;
   using Output = TileEpilogue<Problem, kBlockM, kBlockN, kThreads, kClusterK, 1, kBlockN / 2>;
 
   const int group; // this thread's warpgroup
-  float sums[kBlockN / 2];
+  Sum sums[kBlockN / 2];
 
   __device__ __forceinline__ GemmWgmmaTask() : group(warpgroup()) {}
 
@@ -66,16 +74,16 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   /// Starts the multiplication of one step.
   __device__ __forceinline__ void multiplyStep(uint32_t tileA, uint32_t tileB) {
     constexpr int kGroupRows = 8, kPanelBytes = TileB::kRows * kPanel * 2, kUnused = 16;
-    constexpr int kStepBytesA = kStepK * 2;
-    constexpr int kStepBytesB = kBTransposed ? kStepK * 2 : kStepK * TileB::kRowBytes;
+    constexpr int kStepBytesA = kStepK * sizeof(ElementA);
+    constexpr int kStepBytesB = kRowsOfK ? kStepBytesA : kStepK * TileB::kRowBytes;
     wgmma::Operand a = wgmma::describe<TileA::kRowBytes>(tileA + group * 64 * TileA::kRowBytes,
                                                          kGroupRows * TileA::kRowBytes, kUnused);
     wgmma::Operand b = wgmma::describe<TileB::kRowBytes>(tileB, kGroupRows * TileB::kRowBytes,
-                                                         kBTransposed ? kUnused : kPanelBytes);
+                                                         kRowsOfK ? kUnused : kPanelBytes);
     wgmma::fence();
     staticFor<0, kBlockK / kStepK>([&](auto step) {
-      wgmma::Multiply<kBlockN, Element, !kBTransposed>::run(sums, a.at(step * kStepBytesA),
-                                                            b.at(step * kStepBytesB));
+      wgmma::Multiply<kBlockN, ElementA, ElementB, !kRowsOfK>::run(sums, a.at(step * kStepBytesA),
+                                                                   b.at(step * kStepBytesB));
     });
     wgmma::commit();
   }
@@ -104,7 +112,7 @@ template <class Config, class Problem> struct GemmWgmmaTask {
     if (multiplies()) {
 #pragma unroll
       for (int i = 0; i < kBlockN / 2; ++i)
-        sums[i] = 0.0f;
+        sums[i] = Sum(0);
       wgmma::pin(sums);
       runSteps<true>(pipeline);
       wgmma::wait<0>();

@@ -15,12 +15,16 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMaxWidth = 8;
+/// Of kernels that only read rows.
+constexpr int64_t kMaxReadWidth = 16;
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMaxThreads = 1024;
 /// Columns that one thread holds; about three such values fit its registers.
 constexpr int64_t kMaxColumnsPerThread = 32;
-/// Threads of a block of short rows: two warps, so that few rows still reach many multiprocessors.
-constexpr int64_t kShortRowThreads = 64;
+/// Threads of a block of short rows: two warps, so that few rows still reach many multiprocessors; of
+/// rows of a few threads, of which there are many, more: blocks take time to start.
+constexpr int64_t kShortRowThreads = 64, kTinyRowThreads = 256;
+constexpr int64_t kTinyRow = 16; // threads
 /// Threads of a row of unknown length.
 constexpr int64_t kStreamThreads = 128;
 
@@ -54,19 +58,29 @@ RowConfig chooseConfig(std::optional<int64_t> columns, int64_t width) {
   return {width, threads, static_cast<int64_t>(llvm::divideCeil(vectors, threads))};
 }
 
-/// The widest vector of which the narrowest input or result takes no more than 16 bytes.
-int64_t largestWidth(FusionOp fusion, Dim columns) {
-  int64_t bytes = kVectorBytes;
+/// The widest vector of which the narrowest input or result takes no more than 16 bytes; of results
+/// there may be one a row, which is no vector.
+int64_t largestWidth(FusionOp fusion, Dim columns, Dim elements) {
+  int64_t bytes = kVectorBytes, most = kMaxWidth;
+  auto consider = [&](Value value) {
+    bytes = std::min(bytes, elementBytes(tensorType(value).getElementType()));
+  };
   for (Value output : fusion.getOutputs())
-    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
-  int64_t width = std::min(kMaxWidth, kVectorBytes / bytes);
+    if (tensorType(output).getNumElements() == elements)
+      consider(output);
+  if (bytes == kVectorBytes) { // sums alone: nothing but the inputs is held
+    llvm::for_each(fusion.getInputs(), consider);
+    most = kMaxReadWidth;
+  }
+  int64_t width = std::min(most, kVectorBytes / bytes);
   while (knownDivisor(columns, Lanes()) % width != 0)
     width /= 2;
   return width;
 }
 
 GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &config) {
-  int64_t rowsPerBlock = std::max<int64_t>(1, kShortRowThreads / config.threadsPerRow);
+  int64_t blockThreads = config.threadsPerRow > kTinyRow ? kShortRowThreads : kTinyRowThreads;
+  int64_t rowsPerBlock = std::max<int64_t>(1, blockThreads / config.threadsPerRow);
   int64_t threads = rowsPerBlock * config.threadsPerRow;
   std::string body = passes.body(), rows = passes.printer().print(passes.getRows());
   const std::set<std::string> &used = passes.printer().sizes();
@@ -97,7 +111,8 @@ FailureOr<GeneratedKernel> emitRowwise(FusionOp fusion) {
   SmallVector<Dim> shape = tensorType(first.getReduced()).getShape();
   int64_t axis = *first.getFirstReducedAxis();
   Dim columns = product(ArrayRef(shape).drop_front(axis), fusion.getContext());
-  for (int64_t width = largestWidth(fusion, columns);; width /= 2) {
+  Dim elements = product(shape, fusion.getContext());
+  for (int64_t width = largestWidth(fusion, columns, elements);; width /= 2) {
     RowConfig config = chooseConfig(columns.asConstant(), width);
     RowPasses passes(fusion, shape, axis, config);
     if (failed(passes.run()))

@@ -72,9 +72,9 @@ struct GemmTestProblem {
     else
       return batch * size + int64_t(column) * rows + row;
   }
-  /// Padding has no address: diagonals of vectors, eight elements wide.
+  /// Padding has no address: diagonals of vectors, of as many elements as the widest has.
   __device__ static bool exists(int row, int column) {
-    return !Padded || (row + column / 8) % 3 != 0;
+    return !Padded || (row + column / 16) % 3 != 0;
   }
   __device__ const A *a(int batch, int row, int column) const {
     if (!exists(row, column))

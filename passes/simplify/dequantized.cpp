@@ -1,0 +1,149 @@
+#include "passes/simplify/dequantized.h"
+
+#include "ir/capabilities.h"
+#include "passes/constants.h"
+#include "passes/view_shape.h"
+
+using namespace mlir;
+
+namespace smelt::passes {
+
+namespace {
+
+bool isOne(Dim size) { return size.isConstant(1); }
+
+bool isSingle(Value factor) { return tensorType(factor).getNumElements().isConstant(1); }
+
+/// Bytes widened to f32; null for others.
+Value bytesBehind(Value value) {
+  auto cast = value.getDefiningOp<CastOp>();
+  return cast && elementType(value).isF32() && elementType(cast.getInput()).isInteger(8)
+             ? cast.getInput()
+             : Value();
+}
+
+/// The bytes and the zero point of what is multiplied by a scale.
+std::optional<Dequantized> centred(Value value) {
+  if (Value bytes = bytesBehind(value))
+    return Dequantized{bytes, {}, {}};
+  auto sub = value.getDefiningOp<SubOp>();
+  Value bytes = sub ? bytesBehind(sub.getLhs()) : Value();
+  if (!bytes)
+    return std::nullopt;
+  return Dequantized{bytes, isSplat(sub.getRhs(), 0) ? Value() : sub.getRhs(), {}};
+}
+
+/// What a product of centred bytes and their scale is made of.
+std::optional<Dequantized> scaled(Value value) {
+  auto product = value.getDefiningOp<MulOp>();
+  if (!product)
+    return std::nullopt;
+  for (auto [factor, scale] : {std::pair{product.getLhs(), product.getRhs()},
+                               std::pair{product.getRhs(), product.getLhs()}})
+    if (std::optional<Dequantized> found = centred(factor);
+        found && shapeOf(found->bytes) == shapeOf(value)) {
+      found->scale = scale;
+      return found;
+    }
+  return std::nullopt;
+}
+
+/// `factor`, which broadcasts with `from`, reshaped with it to `to`; null where it no longer broadcasts.
+Value reshapeFactor(OpBuilder &builder, Value factor, ArrayRef<Dim> from, ArrayRef<Dim> to) {
+  auto groups = groupAxes(from, to);
+  if (!groups)
+    return {};
+  SmallVector<Dim> given = padShape(shapeOf(factor), from.size(), builder.getContext());
+  SmallVector<Dim> shape(to.size(), Dim::constant(builder.getContext(), 1));
+  for (const AxisGroup &group : *groups) {
+    if (llvm::all_of(group.input, [&](unsigned axis) { return isOne(given[axis]); }))
+      continue;
+    if (llvm::any_of(group.input, [&](unsigned axis) { return given[axis] != from[axis]; }))
+      return {};
+    for (unsigned axis : group.output)
+      shape[axis] = to[axis];
+  }
+  return reshapeTo(builder, factor.getLoc(), factor, shape);
+}
+
+/// `factor`, which broadcasts with the operand of `view`, as it broadcasts with the result.
+Value viewOfFactor(OpBuilder &builder, Value factor, Operation *view) {
+  if (!factor || isSingle(factor))
+    return factor ? reshapeTo(builder, factor.getLoc(), factor, {}) : Value();
+  SmallVector<Dim> from = shapeOf(view->getOperand(0)), to = shapeOf(view->getResult(0));
+  if (isa<ReshapeOp>(view))
+    return reshapeFactor(builder, factor, from, to);
+  auto transpose = dyn_cast<TransposeOp>(view);
+  if (!transpose)
+    return {};
+  SmallVector<Dim> padded = padShape(shapeOf(factor), from.size(), builder.getContext());
+  return TransposeOp::create(builder, factor.getLoc(),
+                             reshapeTo(builder, factor.getLoc(), factor, padded),
+                             transpose.getPermutation());
+}
+
+/// `concat`, which surrounds a tensor by zeros, of bytes: the zeros are the zero point. Null where that
+/// is no number.
+Value padBytes(OpBuilder &builder, const Dequantized &inside, ConcatOp concat, unsigned padded) {
+  std::optional<double> zero = inside.zero ? splatNumber(inside.zero) : 0;
+  if (!zero)
+    return {};
+  Type type = elementType(inside.bytes);
+  Value number = makeScalar(builder, concat.getLoc(), *zero, type);
+  SmallVector<Value> parts;
+  for (auto [index, input] : llvm::enumerate(concat.getInputs()))
+    parts.push_back(index == padded ? inside.bytes
+                                    : broadcastTo(builder, concat.getLoc(), number,
+                                                  tensorType(input).withElementType(type)));
+  return ConcatOp::create(builder, concat.getLoc(), parts, concat.getAxis());
+}
+
+/// What the result of `view`, of dequantized bytes `inside`, is; its bytes are null where it is none.
+Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *view) {
+  if (auto concat = dyn_cast<ConcatOp>(view)) {
+    unsigned fromEnd = tensorType(concat.getOutput()).getRank() - 1 - concat.getAxis();
+    if (!isConstantAlong(inside.scale, fromEnd))
+      return {};
+    return {padBytes(builder, inside, concat, *operandPaddedByZeros(concat)), inside.zero,
+            inside.scale};
+  }
+  Value scale = viewOfFactor(builder, inside.scale, view),
+        zero = viewOfFactor(builder, inside.zero, view);
+  if (!scale || (inside.zero && !zero))
+    return {};
+  Operation *ofBytes = view->clone();
+  ofBytes->setOperand(0, inside.bytes);
+  ofBytes->getResult(0).setType(
+      tensorType(view->getResult(0)).withElementType(elementType(inside.bytes)));
+  builder.insert(ofBytes);
+  return {ofBytes->getResult(0), zero, scale};
+}
+
+} // namespace
+
+std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value) {
+  SmallVector<Operation *> views; // from the last to the first
+  for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
+    auto concat = dyn_cast<ConcatOp>(op);
+    std::optional<unsigned> padded = concat ? operandPaddedByZeros(concat) : std::nullopt;
+    if (!op->hasTrait<View>() && !padded)
+      break;
+    views.push_back(op);
+    value = op->getOperand(padded.value_or(0));
+  }
+  std::optional<Dequantized> found = scaled(value);
+  for (Operation *view : llvm::reverse(views)) {
+    if (!found)
+      return std::nullopt;
+    Dequantized next = through(builder, *found, view);
+    found = next.bytes ? std::optional(next) : std::nullopt;
+  }
+  return found;
+}
+
+bool isConstantAlong(Value factor, unsigned fromEnd) {
+  SmallVector<Dim> shape = shapeOf(factor);
+  return shape.size() <= fromEnd || isOne(shape[shape.size() - 1 - fromEnd]);
+}
+
+} // namespace smelt::passes

@@ -1,0 +1,27 @@
+// Tensors of bytes as the numbers that they stand for, scale * (bytes - zero point), found behind a
+// value.
+#pragma once
+
+#include "ir/dialect.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace smelt::passes {
+
+/// What DequantizeLinear computes. Zero point and scale broadcast with the bytes.
+struct Dequantized {
+  mlir::Value bytes; ///< i8 or ui8
+  mlir::Value zero;  ///< f32; null where it is 0
+  mlir::Value scale; ///< f32
+};
+
+/// `value`, of f32, as a tensor of bytes: through views, and through zeros around a tensor, which are
+/// its zero point. What the views are of bytes is built; none where `value` is no such tensor, or where a
+/// view spreads a scale so that it no longer broadcasts.
+std::optional<Dequantized> findDequantized(mlir::OpBuilder &builder, mlir::Value value);
+
+/// `factor`, one number for all elements of a tensor or one for each along some of its axes, has only one
+/// along the axis that is `fromEnd` from the last.
+bool isConstantAlong(mlir::Value factor, unsigned fromEnd);
+
+} // namespace smelt::passes
