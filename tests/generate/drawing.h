@@ -59,7 +59,7 @@ struct Value {
   bool isConstant = false; ///< an initializer
 };
 
-/// The attributes of a node; strings, numbers and lists of numbers.
+/// The attributes of a node; strings, numbers, lists of numbers and graphs.
 class Attributes {
 public:
   Attributes &add(const std::string &name, int64_t value);
@@ -67,6 +67,8 @@ public:
   Attributes &add(const std::string &name, float value);
   Attributes &add(const std::string &name, const char *value);
   Attributes &add(const std::string &name, const std::vector<int64_t> &values);
+  Attributes &add(const std::string &name, const std::vector<float> &values);
+  Attributes &add(const std::string &name, onnx_wire::Graph graph);
 
   std::vector<onnx_wire::Attribute> list;
 };
@@ -95,6 +97,7 @@ struct Graph {
 class Drawing {
 public:
   Drawing(uint64_t seed, const DrawOptions &options);
+  Drawing(const Drawing &) = delete;
 
   Random random;
   int64_t opset() const { return version; }
@@ -144,6 +147,12 @@ public:
   /// The same for a result that no later node is offered and that is no output.
   Value aside(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
               ElementType type, const Shape &shape, Bounds bounds);
+  /// The last node, drawn as one of ONNX's own, becomes the op of another domain; attributes are added.
+  void respellLast(const std::string &op, const Attributes &more = {});
+  /// Draws a graph that is an attribute of a node. Its `parameters` are named; `drawResults` adds nodes to it, and is offered
+  /// them and `visible` values of the graph around it.
+  onnx_wire::Graph body(std::vector<Value> &parameters, const std::vector<Value> &visible,
+                        const std::function<std::vector<Value>()> &drawResults);
   /// Stands for an omitted input.
   static Value omitted() { return {}; }
 
@@ -171,6 +180,8 @@ private:
   bool dynamic = false;
   size_t names = 0;
   onnx_wire::Model model;
+  onnx_wire::Graph *target =
+      model.mutable_graph(); ///< what nodes are added to: the graph or a body
   std::map<std::string, Value> values;
   std::map<std::string, bool> used;
   std::vector<Value> pool; ///< inputs and results, not initializers

@@ -15,6 +15,14 @@ int64_t countWindows(int64_t size, int64_t before, int64_t after, int64_t reach,
   return ceil && (count - 1) * stride >= size + before ? count - 1 : count;
 }
 
+/// One group, two, or one for each channel.
+int64_t drawGroups(Drawing &draw, int64_t channels) {
+  bool isGrouped = draw.chance(0.4);
+  if (!isGrouped)
+    return 1;
+  return channels % 2 == 0 && draw.chance(0.6) ? 2 : channels;
+}
+
 } // namespace
 
 Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &options) {
@@ -43,6 +51,28 @@ Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &opti
   }
   windows.pads.insert(windows.pads.end(), ends.begin(), ends.end());
   return windows;
+}
+
+std::optional<Convolution> drawConvolution(Drawing &draw, const Shape &input) {
+  if (input.size() != 3 && input.size() != 4)
+    return std::nullopt;
+  const Size &channels = input[1];
+  if (!channels.isConstant() || channels.values[0] > 128 || channels.values[0] < 1)
+    return std::nullopt;
+  int64_t in = channels.values[0], groups = drawGroups(draw, in);
+  int64_t out = groups * draw.between(1, groups > 2 ? 2 : 9);
+  Windows windows = drawWindows(draw, Shape(input.begin() + 2, input.end()), {});
+  Convolution drawn{{Size::of(out), Size::of(in / groups)}, {input[0], Size::of(out)}, {}};
+  for (int64_t kernel : windows.kernel)
+    drawn.filter.push_back(Size::of(kernel));
+  drawn.result.insert(drawn.result.end(), windows.counts.begin(), windows.counts.end());
+  if (largestCount(drawn.result) > 1 << 18)
+    return std::nullopt;
+  drawn.attributes.add("strides", windows.strides)
+      .add("dilations", windows.dilations)
+      .add("pads", windows.pads)
+      .add("group", groups);
+  return drawn;
 }
 
 } // namespace smelt::generate
