@@ -181,8 +181,9 @@ void drawAttentions(Drawing &draw) {
 
 void drawConvolutions(Drawing &draw) {
   Shape shape{draw.drawSize(3), draw.drawConstant(17)};
-  for (int64_t i = draw.between(1, 2); i > 0; --i)
-    shape.push_back(draw.drawSize(40));
+  int64_t spatial = draw.chance(0.1) ? 3 : draw.between(1, 2);
+  for (int64_t i = 0; i < spatial; ++i)
+    shape.push_back(draw.drawSize(spatial < 3 ? 40 : 9));
   ElementType type = draw.pick(kProductTypes);
   bool hasType = type != Wire::BFLOAT16 || draw.opset() >= 22;
   findRule("Conv")->draw(draw,

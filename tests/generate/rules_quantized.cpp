@@ -12,7 +12,7 @@ using Drawn = std::optional<Value>;
 
 bool isShort(ElementType type) { return isInteger(type) && elementBytes(type) <= 2; }
 
-/// Where scales and zero points lie: one for all, or one for each element along an axis.
+/// Where scales and zero points lie: one for all, one for each element along an axis, or one for each block along it.
 struct Granularity {
   Shape shape;
   Attributes attributes;
@@ -26,6 +26,12 @@ Granularity drawGranularity(Drawing &draw, const Shape &shape) {
   size_t axis = drawAxis(draw, shape);
   drawn.shape = {shape[axis]};
   drawn.attributes.add("axis", spelledAxis(draw, axis, shape.size()));
+  if (draw.opset() >= 21 && shape[axis].isConstant() && draw.chance(0.3)) {
+    int64_t block = draw.between(1, 9);
+    drawn.shape = shape;
+    drawn.shape[axis] = Size::of((shape[axis].values[0] + block - 1) / block);
+    drawn.attributes.add("block_size", block);
+  }
   return drawn;
 }
 

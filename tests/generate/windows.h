@@ -20,7 +20,7 @@ struct WindowOptions {
 /// Windows that fit into the padded `sizes`.
 Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &options);
 
-/// A convolution over one spatial axis or two: groups, strides, dilations and paddings.
+/// A convolution over one to three spatial axes: groups, strides, dilations and paddings.
 struct Convolution {
   Shape filter, result;
   Attributes attributes;
