@@ -1,7 +1,6 @@
 // Ops of the domain com.microsoft that take quantised bytes and give some, and compute with the numbers between.
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
-#include "tests/generate/scales.h"
 #include "tests/generate/windows.h"
 
 #include <algorithm>
@@ -11,12 +10,30 @@ namespace smelt::generate {
 namespace {
 
 using Drawn = std::optional<Value>;
-constexpr Bounds kScale{0.02, 0.1};
 
-/// The operand with a scale and a zero point, and those of the result.
+/// A scale and a zero point, as constants: ONNX Runtime reads them when it loads a model.
+void addCoding(Drawing &draw, std::vector<Value> &inputs, ElementType type) {
+  constexpr Bounds kScale{0.02, 0.1};
+  inputs.push_back(draw.chance(0.7) ? draw.scalar(Wire::FLOAT, draw.chance(0.5) ? 0x1p-4 : 0x1p-5)
+                                    : draw.initializer(Wire::FLOAT, {}, kScale));
+  Bounds range = rangeOf(type);
+  inputs.push_back(draw.chance(0.5)
+                       ? draw.scalar(type, draw.pick(std::vector<double>{0, range.low, range.high}))
+                       : draw.initializer(type, {}, range));
+}
+
+/// `value` with its coding.
+void addCoded(Drawing &draw, std::vector<Value> &inputs, const Value &value) {
+  inputs.push_back(value);
+  addCoding(draw, inputs, value.type);
+}
+
+/// The operand with its coding, and that of the result.
 std::vector<Value> drawUnaryInputs(Drawing &draw, const Value &operand) {
-  return {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, operand.type, {}),
-          drawScale(draw, {}, kScale), drawZeroPoint(draw, operand.type, {})};
+  std::vector<Value> inputs;
+  addCoded(draw, inputs, operand);
+  addCoding(draw, inputs, operand.type);
+  return inputs;
 }
 
 bool isFilled(const Shape &shape) {
@@ -70,9 +87,10 @@ Drawn drawSoftmax(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type) || operand.shape.empty() || !isFilled(operand.shape))
     return std::nullopt;
   Bounds range = rangeOf(operand.type);
-  std::vector<Value> inputs{
-      operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, operand.type, {}),
-      draw.scalar(Wire::FLOAT, 1.0 / 256), draw.scalar(operand.type, range.low)};
+  std::vector<Value> inputs;
+  addCoded(draw, inputs, operand);
+  inputs.push_back(draw.scalar(Wire::FLOAT, 1.0 / 256));
+  inputs.push_back(draw.scalar(operand.type, range.low));
   size_t axis = drawAxis(draw, operand.shape);
   return draw.node("com.microsoft.QLinearSoftmax", inputs,
                    Attributes()
@@ -93,11 +111,11 @@ Drawn drawWhere(Drawing &draw, const Value &operand) {
   auto shape = broadcast(*chosen, other.shape);
   if (!shape || largestCount(*shape) > 1 << 17)
     return std::nullopt;
-  return draw.node("com.microsoft.QLinearWhere",
-                   {condition, operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
-                    other, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
-                   {}, type, *shape, rangeOf(type));
+  std::vector<Value> inputs{condition};
+  addCoded(draw, inputs, operand);
+  addCoded(draw, inputs, other);
+  addCoding(draw, inputs, type);
+  return draw.node("com.microsoft.QLinearWhere", inputs, {}, type, *shape, rangeOf(type));
 }
 
 } // namespace

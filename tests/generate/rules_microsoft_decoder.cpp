@@ -90,9 +90,10 @@ Drawn drawGroupQuery(Drawing &draw, const Value &operand) {
                               : generate::operand(draw, operand.type, narrow, kUnit));
   for (int part = 0; part < 2; ++part)
     inputs.push_back(cache.held ? draw.input(operand.type, held, kUnit) : Drawing::omitted());
-  // Without a cache all tokens are new; `seqlens_k` is the number of all but the last.
-  double fewest = static_cast<double>(steps - 1), most = static_cast<double>(cache.total - 1);
-  inputs.push_back(draw.leaf(Wire::INT32, {operand.shape[0]}, {cache.held ? fewest : most, most}));
+  bool isRagged = cache.held > 0 && draw.chance(0.5);
+  double most = static_cast<double>(cache.total - 1), // `seqlens_k` counts all tokens but the last
+      fewest = isRagged ? static_cast<double>(steps - 1) : most;
+  inputs.push_back(draw.leaf(Wire::INT32, {operand.shape[0]}, {fewest, most}));
   inputs.push_back(draw.scalar(Wire::INT32, static_cast<double>(cache.total)));
   Attributes attributes;
   addOptions(draw, attributes, heads);
@@ -111,8 +112,11 @@ Drawn drawGroupQuery(Drawing &draw, const Value &operand) {
   present.shape[2] = Size::of(cache.length());
   double largest = 2 * inputs[0].bounds.magnitude() + 2; // turned, of the packed ones
   output.bounds = present.bounds = {-largest, largest};
-  return draw.nodes("com.microsoft.GroupQueryAttention", inputs, attributes,
-                    {output, present, present})[draw.chance(0.8) ? 0 : 1];
+  std::vector<Value> results{output};
+  if (!isRagged &&
+      cache.total >= cache.held) // what lies behind a sequence's last token is defined nowhere
+    results.insert(results.end(), {present, present});
+  return draw.nodes("com.microsoft.GroupQueryAttention", inputs, attributes, results)[0];
 }
 
 /// Hides some tokens, never the last.
