@@ -265,7 +265,8 @@ void Drawing::importDomain(const std::string &domain) {
 }
 
 std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value> &inputs,
-                                  const Attributes &attributes, std::vector<Value> results) {
+                                  const Attributes &attributes, std::vector<Value> results,
+                                  size_t offered) {
   onnx_wire::Node &node = *target->add_node();
   size_t dot = op.rfind('.'); // ends the domain
   node.set_op_type(dot == std::string::npos ? op : op.substr(dot + 1));
@@ -284,8 +285,9 @@ std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value
     result.name = newName("t");
     node.add_output(result.name);
     remember(result);
-    pool.push_back(result);
   }
+  pool.insert(pool.end(), results.begin(),
+              results.begin() + static_cast<std::ptrdiff_t>(std::min(offered, results.size())));
   return results;
 }
 
@@ -298,9 +300,7 @@ Value Drawing::node(const std::string &op, const std::vector<Value> &inputs,
 Value Drawing::aside(const std::string &op, const std::vector<Value> &inputs,
                      const Attributes &attributes, ElementType type, const Shape &shape,
                      Bounds bounds) {
-  Value result = node(op, inputs, attributes, type, shape, bounds);
-  pool.pop_back();
-  return result;
+  return nodes(op, inputs, attributes, {Value{"", type, shape, bounds, false}}, 0)[0];
 }
 
 void Drawing::respellLast(const std::string &op, const Attributes &more) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -141,10 +142,11 @@ public:
   /// Adds a node and its first result. An op of another domain than ONNX's own comes with it: "com.microsoft.Gelu".
   Value node(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
              ElementType type, const Shape &shape, Bounds bounds);
-  /// Adds a node with several results.
+  /// Adds a node with several results, of which the first so many are offered to later nodes, or become outputs.
   std::vector<Value> nodes(const std::string &op, const std::vector<Value> &inputs,
-                           const Attributes &attributes, std::vector<Value> results);
-  /// The same for a result that no later node is offered and that is no output.
+                           const Attributes &attributes, std::vector<Value> results,
+                           size_t offered = std::numeric_limits<size_t>::max());
+  /// Adds a node whose result no later node is offered and that is no output.
   Value aside(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
               ElementType type, const Shape &shape, Bounds bounds);
   /// The last node, drawn as one of ONNX's own, becomes the op of another domain; attributes are added.

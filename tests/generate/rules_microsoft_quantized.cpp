@@ -12,6 +12,9 @@ using Drawn = std::optional<Value>;
 
 constexpr Bounds kScale{0.02, 0.1};
 
+/// No power of two, as a rule: between two steps ONNX Runtime's sums of bytes take the one that is even with the zero point.
+Value drawResultScale(Drawing &draw) { return draw.leaf(Wire::FLOAT, {}, kScale); }
+
 Drawn drawPlainQuantize(Drawing &draw, const Value &operand) {
   if (operand.type != Wire::FLOAT)
     return std::nullopt;
@@ -41,7 +44,7 @@ Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op)
   return draw.node("com.microsoft." + op,
                    {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
                     drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    {}, type, *shape, rangeOf(type));
 }
 
@@ -58,7 +61,7 @@ Drawn drawByteUnary(Drawing &draw, const Value &operand, const std::string &op) 
     attributes.add("alpha", 0.25f);
   return draw.node("com.microsoft." + op,
                    {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    attributes, type, operand.shape, rangeOf(type));
 }
 
@@ -75,7 +78,7 @@ Drawn drawByteConcat(Drawing &draw, const Value &operand) {
   Shape shape = operand.shape;
   shape[axis] = draw.changed(shape[axis], [](int64_t extent) { return 2 * extent; });
   return draw.node("com.microsoft.QLinearConcat",
-                   {drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), operand,
+                   {drawResultScale(draw), drawZeroPoint(draw, type, {}), operand,
                     drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
                     drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
                    Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape,
@@ -94,7 +97,7 @@ Drawn drawByteGlobalPool(Drawing &draw, const Value &operand) {
   shape[isLast ? 1 : 2] = shape[isLast ? 2 : 3] = Size::of(1);
   return draw.node("com.microsoft.QLinearGlobalAveragePool",
                    {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    Attributes().add("channels_last", isLast ? 1 : 0), type, shape, rangeOf(type));
 }
 
