@@ -10,18 +10,19 @@ namespace {
 
 constexpr double kMostTerm = 1000; // a sum of two fits every type that has sums here
 
+std::vector<std::string_view> namesOf(std::initializer_list<std::vector<Rule> (*)()> families) {
+  std::vector<std::string_view> ops{"If", "If", "Loop", "Loop"}; // bodies within bodies
+  for (auto family : families)
+    for (const Rule &rule : family())
+      ops.push_back(rule.op);
+  return ops;
+}
+
 const std::vector<std::string_view> &opsOf(bool keepShape) {
-  auto names = [](std::initializer_list<std::vector<Rule> (*)()> families) {
-    std::vector<std::string_view> ops;
-    for (auto family : families)
-      for (const Rule &rule : family())
-        ops.push_back(rule.op);
-    return ops;
-  };
   static const std::vector<std::string_view> kSameShape =
-                                                 names({elementwiseRules, activationRules}),
-                                             kAnyShape = names({elementwiseRules, activationRules,
-                                                                viewRules, reductionRules});
+      namesOf({elementwiseRules, activationRules});
+  static const std::vector<std::string_view> kAnyShape =
+      namesOf({elementwiseRules, activationRules, viewRules, reductionRules});
   return keepShape ? kSameShape : kAnyShape;
 }
 

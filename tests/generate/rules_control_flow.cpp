@@ -23,27 +23,52 @@ onnx_wire::Graph drawBranch(Drawing &draw, const Value &operand, Keeps keeps, Va
   });
 }
 
-/// By a bool that data give, or a constant, which chooses a branch while importing: then the other may have another shape.
+/// Whether an axis is shorter than some number; none where no size is a symbol.
+Drawn drawSizeCondition(Drawing &draw, const Value &operand) {
+  std::vector<int64_t> open;
+  for (size_t axis = 0; axis < operand.shape.size(); ++axis)
+    if (!operand.shape[axis].isConstant())
+      open.push_back(static_cast<int64_t>(axis));
+  if (open.empty())
+    return std::nullopt;
+  Size rank = Size::of(static_cast<int64_t>(operand.shape.size()));
+  Value sizes = draw.aside("Shape", {operand}, {}, Wire::INT64, {rank}, {0, 1e4}),
+        size = draw.aside("Gather", {sizes, draw.integerScalar(draw.pick(open))},
+                          Attributes().add("axis", 0), Wire::INT64, {}, {0, 1e4});
+  return draw.aside("Less", {size, draw.integerScalar(draw.between(1, 128))}, {}, Wire::BOOL, {},
+                    {0, 1});
+}
+
+/// Either branch may be taken: both give the operand's type and shape.
+Drawn drawOpenIf(Drawing &draw, const Value &operand) {
+  Shape one = draw.chance(0.5) ? Shape() : Shape{Size::of(1)};
+  Drawn condition = draw.chance(0.5) ? drawSizeCondition(draw, operand) : std::nullopt;
+  if (!condition)
+    condition = draw.input(Wire::BOOL, one, {0, 1});
+  Value then, otherwise;
+  Attributes attributes;
+  attributes.add("then_branch", drawBranch(draw, operand, Keeps::typeAndShape, then));
+  attributes.add("else_branch", drawBranch(draw, operand, Keeps::typeAndShape, otherwise));
+  return draw.node("If", {*condition}, attributes, operand.type, operand.shape,
+                   {std::min(then.bounds.low, otherwise.bounds.low),
+                    std::max(then.bounds.high, otherwise.bounds.high)});
+}
+
+/// By a bool that is not known, or a constant, which chooses a branch while importing: then the other may have another shape.
 Drawn drawIf(Drawing &draw, const Value &operand) {
   if (largestCount(operand.shape) > kMostElements)
     return std::nullopt;
-  bool isKnown = draw.chance(0.5), outcome = draw.chance(0.5);
-  Shape one = draw.chance(0.5) ? Shape() : Shape{Size::of(1)};
-  double number = outcome ? 1 : 0;
-  Value condition =
-      isKnown ? draw.tensor(Wire::BOOL, one, {number}) : draw.input(Wire::BOOL, one, {0, 1});
-  Keeps keeps = isKnown ? Keeps::type : Keeps::typeAndShape;
+  if (draw.chance(0.5))
+    return drawOpenIf(draw, operand);
+  bool outcome = draw.chance(0.5);
+  Value condition = draw.tensor(Wire::BOOL, draw.chance(0.5) ? Shape() : Shape{Size::of(1)},
+                                {outcome ? 1.0 : 0.0});
   Value then, otherwise;
   Attributes attributes;
-  attributes.add("then_branch", drawBranch(draw, operand, keeps, then));
-  attributes.add("else_branch", drawBranch(draw, operand, keeps, otherwise));
-  if (isKnown) {
-    const Value &taken = outcome ? then : otherwise;
-    return draw.node("If", {condition}, attributes, taken.type, taken.shape, taken.bounds);
-  }
-  return draw.node("If", {condition}, attributes, operand.type, operand.shape,
-                   {std::min(then.bounds.low, otherwise.bounds.low),
-                    std::max(then.bounds.high, otherwise.bounds.high)});
+  attributes.add("then_branch", drawBranch(draw, operand, Keeps::type, then));
+  attributes.add("else_branch", drawBranch(draw, operand, Keeps::type, otherwise));
+  const Value &taken = outcome ? then : otherwise;
+  return draw.node("If", {condition}, attributes, taken.type, taken.shape, taken.bounds);
 }
 
 /// What a body carries on: bounds that hold after every step.
