@@ -17,7 +17,7 @@ double drawZero(Drawing &draw, ElementType type) {
   Bounds range = rangeOf(type);
   int64_t low = static_cast<int64_t>(range.low), high = static_cast<int64_t>(range.high),
           any = draw.between(low, high);
-  return static_cast<double>(draw.pick(std::vector<int64_t>{low, high, any, any}));
+  return static_cast<double>(draw.pick(std::vector<int64_t>{low, high, any, any, any, any}));
 }
 
 std::vector<Value> withCoding(const Value &value, const Value &scale, const Value &zeroPoint) {
@@ -94,7 +94,7 @@ bool Quantiser::takes(const Value &value) {
 }
 
 Quantiser::Activation Quantiser::activation(const Value &source) {
-  constexpr Exponents kScales{-7, -4};
+  constexpr Exponents kScales{-6, -4};
   ElementType type = isFloat(source.type) ? activationType() : source.type;
   Coding from = coding(type, {}, kScales, 0.6);
   if (!isFloat(source.type))
@@ -150,9 +150,11 @@ Value Quantiser::bias(const Size &count, double scale, const Weight &weight) {
 }
 
 Value Quantiser::result(const Value &sums, double depth) {
-  // Sums of random signs grow by the root of their number: most lie within the range, some beyond it.
-  int64_t usual = static_cast<int64_t>(std::floor(std::log2(std::sqrt(depth) / 64)));
-  Coding drawn = coding(activationType(), {}, {usual, usual + 2}, 0.6);
+  // Sums of random signs grow by the root of their number, those of one sign by that number.
+  double root = std::log2(std::sqrt(depth));
+  int64_t least = static_cast<int64_t>(std::floor(root)) - 6,
+          most = least + 2 + static_cast<int64_t>(root);
+  Coding drawn = coding(activationType(), {}, {least, most}, 0.6);
   Value codes = quantized(sums, drawn);
   return draw.chance(0.5) ? dequantized(codes, drawn) : codes;
 }
