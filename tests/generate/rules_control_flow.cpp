@@ -100,7 +100,11 @@ Trips drawTrips(Drawing &draw) {
   trips.most = isCounted ? draw.integerScalar(trips.count) : Drawing::omitted();
   if (trips.limit)
     trips.count = isCounted ? std::min(trips.count, *trips.limit + 1) : *trips.limit + 1;
-  trips.first = draw.chance(0.6) ? draw.scalar(Wire::BOOL, 1) : Drawing::omitted();
+  bool begins = draw.chance(0.9);
+  if (!begins)
+    trips.count = 0;
+  trips.first =
+      !begins || draw.chance(0.6) ? draw.scalar(Wire::BOOL, begins ? 1 : 0) : Drawing::omitted();
   return trips;
 }
 

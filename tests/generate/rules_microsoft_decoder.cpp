@@ -71,6 +71,32 @@ void addOptions(Drawing &draw, Attributes &attributes, const Heads &heads) {
     attributes.add("local_window_size", draw.between(1, 9));
 }
 
+/// Queries, keys and values, or all in one, behind which caches may lie.
+std::vector<Value> drawStates(Drawing &draw, const Value &operand, const Heads &heads,
+                              bool isPacked, const Shape &held) {
+  Shape narrow = operand.shape;
+  narrow[2] = Size::of(heads.shared * heads.size);
+  std::vector<Value> inputs{draw.tamed(operand, 4)};
+  for (int part = 0; part < 2; ++part)
+    inputs.push_back(isPacked ? Drawing::omitted()
+                              : generate::operand(draw, operand.type, narrow, kUnit));
+  for (int part = 0; part < 2; ++part)
+    inputs.push_back(held[2].is(0) ? Drawing::omitted() : draw.input(operand.type, held, kUnit));
+  return inputs;
+}
+
+/// Behind tables and positions, which may be omitted.
+void addBias(Drawing &draw, std::vector<Value> &inputs, const Heads &heads, int64_t total) {
+  constexpr size_t kBias = 10;
+  const Value query = inputs[0];
+  inputs.resize(kBias);
+  inputs.push_back(
+      draw.leaf(query.type,
+                {draw.chance(0.5) ? query.shape[0] : Size::of(1),
+                 Size::of(draw.chance(0.5) ? heads.query : 1), query.shape[1], Size::of(total)},
+                {-3, 3}));
+}
+
 /// The operand is the queries, or queries, keys and values in one.
 Drawn drawGroupQuery(Drawing &draw, const Value &operand) {
   if (!isOfSteps(operand))
@@ -81,15 +107,8 @@ Drawn drawGroupQuery(Drawing &draw, const Value &operand) {
   if (heads.query == 0)
     return std::nullopt;
   Cache cache = draw.chance(0.6) ? drawCache(draw, steps) : Cache{0, steps};
-  Shape narrow = operand.shape, wide = operand.shape;
-  narrow[2] = Size::of(heads.shared * heads.size), wide[2] = Size::of(heads.query * heads.size);
   Shape held{operand.shape[0], Size::of(heads.shared), Size::of(cache.held), Size::of(heads.size)};
-  std::vector<Value> inputs{draw.tamed(operand, 4)};
-  for (int part = 0; part < 2; ++part)
-    inputs.push_back(isPacked ? Drawing::omitted()
-                              : generate::operand(draw, operand.type, narrow, kUnit));
-  for (int part = 0; part < 2; ++part)
-    inputs.push_back(cache.held ? draw.input(operand.type, held, kUnit) : Drawing::omitted());
+  std::vector<Value> inputs = drawStates(draw, operand, heads, isPacked, held);
   bool isRagged = cache.held > 0 && draw.chance(0.5);
   double most = static_cast<double>(cache.total - 1), // `seqlens_k` counts all tokens but the last
       fewest = isRagged ? static_cast<double>(steps - 1) : most;
@@ -99,16 +118,10 @@ Drawn drawGroupQuery(Drawing &draw, const Value &operand) {
   addOptions(draw, attributes, heads);
   if (heads.size % 2 == 0 && draw.chance(0.5))
     addTurns(draw, inputs, attributes, heads, cache.total);
-  if (cache.total >= cache.held && draw.chance(0.3)) {
-    inputs.resize(10);
-    inputs.push_back(draw.leaf(operand.type,
-                               {draw.chance(0.5) ? operand.shape[0] : Size::of(1),
-                                Size::of(draw.chance(0.5) ? heads.query : 1), operand.shape[1],
-                                Size::of(cache.total)},
-                               {-3, 3}));
-  }
+  if (cache.total >= cache.held && draw.chance(0.3))
+    addBias(draw, inputs, heads, cache.total);
   Value output = operand, present = operand;
-  output.shape = wide, present.shape = held;
+  output.shape[2] = Size::of(heads.query * heads.size), present.shape = held;
   present.shape[2] = Size::of(cache.length());
   double largest = 2 * inputs[0].bounds.magnitude() + 2; // turned, of the packed ones
   output.bounds = present.bounds = {-largest, largest};
@@ -130,50 +143,48 @@ Value drawPadding(Drawing &draw, const Size &batch, int64_t tokens) {
   return draw.tensor(Wire::INT32, {batch, Size::of(tokens)}, keep);
 }
 
-/// The first step of the operand is the new token.
+/// The first step of the operand.
+Value firstToken(Drawing &draw, const Value &operand) {
+  if (operand.shape[1].is(1))
+    return operand;
+  Shape token = operand.shape;
+  token[1] = Size::of(1);
+  return draw.node("Slice", {operand, draw.integers({0}), draw.integers({1}), draw.integers({1})},
+                   {}, operand.type, token, operand.bounds);
+}
+
+/// The first step of the operand is the new token; it attends to itself and a cache, or to a cache of another sequence.
 Drawn drawDecoderAttention(Drawing &draw, const Value &operand) {
+  constexpr size_t kProjectionBias = 10; // behind three inputs of searches over beams
   if (!isOfSteps(operand))
     return std::nullopt;
-  int64_t hidden = operand.shape[2].values[0];
+  int64_t hidden = operand.shape[2].values[0], held = draw.between(1, 20);
   Heads heads = drawHeads(draw, hidden, false);
+  Value query = draw.tamed(firstToken(draw, operand), 4), output = query, present = query;
   bool isCross = draw.chance(0.3);
-  Shape token{operand.shape[0], Size::of(1), operand.shape[2]};
-  Value query =
-      operand.shape[1].is(1)
-          ? operand
-          : draw.node("Slice",
-                      {operand, draw.integers({0}), draw.integers({1}), draw.integers({1})}, {},
-                      operand.type, token, operand.bounds);
-  query = draw.tamed(query, 4);
-  int64_t held = draw.between(1, 20), tokens = isCross ? held : held + 1;
-  Shape cache{operand.shape[0], Size::of(heads.query), Size::of(held),
-              Size::of(hidden / heads.query)};
+  int64_t tokens = isCross ? held : held + 1;
+  Shape cache{operand.shape[0], Size::of(heads.query), Size::of(held), Size::of(heads.size)};
   auto past = [&] { return draw.input(operand.type, cache, kUnit); };
-  auto fresh = [&] { return generate::operand(draw, operand.type, token, kUnit); };
+  auto fresh = [&] { return generate::operand(draw, operand.type, query.shape, kUnit); };
   std::vector<Value> inputs{query, isCross ? past() : fresh(), isCross ? past() : fresh()};
   inputs.push_back(draw.chance(0.5) ? drawPadding(draw, operand.shape[0], tokens)
                                     : Drawing::omitted());
-  inputs.push_back(
-      draw.chance(0.4)
-          ? draw.leaf(operand.type,
-                      {Size::of(1), Size::of(heads.query), Size::of(1), Size::of(tokens)}, {-3, 3})
-          : Drawing::omitted());
+  Shape scores{Size::of(1), Size::of(heads.query), Size::of(1), Size::of(tokens)};
+  inputs.push_back(draw.chance(0.4) ? draw.leaf(operand.type, scores, {-3, 3})
+                                    : Drawing::omitted());
   Attributes attributes;
   attributes.add("num_heads", heads.query);
-  Value output = query, present = query;
   output.bounds = present.bounds = {-2, 2};
-  present.shape = cache, present.shape[2] = Size::of(tokens);
+  const std::string op = "com.microsoft.DecoderMaskedMultiHeadAttention";
   if (isCross)
-    return draw.nodes("com.microsoft.DecoderMaskedMultiHeadAttention", inputs, attributes,
-                      {output})[0];
-  inputs.push_back(past());
-  inputs.push_back(past());
-  if (draw.chance(0.5)) { // of the projections, behind three inputs of searches over beams
-    inputs.resize(10);
+    return draw.nodes(op, inputs, attributes, {output})[0];
+  inputs.insert(inputs.end(), {past(), past()});
+  if (draw.chance(0.5)) {
+    inputs.resize(kProjectionBias);
     inputs.push_back(draw.leaf(operand.type, {Size::of(3 * hidden)}, kUnit));
   }
-  return draw.nodes("com.microsoft.DecoderMaskedMultiHeadAttention", inputs, attributes,
-                    {output, present, present})[draw.chance(0.7) ? 0 : 1];
+  present.shape = cache, present.shape[2] = Size::of(tokens);
+  return draw.nodes(op, inputs, attributes, {output, present, present})[draw.chance(0.7) ? 0 : 1];
 }
 
 /// How an expert's first product is activated, and how many columns it has for each that is left.
