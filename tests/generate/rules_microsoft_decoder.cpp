@@ -187,7 +187,7 @@ Drawn drawDecoderAttention(Drawing &draw, const Value &operand) {
   return draw.nodes(op, inputs, attributes, {output, present, present})[draw.chance(0.7) ? 0 : 1];
 }
 
-/// How an expert's first product is activated, and how many columns it has for each that is left.
+/// How an expert's first product is activated, and how many columns it has for each that is left: of two, one is a gate.
 int64_t drawExpertActivation(Drawing &draw, Attributes &attributes) {
   static const std::vector<const char *> kNames = {"relu", "gelu", "silu", "identity", "swiglu"};
   const char *name = draw.pick(kNames);
@@ -227,6 +227,8 @@ Drawn drawExperts(Drawing &draw, const Value &operand) {
   std::vector<Value> inputs{draw.tamed(operand, 4), draw.leaf(operand.type, {rows, count}, {-2, 2}),
                             weight(first, hidden),  bias(first),
                             weight(hidden, inner),  bias(hidden)};
+  if (wide == 1 && draw.chance(0.3)) // another product, times the activated one
+    inputs.insert(inputs.end(), {weight(inner, hidden), bias(inner)});
   return draw.node("com.microsoft.MoE", inputs, attributes, operand.type, operand.shape, {-64, 64});
 }
 

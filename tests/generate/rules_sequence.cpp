@@ -115,17 +115,22 @@ Sequence drawGrown(Drawing &draw, const Value &operand) {
   return sequence;
 }
 
-/// A body for each element.
+/// A body for each element; now and then with another tensor, the same one for all.
 void map(Drawing &draw, Sequence &sequence) {
-  std::vector<Value> parameters{sequence.elements[0]};
+  std::vector<Value> parameters{sequence.elements[0]}, inputs{sequence.list};
   parameters[0].bounds = boundsOf(sequence.elements);
+  if (!hasDerived(parameters[0].shape) && draw.chance(0.3)) {
+    inputs.push_back(draw.leaf(parameters[0].type, parameters[0].shape));
+    parameters.push_back(inputs[1]);
+  }
   Value changed;
   onnx_wire::Graph body = draw.body(parameters, {}, [&] {
-    changed = identity(draw, drawChange(draw, parameters[0], Keeps::typeAndShape));
+    changed = drawChange(draw, parameters[0], Keeps::typeAndShape);
+    changed = parameters.size() > 1 ? join(draw, changed, parameters[1]) : identity(draw, changed);
     return std::vector<Value>{changed};
   });
-  sequence.list = listNode(draw, "SequenceMap", {sequence.list},
-                           Attributes().add("body", std::move(body)), changed);
+  sequence.list =
+      listNode(draw, "SequenceMap", inputs, Attributes().add("body", std::move(body)), changed);
   for (Value &element : sequence.elements)
     element = changed;
 }
@@ -231,9 +236,21 @@ Value drawEnd(Drawing &draw, const Sequence &sequence, Op op) {
   return joins ? drawJoined(draw, sequence) : drawAt(draw, sequence);
 }
 
+/// The operand as an optional; what an omitted one has is nothing.
+Value drawOptional(Drawing &draw, const Value &operand, Op op) {
+  if (op == "OptionalHasElement" && draw.opset() >= 18 && draw.chance(0.3))
+    return draw.node(std::string(op), {}, {}, Wire::BOOL, {}, {0, 0});
+  Value held = listNode(draw, "Optional", {operand}, {}, operand);
+  if (op == "OptionalHasElement")
+    return draw.node(std::string(op), {held}, {}, Wire::BOOL, {}, {0, 1});
+  return draw.node("OptionalGetElement", {held}, {}, operand.type, operand.shape, operand.bounds);
+}
+
 Drawn drawSequence(Drawing &draw, const Value &operand, Op op) {
   if (largestCount(operand.shape) > 1 << 13)
     return std::nullopt;
+  if (op.starts_with("Optional") && draw.chance(0.4))
+    return drawOptional(draw, operand, op);
   std::optional<Sequence> sequence = drawList(draw, operand, op);
   if (!sequence)
     return std::nullopt;
