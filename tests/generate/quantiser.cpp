@@ -73,6 +73,14 @@ Quantiser::Coding Quantiser::coding(ElementType type, const Granularity &granula
   return drawn;
 }
 
+Quantiser::Granularity Quantiser::ofAll() {
+  return {draw.chance(0.1) ? Shape{Size::of(1)} : Shape(), {}};
+}
+
+Quantiser::Granularity Quantiser::alongAxis(const Shape &shape, size_t axis) {
+  return {{shape[axis]}, Attributes().add("axis", spelledAxis(draw, axis, shape.size()))};
+}
+
 Value Quantiser::quantized(const Value &value, const Coding &coding) {
   return draw.node("QuantizeLinear", withCoding(value, coding.scale, coding.zeroPoint),
                    coding.attributes, coding.type, value.shape, rangeOf(coding.type));
@@ -93,35 +101,42 @@ bool Quantiser::takes(const Value &value) {
   return (value.type == Wire::FLOAT || isByte(value.type)) && !hasDerived(value.shape);
 }
 
+Quantiser::Granularity Quantiser::activationGranularity(const Shape &shape) {
+  size_t axis = drawAxis(draw, shape);
+  bool isPerElement = draw.opset() >= 13 && shape[axis].isConstant() && draw.chance(0.05);
+  return isPerElement ? alongAxis(shape, axis) : ofAll();
+}
+
 Quantiser::Activation Quantiser::activation(const Value &source) {
   constexpr Exponents kScales{-6, -4};
   ElementType type = isFloat(source.type) ? activationType() : source.type;
-  Coding from = coding(type, {}, kScales, 0.6);
+  Granularity granularity = activationGranularity(source.shape);
+  Coding from = coding(type, granularity, kScales, 0.6);
   if (!isFloat(source.type))
     return {dequantized(source, from), from.scales[0]};
   Value codes = quantized(draw.tamed(source, 4), from);
   bool isRescaled = draw.chance(0.05); // it stands for other numbers than it came from
-  Coding to = isRescaled ? coding(type, {}, kScales, 0.6) : from;
+  Coding to = isRescaled ? coding(type, granularity, kScales, 0.6) : from;
   return {dequantized(codes, to), to.scales[0]};
 }
 
-Quantiser::Granularity Quantiser::granularity(const Shape &shape, size_t axis) {
+Quantiser::Granularity Quantiser::weightGranularity(const Shape &shape, size_t axis) {
   bool isPerChannel = draw.opset() >= 13 && draw.chance(0.5);
   if (!isPerChannel)
-    return {};
+    return ofAll();
+  size_t other = shape.size() == 2 ? 1 - axis : axis + 1; // sums go along it
   bool isBlocked = shape.size() == 2 && draw.opset() >= 21 && draw.chance(0.1);
   if (!isBlocked)
-    return {{shape[axis]}, Attributes().add("axis", spelledAxis(draw, axis, shape.size()))};
+    return alongAxis(shape, draw.chance(0.06) ? other : axis);
   int64_t block = draw.pick(std::vector<int64_t>{2, 16, 32});
-  size_t along = 1 - axis;
   Granularity drawn{shape, {}};
-  drawn.shape[along] = Size::of((shape[along].values[0] + block - 1) / block);
-  drawn.attributes.add("axis", spelledAxis(draw, along, shape.size())).add("block_size", block);
+  drawn.shape[other] = Size::of((shape[other].values[0] + block - 1) / block);
+  drawn.attributes.add("axis", spelledAxis(draw, other, shape.size())).add("block_size", block);
   return drawn;
 }
 
 Quantiser::Weight Quantiser::weight(const Shape &shape, size_t axis) {
-  Coding drawn = coding(drawByteType(draw), granularity(shape, axis), {-8, -7}, 0.3);
+  Coding drawn = coding(drawByteType(draw), weightGranularity(shape, axis), {-8, -7}, 0.3);
   bool isTrained = draw.chance(0.1); // for quantisation: floats that pass through bytes
   Value codes = isTrained ? quantized(draw.initializer(Wire::FLOAT, shape, {-0.5, 0.5}), drawn)
                           : drawCodes(draw, drawn.type, shape);
@@ -154,7 +169,7 @@ Value Quantiser::result(const Value &sums, double depth) {
   double root = std::log2(std::sqrt(depth));
   int64_t least = static_cast<int64_t>(std::floor(root)) - 6,
           most = least + 2 + static_cast<int64_t>(root);
-  Coding drawn = coding(activationType(), {}, {least, most}, 0.6);
+  Coding drawn = coding(activationType(), ofAll(), {least, most}, 0.6);
   Value codes = quantized(sums, drawn);
   return draw.chance(0.5) ? dequantized(codes, drawn) : codes;
 }

@@ -24,7 +24,7 @@ public:
     Value value;
     std::vector<double> scales; ///< one, one for each element along the axis, or more
   };
-  /// Constant bytes as floats, with a scale for each element along `axis`, for all, or for blocks of the other axis.
+  /// Constant bytes as floats, with a scale for each element along `axis`, for all, or of another form.
   Weight weight(const Shape &shape, size_t axis);
 
   /// A float for each of `count` channels; or int32 in units of the product of both scales, as the quantiser writes it.
@@ -55,7 +55,12 @@ private:
   Value parameter(ElementType type, const Shape &shape, const std::vector<double> &values);
   /// `zeroes`: how often there are zero points other than 0.
   Coding coding(ElementType type, const Granularity &granularity, Exponents scales, double zeroes);
-  Granularity granularity(const Shape &shape, size_t axis);
+  Granularity ofAll();
+  Granularity alongAxis(const Shape &shape, size_t axis);
+  /// Now and then one for each element of an axis, with which no product of bytes is made.
+  Granularity activationGranularity(const Shape &shape);
+  /// One for each element along `axis`; now and then along the axis of the sums, or for blocks of that one.
+  Granularity weightGranularity(const Shape &shape, size_t axis);
   /// Now and then shorts, of which no product of bytes may be made.
   ElementType activationType();
   Value quantized(const Value &value, const Coding &coding);
