@@ -132,12 +132,14 @@ Value placesOf(NodeReader &node) {
 }
 
 /// The place of the largest element of each window; the first of several.
-LogicalResult outputPlaces(NodeReader &node, const Pool &pool, Value fill) {
+LogicalResult outputPlaces(NodeReader &node, const Pool &pool) {
   GraphBuilder &build = node.build;
-  Value places = placesOf(node);
-  if (!places)
+  Value places = placesOf(node), input = node.input(0);
+  if (!isa<FloatType>(tensorType(input).getElementType())) // padding is less than the least byte
+    input = build.cast(input, IntegerType::get(build.getContext(), 32));
+  if (!places || !input)
     return failure();
-  Value values = windowsOf(build, node.input(0), pool, fill),
+  Value values = windowsOf(build, input, pool, lowest(build, tensorType(input).getElementType())),
         from = windowsOf(build, places, pool, build.scalar(0, tensorType(places).getElementType()));
   if (!values || !from)
     return failure();
@@ -163,9 +165,9 @@ LogicalResult importMaxPool(NodeReader &node) {
   FailureOr<Pool> pool = readPool(node);
   if (failed(pool))
     return failure();
-  Value fill = lowest(node.build, tensorType(node.input(0)).getElementType());
-  if (node.outputCount() > 1 && failed(outputPlaces(node, *pool, fill)))
+  if (node.outputCount() > 1 && failed(outputPlaces(node, *pool)))
     return failure();
+  Value fill = lowest(node.build, tensorType(node.input(0)).getElementType());
   return node.output(reduceWindows(node.build, ReductionKind::max, node.input(0), *pool, fill));
 }
 

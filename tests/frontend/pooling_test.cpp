@@ -49,6 +49,15 @@ TEST(Pooling, PlacesOfTheMaxima) {
                                  "smelt.gather_elements", "smelt.reduce max"});
 }
 
+TEST(Pooling, PlacesOfBytesAreNeverThoseOfPadding) {
+  ModelBuilder model(22);
+  model.input("x", DataType::INT8, "batch 3 9 9").output("y").output("places");
+  model.node("MaxPool", {"x"}, {"y", "places"})
+      .attribute("kernel_shape", kTwo)
+      .attribute("pads", kPads);
+  expectImports(model.import(), {"smelt.cast", "dense<-2147483648> : tensor<i32>", "smelt.top_k"});
+}
+
 TEST(Pooling, AveragesCountWhatTheyAreToldTo) {
   expectImports(pool("AveragePool").import(), {"smelt.reduce sum", "dense<9", "smelt.div"});
   expectImports(pool("AveragePool").attribute("pads", kPads).import(),

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace smelt::generate {
 
 namespace {
 
 // Ones, odd sizes, sizes beside the widths of vectors, warps, tiles and blocks.
-constexpr int64_t kExtents[] = {1,   2,   3,   4,   5,   7,   8,   9,    12,   15,   16,  17,  24,
-                                31,  32,  33,  40,  63,  64,  65,  100,  127,  128,  129, 192, 255,
-                                256, 257, 384, 511, 512, 513, 768, 1000, 1024, 1025, 2049};
+constexpr int64_t kExtents[] = {1,   2,   3,   4,   5,   7,   8,   9,   12,   15,   16,   17,  24,
+                                31,  32,  33,  40,  63,  64,  65,  77,  100,  127,  128,  129, 192,
+                                255, 256, 257, 384, 511, 512, 513, 768, 1000, 1024, 1025, 2049};
 
 } // namespace
 
@@ -62,6 +63,17 @@ Attributes &Attributes::add(const std::string &name, const char *value) {
 
 Attributes &Attributes::add(const std::string &name, const std::vector<int64_t> &values) {
   *append(list, name, onnx_wire::Attribute::INTS).mutable_ints() = {values.begin(), values.end()};
+  return *this;
+}
+
+Attributes &Attributes::add(const std::string &name, const std::vector<float> &values) {
+  *append(list, name, onnx_wire::Attribute::FLOATS).mutable_floats() = {values.begin(),
+                                                                        values.end()};
+  return *this;
+}
+
+Attributes &Attributes::add(const std::string &name, onnx_wire::Graph graph) {
+  *append(list, name, onnx_wire::Attribute::GRAPH).mutable_g() = std::move(graph);
   return *this;
 }
 
@@ -213,7 +225,7 @@ Value Drawing::tensor(ElementType type, const Shape &shape, const std::vector<do
     auto [low, high] = std::minmax_element(elements.begin(), elements.end());
     value.bounds = {*low, *high};
   }
-  onnx_wire::Tensor &wire = *model.mutable_graph()->add_initializer();
+  onnx_wire::Tensor &wire = *target->add_initializer();
   wire.set_name(value.name);
   wire.set_data_type(type);
   for (const Size &size : shape)
@@ -253,8 +265,9 @@ void Drawing::importDomain(const std::string &domain) {
 }
 
 std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value> &inputs,
-                                  const Attributes &attributes, std::vector<Value> results) {
-  onnx_wire::Node &node = *model.mutable_graph()->add_node();
+                                  const Attributes &attributes, std::vector<Value> results,
+                                  size_t offered) {
+  onnx_wire::Node &node = *target->add_node();
   size_t dot = op.rfind('.'); // ends the domain
   node.set_op_type(dot == std::string::npos ? op : op.substr(dot + 1));
   if (dot != std::string::npos) {
@@ -272,8 +285,9 @@ std::vector<Value> Drawing::nodes(const std::string &op, const std::vector<Value
     result.name = newName("t");
     node.add_output(result.name);
     remember(result);
-    pool.push_back(result);
   }
+  pool.insert(pool.end(), results.begin(),
+              results.begin() + static_cast<std::ptrdiff_t>(std::min(offered, results.size())));
   return results;
 }
 
@@ -286,9 +300,36 @@ Value Drawing::node(const std::string &op, const std::vector<Value> &inputs,
 Value Drawing::aside(const std::string &op, const std::vector<Value> &inputs,
                      const Attributes &attributes, ElementType type, const Shape &shape,
                      Bounds bounds) {
-  Value result = node(op, inputs, attributes, type, shape, bounds);
-  pool.pop_back();
-  return result;
+  return nodes(op, inputs, attributes, {Value{"", type, shape, bounds, false}}, 0)[0];
+}
+
+void Drawing::respellLast(const std::string &op, const Attributes &more) {
+  onnx_wire::Node &node = *target->mutable_node(target->node_size() - 1);
+  size_t dot = op.rfind('.');
+  node.set_op_type(op.substr(dot + 1));
+  node.set_domain(op.substr(0, dot));
+  importDomain(node.domain());
+  for (const onnx_wire::Attribute &attribute : more.list)
+    *node.add_attribute() = attribute;
+}
+
+onnx_wire::Graph Drawing::body(std::vector<Value> &parameters, const std::vector<Value> &visible,
+                               const std::function<std::vector<Value>()> &drawResults) {
+  onnx_wire::Graph graph;
+  graph.set_name(newName("body"));
+  std::vector<Value> outerPool = visible;
+  std::swap(pool, outerPool);
+  for (Value &parameter : parameters) {
+    parameter.name = newName("p");
+    declare(*graph.add_input(), parameter);
+    pool.push_back(remember(parameter));
+  }
+  onnx_wire::Graph *outer = std::exchange(target, &graph);
+  for (const Value &result : drawResults())
+    declare(*graph.add_output(), result);
+  target = outer;
+  std::swap(pool, outerPool);
+  return graph;
 }
 
 Value Drawing::tamed(const Value &value, double limit) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,7 +60,7 @@ struct Value {
   bool isConstant = false; ///< an initializer
 };
 
-/// The attributes of a node; strings, numbers and lists of numbers.
+/// The attributes of a node; strings, numbers, lists of numbers and graphs.
 class Attributes {
 public:
   Attributes &add(const std::string &name, int64_t value);
@@ -67,6 +68,8 @@ public:
   Attributes &add(const std::string &name, float value);
   Attributes &add(const std::string &name, const char *value);
   Attributes &add(const std::string &name, const std::vector<int64_t> &values);
+  Attributes &add(const std::string &name, const std::vector<float> &values);
+  Attributes &add(const std::string &name, onnx_wire::Graph graph);
 
   std::vector<onnx_wire::Attribute> list;
 };
@@ -95,6 +98,7 @@ struct Graph {
 class Drawing {
 public:
   Drawing(uint64_t seed, const DrawOptions &options);
+  Drawing(const Drawing &) = delete;
 
   Random random;
   int64_t opset() const { return version; }
@@ -138,12 +142,19 @@ public:
   /// Adds a node and its first result. An op of another domain than ONNX's own comes with it: "com.microsoft.Gelu".
   Value node(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
              ElementType type, const Shape &shape, Bounds bounds);
-  /// Adds a node with several results.
+  /// Adds a node with several results, of which the first so many are offered to later nodes, or become outputs.
   std::vector<Value> nodes(const std::string &op, const std::vector<Value> &inputs,
-                           const Attributes &attributes, std::vector<Value> results);
-  /// The same for a result that no later node is offered and that is no output.
+                           const Attributes &attributes, std::vector<Value> results,
+                           size_t offered = std::numeric_limits<size_t>::max());
+  /// Adds a node whose result no later node is offered and that is no output.
   Value aside(const std::string &op, const std::vector<Value> &inputs, const Attributes &attributes,
               ElementType type, const Shape &shape, Bounds bounds);
+  /// The last node, drawn as one of ONNX's own, becomes the op of another domain; attributes are added.
+  void respellLast(const std::string &op, const Attributes &more = {});
+  /// Draws a graph that is an attribute of a node. Its `parameters` are named; `drawResults` adds nodes to it, and is offered
+  /// them and `visible` values of the graph around it.
+  onnx_wire::Graph body(std::vector<Value> &parameters, const std::vector<Value> &visible,
+                        const std::function<std::vector<Value>()> &drawResults);
   /// Stands for an omitted input.
   static Value omitted() { return {}; }
 
@@ -171,6 +182,8 @@ private:
   bool dynamic = false;
   size_t names = 0;
   onnx_wire::Model model;
+  onnx_wire::Graph *target =
+      model.mutable_graph(); ///< what nodes are added to: the graph or a body
   std::map<std::string, Value> values;
   std::map<std::string, bool> used;
   std::vector<Value> pool; ///< inputs and results, not initializers

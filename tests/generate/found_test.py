@@ -149,6 +149,13 @@ class Computes(CliTest):
         self.expect(OK, "run", path, "--device", "cpu", "--input", f"x=@{x}", "--input", f"z=@{z}", "--output", "y=@y.npy")
         self.assertEqual(np.load(self.folder / "y.npy").tolist(), [1, 2])
 
+    def test_the_place_of_a_maximum_is_none_of_the_padding(self):
+        pool = node("MaxPool", "x", "m y", kernel_shape=[2, 1], pads=[1, 0, 0, 0])
+        path = self.save(graph([pool], [("x", [1, 1, 2, 2], TensorProto.INT8)], opset=17, output_type=LONG))
+        x = self.array("x", np.full((1, 1, 2, 2), -128, np.int8))
+        self.expect(OK, "run", path, "--device", "cpu", "--input", f"x=@{x}", "--output", "y=@y.npy")
+        self.assertEqual(np.load(self.folder / "y.npy").ravel().tolist(), [0, 1, 0, 1])
+
     def test_a_name_with_a_zero_byte_cuts_no_file(self):
         path = self.save(graph([node("Relu", "x", "a\0b")], [("x", [2])], outputs=("a\0b",), opset=17))
         done = self.smelt("run", path, "--device", "cpu", "--output-dir", "out")

@@ -181,8 +181,9 @@ void drawAttentions(Drawing &draw) {
 
 void drawConvolutions(Drawing &draw) {
   Shape shape{draw.drawSize(3), draw.drawConstant(17)};
-  for (int64_t i = draw.between(1, 2); i > 0; --i)
-    shape.push_back(draw.drawSize(40));
+  int64_t spatial = draw.chance(0.1) ? 3 : draw.between(1, 2);
+  for (int64_t i = 0; i < spatial; ++i)
+    shape.push_back(draw.drawSize(spatial < 3 ? 40 : 9));
   ElementType type = draw.pick(kProductTypes);
   bool hasType = type != Wire::BFLOAT16 || draw.opset() >= 22;
   findRule("Conv")->draw(draw,
@@ -205,8 +206,23 @@ void drawImages(Drawing &draw) {
   addNodes(draw, choices, static_cast<size_t>(draw.between(2, 6)));
 }
 
+/// Attention after a cache and experts, on tokens of a few heads.
+void drawDecoder(Drawing &draw) {
+  static const std::vector<int64_t> kHidden = {8, 12, 32, 48, 64, 128, 256};
+  Shape shape{draw.drawSize(4), draw.chance(0.4) ? Size::of(1) : draw.drawConstant(17),
+              Size::of(draw.pick(kHidden))};
+  operand(draw, draw.chance(0.6) ? Wire::FLOAT : Wire::FLOAT16, shape);
+  addNodes(draw, pointersTo(microsoftDecoderRules()), draw.nodeCount() + 1);
+  std::vector<const Rule *> choices = pointersTo(microsoftDecoderRules());
+  for (const char *op : {"Add", "MatMul", "com.microsoft.SkipSimplifiedLayerNormalization"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, draw.nodeCount() + static_cast<size_t>(draw.between(0, 2)));
+}
+
 /// What ONNX Runtime's optimiser and its quantiser leave: ops of com.microsoft among ONNX's own.
 void drawContrib(Drawing &draw) {
+  if (draw.chance(0.25))
+    return drawDecoder(draw);
   static const std::vector<ElementType> kContribTypes = {Wire::FLOAT, Wire::FLOAT, Wire::FLOAT16,
                                                          Wire::INT8, Wire::UINT8};
   Shape shape = draw.drawShape(static_cast<size_t>(draw.between(1, 3)), 1 << 8);
@@ -214,12 +230,49 @@ void drawContrib(Drawing &draw) {
   ElementType type = draw.pick(kContribTypes);
   operand(draw, type, shape, isByte(type) ? rangeOf(type) : Bounds{-2, 2});
   std::vector<const Rule *> choices;
-  for (auto family : {microsoftRules, microsoftQuantizedRules, quantizedRules})
+  for (auto family : {microsoftRules, microsoftQuantizedRules, microsoftByteRules,
+                      microsoftDecoderRules, microsoftStandardRules, quantizedRules})
     for (const Rule *rule : pointersTo(family()))
       choices.push_back(rule);
   for (const char *op : {"Add", "MatMul", "Transpose", "Reshape", "Relu"})
     choices.push_back(findRule(op));
   addNodes(draw, choices, static_cast<size_t>(draw.between(2, 8)));
+}
+
+/// What static and dynamic quantisers leave: bytes, and floats that passed through them.
+void drawQuantized(Drawing &draw) {
+  Shape shape{draw.drawSize(3), draw.drawSize(129), draw.drawConstant(129)};
+  if (draw.chance(0.4)) // an image
+    shape = {shape[0], Size::of(draw.between(1, 24)), draw.drawSize(33), draw.drawSize(33)};
+  else if (draw.chance(0.5))
+    shape.erase(shape.begin());
+  static const std::vector<ElementType> kCoded = {Wire::FLOAT, Wire::FLOAT, Wire::INT8,
+                                                  Wire::UINT8};
+  ElementType type = draw.pick(kCoded);
+  operand(draw, type, shape, isByte(type) ? rangeOf(type) : Bounds{-2, 2});
+  std::vector<const Rule *> choices;
+  for (int i = 0; i < 3; ++i) // more often than others
+    llvm::append_range(choices, pointersTo(quantizedGraphRules()));
+  for (const char *op :
+       {"QuantizeLinear", "DequantizeLinear", "MatMulInteger", "QLinearMatMul", "ConvInteger",
+        "QLinearConv", "com.microsoft.QGemm", "Relu", "Add", "Transpose", "MaxPool"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, draw.nodeCount() + static_cast<size_t>(draw.between(1, 16)));
+}
+
+/// Branches, loops, scans and sequences, among ops that their bodies have too.
+void drawControlFlow(Drawing &draw) {
+  Shape shape = draw.drawShape(static_cast<size_t>(draw.between(0, 3)), 1 << 9);
+  if (draw.chance(0.5))
+    shape.insert(shape.begin(), Size::of(draw.between(1, 6)));
+  operand(draw, draw.pick(kTypes), shape);
+  std::vector<const Rule *> choices;
+  for (int i = 0; i < 4; ++i) // more often than others
+    llvm::append_range(choices, pointersTo(controlFlowRules()));
+  llvm::append_range(choices, pointersTo(sequenceRules()));
+  for (const char *op : {"Add", "Mul", "Transpose", "Softmax", "ReduceSum", "MatMul"})
+    choices.push_back(findRule(op));
+  addNodes(draw, choices, draw.nodeCount() + static_cast<size_t>(draw.between(1, 5)));
 }
 
 /// Tensors without elements, and what may be asked of them: no element is looked up, none is the largest.
@@ -251,7 +304,8 @@ const std::vector<Kind> kKinds = {
     {"products", drawProducts},    {"norms", drawNorms},
     {"attention", drawAttentions}, {"convolutions", drawConvolutions},
     {"images", drawImages},        {"empty", drawEmpties},
-    {"contrib", drawContrib}};
+    {"contrib", drawContrib},      {"quantized", drawQuantized},
+    {"control", drawControlFlow}};
 
 } // namespace
 

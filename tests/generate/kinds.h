@@ -5,7 +5,8 @@
 
 namespace smelt::generate {
 
-/// "mixed", "elementwise", "views", "reductions", "products", "norms", "attention", "convolutions", "images", "empty".
+/// "mixed", "elementwise", "views", "reductions", "products", "norms", "attention", "convolutions", "images", "empty",
+/// "contrib", "quantized", "control".
 const std::vector<std::string> &kindNames();
 
 /// The graph of this kind and seed; the same one every time.

@@ -33,10 +33,10 @@ struct Flags {
 };
 
 /// Kinds in turn; attention, whose kernels take NVRTC five times as long as others, comes once.
-const std::vector<std::string> kMix = {"mixed",    "elementwise", "views",    "reductions",
-                                       "products", "norms",       "mixed",    "convolutions",
-                                       "images",   "reductions",  "products", "attention",
-                                       "mixed",    "empty",       "contrib"};
+const std::vector<std::string> kMix = {
+    "mixed", "elementwise",  "views",   "reductions", "products", "norms",
+    "mixed", "convolutions", "images",  "reductions", "products", "attention",
+    "mixed", "empty",        "contrib", "quantized",  "control"};
 
 CLI::Validator isKind() { return CLI::IsMember(kindNames()); }
 
@@ -47,7 +47,7 @@ void addOptions(CLI::App &app, Flags &flags) {
   app.add_flag("--only", flags.only, "one graph, of --seed and the one kind given");
   app.add_option("--kinds", flags.kinds,
                  "of: mixed elementwise views reductions products norms attention convolutions "
-                 "images empty contrib "
+                 "images empty contrib quantized control "
                  "(default: all, some more often)")
       ->delimiter(',')
       ->check(isKind());

@@ -1,5 +1,7 @@
 #include "tests/generate/reference.h"
 
+#include "tests/generate/exactness.h"
+
 #include "ir/interpret/interpret.h"
 #include "ir/interpret/random.h"
 
@@ -139,6 +141,7 @@ public:
       : function(function), symbols(symbols) {
     options.precision = Precision::f64;
     options.weights = &weights;
+    exact.insert_range(function.getArguments());
   }
 
   /// `noise`: null for the reference itself, which runs first.
@@ -187,11 +190,22 @@ private:
         walk.rejection = "rounding decides a result";
         return false;
       }
-      if (noise && isa<FloatType>(tensor.getElementType()) && !isExact(&op))
+      if (!noise && isExactResult(&op, operands, tensor))
+        exact.insert(value);
+      if (noise && isa<FloatType>(tensor.getElementType()) && !isExact(&op) &&
+          !exact.contains(value))
         noise->move(&op, tensor);
       values[value] = tensor;
     }
     return true;
+  }
+
+  /// Whether every computation gives this very result. What is no float does: a graph where rounding changes it is rejected.
+  bool isExactResult(Operation *op, ArrayRef<HostTensor> operands, const HostTensor &result) const {
+    auto isKnownExactly = [&](mlir::Value value) { return exact.contains(value); };
+    return !isa<FloatType>(result.getElementType()) ||
+           (llvm::all_of(op->getOperands(), isKnownExactly) &&
+            (isExact(op) || isExactArithmetic(op, operands, result, symbols, options)));
   }
 
   /// The exact operands of an op, `factor` times as far from where they are as rounding took them now.
@@ -228,7 +242,8 @@ private:
   func::FuncOp function;
   const Symbols &symbols;
   EvaluateOptions options;
-  Values jumping; ///< the reference's results of ops that jump
+  llvm::DenseSet<mlir::Value> exact; ///< no rounding touches them
+  Values jumping;                    ///< the reference's results of ops that jump
   llvm::DenseMap<Operation *, SmallVector<HostTensor>> exactOperands; ///< of those
 };
 

@@ -155,12 +155,36 @@ std::vector<Rule> attentionRules() {
 const std::vector<Rule> &rules() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> all;
-    for (auto family :
-         {elementwiseRules,        activationRules, bitRules,     viewRules,        indexingRules,
-          reductionRules,          normRules,       signalRules,  contractionRules, poolingRules,
-          quantizedRules,          recurrentRules,  scatterRules, attentionRules,   spatialRules,
-          resampleRules,           einsumRules,     stateRules,   smallTypeRules,   microsoftRules,
-          microsoftQuantizedRules, regionRules})
+    for (auto family : {elementwiseRules,
+                        activationRules,
+                        bitRules,
+                        viewRules,
+                        indexingRules,
+                        reductionRules,
+                        normRules,
+                        signalRules,
+                        contractionRules,
+                        poolingRules,
+                        quantizedRules,
+                        recurrentRules,
+                        scatterRules,
+                        attentionRules,
+                        spatialRules,
+                        resampleRules,
+                        einsumRules,
+                        stateRules,
+                        smallTypeRules,
+                        microsoftRules,
+                        microsoftQuantizedRules,
+                        regionRules,
+                        microsoftByteRules,
+                        microsoftDecoderRules,
+                        microsoftStandardRules,
+                        quantizedGraphRules,
+                        controlFlowRules,
+                        knownValueRules,
+                        oldRules,
+                        sequenceRules})
       for (Rule &rule : family())
         all.push_back(std::move(rule));
     return all;

@@ -1,6 +1,7 @@
 // Matrix products and convolutions.
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
+#include "tests/generate/scales.h"
 #include "tests/generate/windows.h"
 
 #include <algorithm>
@@ -114,23 +115,21 @@ Drawn drawMatMul(Drawing &draw, const Value &operand) {
 }
 
 /// None, one for all, or one for each element along the axis that is `fromEnd` axes before the last.
-Value drawZeroPoint(Drawing &draw, const Value &factor, size_t fromEnd) {
-  bool isSigned = factor.type == Wire::INT8;
-  Bounds bounds = isSigned ? Bounds{-128, 127} : Bounds{0, 255};
+Value drawFactorZeroPoint(Drawing &draw, const Value &factor, size_t fromEnd) {
   if (draw.chance(0.3))
     return Drawing::omitted();
-  if (!isSigned && draw.chance(0.2))
-    return draw.scalar(factor.type, 128);
   size_t rank = factor.shape.size();
   bool isPlain = rank < 2 || hasDerived(factor.shape) || draw.chance(0.5);
   if (isPlain)
-    return draw.leaf(factor.type, draw.chance(0.5) ? Shape() : Shape{Size::of(1)}, bounds);
+    return drawZeroPoint(draw, factor.type, draw.chance(0.5) ? Shape() : Shape{Size::of(1)});
   if (rank == 2 && draw.chance(0.7))
-    return draw.leaf(factor.type, {factor.shape[rank - 1 - fromEnd]}, bounds);
+    return drawZeroPoint(draw, factor.type, {factor.shape[rank - 1 - fromEnd]});
   Shape shape = factor.shape;
   shape[rank - 2 + fromEnd] = Size::of(1);
-  return draw.leaf(factor.type, shape, bounds);
+  return drawZeroPoint(draw, factor.type, shape);
 }
+
+ElementType drawByteType(Drawing &draw) { return draw.chance(0.5) ? Wire::INT8 : Wire::UINT8; }
 
 /// Bytes of any sign on either side, of all their values, with zero points of every form.
 Drawn drawMatMulInteger(Drawing &draw, const Value &operand) {
@@ -139,15 +138,17 @@ Drawn drawMatMulInteger(Drawing &draw, const Value &operand) {
   auto drawn = drawOtherFactor(draw, operand.shape);
   if (!drawn)
     return std::nullopt;
-  bool isSigned = draw.chance(0.5);
-  Value other = generate::operand(draw, isSigned ? Wire::INT8 : Wire::UINT8, drawn->shape,
-                                  isSigned ? Bounds{-128, 127} : Bounds{0, 255});
+  ElementType type = drawByteType(draw);
+  Value other = generate::operand(draw, type, drawn->shape, rangeOf(type));
   const Value &left = drawn->isRight ? operand : other, &right = drawn->isRight ? other : operand;
   double largest = 255.0 * 255.0 * static_cast<double>(drawn->depth.largest());
-  return draw.node("MatMulInteger",
-                   {left, right, drawZeroPoint(draw, left, 1), drawZeroPoint(draw, right, 0)}, {},
-                   Wire::INT32, productShape(left.shape, right.shape), {-largest, largest});
+  return draw.node(
+      "MatMulInteger",
+      {left, right, drawFactorZeroPoint(draw, left, 1), drawFactorZeroPoint(draw, right, 0)}, {},
+      Wire::INT32, productShape(left.shape, right.shape), {-largest, largest});
 }
+
+constexpr Bounds kLeftScale{0.01, 0.1}, kRightScale{0.001, 0.01}, kResultScale{0.1, 1};
 
 /// The same with scales that keep the sums of most graphs inside a byte.
 Drawn drawQLinearMatMul(Drawing &draw, const Value &operand) {
@@ -156,23 +157,17 @@ Drawn drawQLinearMatMul(Drawing &draw, const Value &operand) {
   auto drawn = drawOtherFactor(draw, operand.shape);
   if (!drawn)
     return std::nullopt;
-  ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8,
-              resultType = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
-  Bounds bounds = type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255};
-  Value other = generate::operand(draw, type, drawn->shape, bounds);
+  ElementType type = drawByteType(draw), resultType = drawByteType(draw);
+  Value other = generate::operand(draw, type, drawn->shape, rangeOf(type));
   const Value &left = drawn->isRight ? operand : other, &right = drawn->isRight ? other : operand;
-  auto scale = [&](double most) { return draw.leaf(Wire::FLOAT, {}, {most / 10, most}); };
-  auto zeroPoint = [&](ElementType of) {
-    return draw.leaf(of, {}, of == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255});
-  };
-  bool isPerColumn = right.shape.size() == 2 && draw.chance(0.3);
-  Value rightScale =
-      isPerColumn ? draw.leaf(Wire::FLOAT, {right.shape[1]}, {0.001, 0.01}) : scale(0.01);
+  bool isPerColumn = right.shape.size() == 2 && draw.chance(0.4);
+  Shape perColumn = isPerColumn ? Shape{right.shape[1]} : Shape();
   return draw.node("QLinearMatMul",
-                   {left, scale(0.1), zeroPoint(left.type), right, rightScale,
-                    zeroPoint(right.type), scale(1), zeroPoint(resultType)},
-                   {}, resultType, productShape(left.shape, right.shape),
-                   resultType == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255});
+                   {left, drawScale(draw, {}, kLeftScale), drawZeroPoint(draw, left.type, {}),
+                    right, drawScale(draw, perColumn, kRightScale),
+                    drawZeroPoint(draw, right.type, perColumn), drawScale(draw, {}, kResultScale),
+                    drawZeroPoint(draw, resultType, {})},
+                   {}, resultType, productShape(left.shape, right.shape), rangeOf(resultType));
 }
 
 /// Both transpositions, alpha, beta, and an addend of every shape that broadcasts.
@@ -218,41 +213,9 @@ Drawn drawGemm(Drawing &draw, const Value &operand) {
   return draw.node("Gemm", inputs, attributes, operand.type, {m, n}, bounds);
 }
 
-/// One spatial axis or two, groups, strides, dilations and paddings.
-struct DrawnConv {
-  Shape filter, result;
-  Attributes attributes;
-
-  /// Products that each sum has.
-  double depth() const { return static_cast<double>(largestCount(filter) / filter[0].largest()); }
-};
-
-std::optional<DrawnConv> drawConvShape(Drawing &draw, const Value &operand) {
-  size_t rank = operand.shape.size();
-  if (rank != 3 && rank != 4)
-    return std::nullopt;
-  const Size &channels = operand.shape[1];
-  if (!channels.isConstant() || channels.values[0] > 128 || channels.values[0] < 1)
-    return std::nullopt;
-  int64_t in = channels.values[0], groups = in % 2 == 0 && draw.chance(0.3) ? 2 : 1;
-  int64_t out = groups * draw.between(1, 9);
-  Windows windows = drawWindows(draw, Shape(operand.shape.begin() + 2, operand.shape.end()), {});
-  DrawnConv drawn{{Size::of(out), Size::of(in / groups)}, {operand.shape[0], Size::of(out)}, {}};
-  for (int64_t kernel : windows.kernel)
-    drawn.filter.push_back(Size::of(kernel));
-  drawn.result.insert(drawn.result.end(), windows.counts.begin(), windows.counts.end());
-  if (largestCount(drawn.result) > 1 << 18)
-    return std::nullopt;
-  drawn.attributes.add("strides", windows.strides)
-      .add("dilations", windows.dilations)
-      .add("pads", windows.pads)
-      .add("group", groups);
-  return drawn;
-}
-
 Drawn drawConv(Drawing &draw, const Value &operand) {
   bool taken = isFloat(operand.type) && (operand.type != Wire::BFLOAT16 || draw.opset() >= 22);
-  auto drawn = taken ? drawConvShape(draw, operand) : std::nullopt;
+  auto drawn = taken ? drawConvolution(draw, operand.shape) : std::nullopt;
   if (!drawn)
     return std::nullopt;
   Value input = tamedFactor(draw, operand);
@@ -264,23 +227,17 @@ Drawn drawConv(Drawing &draw, const Value &operand) {
                    {-largest, largest});
 }
 
-Bounds byteBounds(ElementType type) {
-  return type == Wire::INT8 ? Bounds{-128, 127} : Bounds{0, 255};
-}
-
-ElementType drawByteType(Drawing &draw) { return draw.chance(0.5) ? Wire::INT8 : Wire::UINT8; }
-
 Drawn drawConvInteger(Drawing &draw, const Value &operand) {
-  auto drawn = isByte(operand.type) ? drawConvShape(draw, operand) : std::nullopt;
+  auto drawn = isByte(operand.type) ? drawConvolution(draw, operand.shape) : std::nullopt;
   if (!drawn)
     return std::nullopt;
   ElementType type = drawByteType(draw);
-  std::vector<Value> inputs{operand, draw.leaf(type, drawn->filter, byteBounds(type))};
+  std::vector<Value> inputs{operand, draw.leaf(type, drawn->filter, rangeOf(type))};
   if (draw.chance(0.7)) {
-    inputs.push_back(draw.leaf(operand.type, {}, byteBounds(operand.type)));
+    inputs.push_back(drawZeroPoint(draw, operand.type, {}));
     if (draw.chance(0.7))
       inputs.push_back(
-          draw.leaf(type, draw.chance(0.5) ? Shape() : Shape{drawn->filter[0]}, byteBounds(type)));
+          drawZeroPoint(draw, type, draw.chance(0.5) ? Shape() : Shape{drawn->filter[0]}));
   }
   double largest = 255.0 * 255.0 * drawn->depth();
   return draw.node("ConvInteger", inputs, drawn->attributes, Wire::INT32, drawn->result,
@@ -288,29 +245,23 @@ Drawn drawConvInteger(Drawing &draw, const Value &operand) {
 }
 
 Drawn drawQLinearConv(Drawing &draw, const Value &operand) {
-  auto drawn = isByte(operand.type) ? drawConvShape(draw, operand) : std::nullopt;
+  auto drawn = isByte(operand.type) ? drawConvolution(draw, operand.shape) : std::nullopt;
   if (!drawn)
     return std::nullopt;
   ElementType type = drawByteType(draw), resultType = drawByteType(draw);
   Shape perFilter = draw.chance(0.5) ? Shape() : Shape{drawn->filter[0]};
-  auto scale = [&](const Shape &shape, double most) {
-    return draw.leaf(Wire::FLOAT, shape, {most / 10, most});
-  };
-  auto zeroPoint = [&](ElementType of, const Shape &shape) {
-    return draw.leaf(of, shape, byteBounds(of));
-  };
   std::vector<Value> inputs{operand,
-                            scale({}, 0.1),
-                            zeroPoint(operand.type, {}),
-                            draw.leaf(type, drawn->filter, byteBounds(type)),
-                            scale(perFilter, 0.01),
-                            zeroPoint(type, perFilter),
-                            scale({}, 1),
-                            zeroPoint(resultType, {})};
+                            drawScale(draw, {}, kLeftScale),
+                            drawZeroPoint(draw, operand.type, {}),
+                            draw.leaf(type, drawn->filter, rangeOf(type)),
+                            drawScale(draw, perFilter, kRightScale),
+                            drawZeroPoint(draw, type, perFilter),
+                            drawScale(draw, {}, kResultScale),
+                            drawZeroPoint(draw, resultType, {})};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(Wire::INT32, {drawn->filter[0]}, {-1000, 1000}));
   return draw.node("QLinearConv", inputs, drawn->attributes, resultType, drawn->result,
-                   byteBounds(resultType));
+                   rangeOf(resultType));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // with weights of few bits.
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
+#include "tests/generate/scales.h"
 
 namespace smelt::generate {
 
@@ -9,20 +10,17 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-Value drawScale(Drawing &draw, const Shape &shape = {}) {
-  return draw.leaf(Wire::FLOAT, shape, {0.02, 0.1});
-}
+constexpr Bounds kScale{0.02, 0.1};
 
-Value drawByteZeroPoint(Drawing &draw, ElementType type, const Shape &shape = {}) {
-  return draw.leaf(type, shape, rangeOf(type));
-}
+/// No power of two, as a rule: between two steps ONNX Runtime's sums of bytes take the one that is even with the zero point.
+Value drawResultScale(Drawing &draw) { return draw.leaf(Wire::FLOAT, {}, kScale); }
 
 Drawn drawPlainQuantize(Drawing &draw, const Value &operand) {
   if (operand.type != Wire::FLOAT)
     return std::nullopt;
   ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
   return draw.node("com.microsoft.QuantizeLinear",
-                   {operand, drawScale(draw), drawByteZeroPoint(draw, type)}, {}, type,
+                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})}, {}, type,
                    operand.shape, rangeOf(type));
 }
 
@@ -31,8 +29,8 @@ Drawn drawPlainDequantize(Drawing &draw, const Value &operand) {
     return std::nullopt;
   double most = 0.2 * rangeOf(operand.type).magnitude();
   return draw.node("com.microsoft.DequantizeLinear",
-                   {operand, drawScale(draw), drawByteZeroPoint(draw, operand.type)}, {},
-                   Wire::FLOAT, operand.shape, {-most, most});
+                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, operand.type, {})},
+                   {}, Wire::FLOAT, operand.shape, {-most, most});
 }
 
 Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op) {
@@ -44,8 +42,9 @@ Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op)
   if (!shape)
     return std::nullopt;
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), other, drawScale(draw),
-                    drawByteZeroPoint(draw, type), drawScale(draw), drawByteZeroPoint(draw, type)},
+                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
+                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    {}, type, *shape, rangeOf(type));
 }
 
@@ -61,8 +60,8 @@ Drawn drawByteUnary(Drawing &draw, const Value &operand, const std::string &op) 
   if (op == "QLinearLeakyRelu" && draw.chance(0.5))
     attributes.add("alpha", 0.25f);
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), drawScale(draw),
-                    drawByteZeroPoint(draw, type)},
+                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    attributes, type, operand.shape, rangeOf(type));
 }
 
@@ -78,11 +77,12 @@ Drawn drawByteConcat(Drawing &draw, const Value &operand) {
   Value other = generate::operand(draw, type, operand.shape, rangeOf(type));
   Shape shape = operand.shape;
   shape[axis] = draw.changed(shape[axis], [](int64_t extent) { return 2 * extent; });
-  return draw.node(
-      "com.microsoft.QLinearConcat",
-      {drawScale(draw), drawByteZeroPoint(draw, type), operand, drawScale(draw),
-       drawByteZeroPoint(draw, type), other, drawScale(draw), drawByteZeroPoint(draw, type)},
-      Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape, rangeOf(type));
+  return draw.node("com.microsoft.QLinearConcat",
+                   {drawResultScale(draw), drawZeroPoint(draw, type, {}), operand,
+                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
+                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
+                   Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape,
+                   rangeOf(type));
 }
 
 Drawn drawByteGlobalPool(Drawing &draw, const Value &operand) {
@@ -96,8 +96,8 @@ Drawn drawByteGlobalPool(Drawing &draw, const Value &operand) {
   Shape shape = operand.shape;
   shape[isLast ? 1 : 2] = shape[isLast ? 2 : 3] = Size::of(1);
   return draw.node("com.microsoft.QLinearGlobalAveragePool",
-                   {operand, drawScale(draw), drawByteZeroPoint(draw, type), drawScale(draw),
-                    drawByteZeroPoint(draw, type)},
+                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                    drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    Attributes().add("channels_last", isLast ? 1 : 0), type, shape, rangeOf(type));
 }
 
@@ -133,8 +133,8 @@ Drawn drawDynamicProduct(Drawing &draw, const Value &operand) {
   Value input = draw.tamed(operand, 8);
   std::vector<Value> inputs{
       input, draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
-      drawScale(draw, weights->granularity),
-      draw.chance(0.6) ? drawByteZeroPoint(draw, weights->type, weights->granularity)
+      drawScale(draw, weights->granularity, kScale),
+      draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(Wire::FLOAT, {weights->columns}, {-1, 1}));
@@ -150,10 +150,10 @@ Drawn drawScaledByteProduct(Drawing &draw, const Value &operand) {
   std::vector<Value> inputs{
       operand,
       draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
-      drawScale(draw),
-      drawScale(draw, weights->granularity),
-      draw.chance(0.6) ? drawByteZeroPoint(draw, operand.type) : Drawing::omitted(),
-      draw.chance(0.6) ? drawByteZeroPoint(draw, weights->type, weights->granularity)
+      drawScale(draw, {}, kScale),
+      drawScale(draw, weights->granularity, kScale),
+      draw.chance(0.6) ? drawZeroPoint(draw, operand.type, {}) : Drawing::omitted(),
+      draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
   if (draw.chance(0.5))
     inputs.push_back(draw.leaf(Wire::FLOAT, {weights->columns}, {-1, 1}));
@@ -189,13 +189,75 @@ Drawn drawFewBitsProduct(Drawing &draw, const Value &operand) {
       operand.type, weightedShape(input, *weights), {-most, most});
 }
 
+/// Either matrix turned; the addend counts in steps of the product's scale. Bytes where the result has a scale, else floats.
+Drawn drawQGemm(Drawing &draw, const Value &operand) {
+  bool isTaken = isByte(operand.type) && operand.shape.size() == 2 && !hasDerived(operand.shape) &&
+                 largestCount(operand.shape) <= 1 << 16;
+  if (!isTaken)
+    return std::nullopt;
+  bool turnsLeft = draw.chance(0.3), turnsRight = draw.chance(0.5), isPerColumn = draw.chance(0.5),
+       isCoded = draw.chance(0.6);
+  Size rows = operand.shape[turnsLeft ? 1 : 0], depth = operand.shape[turnsLeft ? 0 : 1],
+       columns = draw.drawSize(129);
+  ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
+  Shape granularity = isPerColumn ? Shape{columns} : Shape();
+  Value right = generate::operand(
+      draw, type, turnsRight ? Shape{columns, depth} : Shape{depth, columns}, rangeOf(type));
+  std::vector<Value> inputs{
+      operand, drawScale(draw, {}, kScale),          drawZeroPoint(draw, operand.type, {}),
+      right,   drawScale(draw, granularity, kScale), drawZeroPoint(draw, type, granularity)};
+  if (draw.chance(0.6))
+    inputs.push_back(draw.leaf(Wire::INT32,
+                               draw.chance(0.5) ? Shape{columns} : Shape{Size::of(1), columns},
+                               {-1000, 1000}));
+  else if (isCoded)
+    inputs.push_back(Drawing::omitted());
+  double most = 52.0 * 52 * static_cast<double>(depth.largest()) + 1000;
+  Bounds bounds{-most, most};
+  ElementType resultType = Wire::FLOAT;
+  if (isCoded) {
+    inputs.push_back(drawScale(draw, {}, {1, 16}));
+    inputs.push_back(drawZeroPoint(draw, operand.type, {}));
+    resultType = operand.type, bounds = rangeOf(operand.type);
+  }
+  Attributes attributes;
+  attributes.add("transA", turnsLeft ? 1 : 0).add("transB", turnsRight ? 1 : 0);
+  if (draw.chance(0.3))
+    attributes.add("alpha", 0.5f);
+  return draw.node("com.microsoft.QGemm", inputs, attributes, resultType, {rows, columns}, bounds);
+}
+
+/// Codes of four bits that stand for entries of a table, two to a byte, in blocks with a scale each.
+Drawn drawTableProduct(Drawing &draw, const Value &operand) {
+  bool isTaken = operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16;
+  auto weights = isTaken ? drawWeights(draw, operand) : std::nullopt;
+  if (!weights || !weights->depth.isConstant() || !weights->columns.isConstant())
+    return std::nullopt;
+  int64_t block = draw.chance(0.5) ? 16 : 32, depth = weights->depth.values[0],
+          columns = weights->columns.values[0], count = depth * columns;
+  Value input = draw.tamed(operand, 2);
+  std::vector<Value> inputs{
+      input, draw.leaf(Wire::UINT8, {Size::of((count + 1) / 2)}, rangeOf(Wire::UINT8)),
+      draw.leaf(operand.type, {Size::of((count + block - 1) / block)}, {0.1, 1})};
+  double most = 2 * static_cast<double>(depth);
+  return draw.node("com.microsoft.MatMulBnb4", inputs,
+                   Attributes()
+                       .add("K", depth)
+                       .add("N", columns)
+                       .add("block_size", block)
+                       .add("quant_type", draw.between(0, 1)),
+                   operand.type, weightedShape(input, *weights), {-most, most});
+}
+
 } // namespace
 
 std::vector<Rule> microsoftQuantizedRules() {
   return {{"com.microsoft.DequantizeLinear", 11, drawPlainDequantize},
           {"com.microsoft.DynamicQuantizeMatMul", 11, drawDynamicProduct},
+          {"com.microsoft.MatMulBnb4", 11, drawTableProduct},
           {"com.microsoft.MatMulIntegerToFloat", 11, drawScaledByteProduct},
           {"com.microsoft.MatMulNBits", 11, drawFewBitsProduct},
+          {"com.microsoft.QGemm", 11, drawQGemm},
           {"com.microsoft.QLinearAdd", 11, byteBinary("QLinearAdd")},
           {"com.microsoft.QLinearConcat", 11, drawByteConcat},
           {"com.microsoft.QLinearGlobalAveragePool", 11, drawByteGlobalPool},

@@ -2,6 +2,7 @@
 // products.)
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
+#include "tests/generate/scales.h"
 
 namespace smelt::generate {
 
@@ -11,7 +12,7 @@ using Drawn = std::optional<Value>;
 
 bool isShort(ElementType type) { return isInteger(type) && elementBytes(type) <= 2; }
 
-/// Where scales and zero points lie: one for all, or one for each element along an axis.
+/// Where scales and zero points lie: one for all, one for each element along an axis, or one for each block along it.
 struct Granularity {
   Shape shape;
   Attributes attributes;
@@ -25,6 +26,12 @@ Granularity drawGranularity(Drawing &draw, const Shape &shape) {
   size_t axis = drawAxis(draw, shape);
   drawn.shape = {shape[axis]};
   drawn.attributes.add("axis", spelledAxis(draw, axis, shape.size()));
+  if (draw.opset() >= 21 && shape[axis].isConstant() && draw.chance(0.3)) {
+    int64_t block = draw.between(1, 9);
+    drawn.shape = shape;
+    drawn.shape[axis] = Size::of((shape[axis].values[0] + block - 1) / block);
+    drawn.attributes.add("block_size", block);
+  }
   return drawn;
 }
 
@@ -35,7 +42,8 @@ Drawn drawQuantize(Drawing &draw, const Value &operand) {
   if (!isTaken)
     return std::nullopt;
   Granularity drawn = drawGranularity(draw, operand.shape);
-  Value scale = draw.leaf(operand.type, drawn.shape, {0.02, 0.1});
+  Value scale = operand.type == Wire::FLOAT ? drawScale(draw, drawn.shape, {0.02, 0.1})
+                                            : draw.leaf(operand.type, drawn.shape, {0.02, 0.1});
   static const std::vector<ElementType> kTypes = {Wire::INT8, Wire::UINT8, Wire::INT16,
                                                   Wire::UINT16};
   ElementType type = draw.opset() >= 21 ? draw.pick(kTypes)
@@ -43,7 +51,7 @@ Drawn drawQuantize(Drawing &draw, const Value &operand) {
                                         : Wire::UINT8;
   std::vector<Value> inputs{operand, scale};
   if (type != Wire::UINT8 || draw.chance(0.7))
-    inputs.push_back(draw.leaf(type, drawn.shape, rangeOf(type)));
+    inputs.push_back(drawZeroPoint(draw, type, drawn.shape));
   return draw.node("QuantizeLinear", inputs, drawn.attributes, type, operand.shape, rangeOf(type));
 }
 
@@ -53,9 +61,9 @@ Drawn drawDequantize(Drawing &draw, const Value &operand) {
   if (!isTaken)
     return std::nullopt;
   Granularity drawn = drawGranularity(draw, operand.shape);
-  std::vector<Value> inputs{operand, draw.leaf(Wire::FLOAT, drawn.shape, {0.01, 0.1})};
+  std::vector<Value> inputs{operand, drawScale(draw, drawn.shape, {0.01, 0.1})};
   if (isShort(operand.type) && draw.chance(0.7))
-    inputs.push_back(draw.leaf(operand.type, drawn.shape, rangeOf(operand.type)));
+    inputs.push_back(drawZeroPoint(draw, operand.type, drawn.shape));
   double zeroPoint = isShort(operand.type) ? rangeOf(operand.type).magnitude() : 0,
          largest = (operand.bounds.magnitude() + zeroPoint) * 0.1;
   return draw.node("DequantizeLinear", inputs, drawn.attributes, Wire::FLOAT, operand.shape,

@@ -6,6 +6,7 @@
 
 #include <cctype>
 #include <fstream>
+#include <functional>
 #include <set>
 
 namespace smelt::generate {
@@ -13,6 +14,16 @@ namespace smelt::generate {
 namespace {
 
 constexpr int kMostCandidates = 150;
+
+/// Calls `visit` with the name of each value that a node reads; so do the nodes of its graphs.
+void visitInputs(onnx_wire::Node &node, const std::function<void(std::string &)> &visit) {
+  for (std::string &name : *node.mutable_input())
+    visit(name);
+  for (onnx_wire::Attribute &attribute : *node.mutable_attribute())
+    if (attribute.has_g())
+      for (onnx_wire::Node &inner : *attribute.mutable_g()->mutable_node())
+        visitInputs(inner, visit);
+}
 
 /// Removes nodes, inputs and initializers that no output needs.
 void dropUnneeded(onnx_wire::Model &model) {
@@ -22,12 +33,12 @@ void dropUnneeded(onnx_wire::Model &model) {
     needed.insert(output.name());
   std::vector<onnx_wire::Node> kept;
   for (int i = graph.node_size(); i-- > 0;) {
-    const onnx_wire::Node &node = graph.node(i);
+    onnx_wire::Node &node = *graph.mutable_node(i);
     bool isNeeded = std::any_of(node.output().begin(), node.output().end(),
                                 [&](const std::string &name) { return needed.contains(name); });
     if (!isNeeded)
       continue;
-    needed.insert(node.input().begin(), node.input().end());
+    visitInputs(node, [&](std::string &name) { needed.insert(name); });
     kept.insert(kept.begin(), node);
   }
   *graph.mutable_node() = {kept.begin(), kept.end()};
@@ -95,9 +106,8 @@ std::optional<Graph> withoutNode(const Graph &graph, int index) {
       continue;
     Graph result = graph;
     for (onnx_wire::Node &node : *result.model.mutable_graph()->mutable_node())
-      for (std::string &name : *node.mutable_input())
-        if (name == removed.output(0))
-          name = input;
+      visitInputs(node,
+                  [&](std::string &name) { name = name == removed.output(0) ? input : name; });
     bool isOutput = false;
     for (const auto &output : graph.model.graph().output())
       isOutput |= output.name() == removed.output(0);

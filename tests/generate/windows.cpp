@@ -15,6 +15,22 @@ int64_t countWindows(int64_t size, int64_t before, int64_t after, int64_t reach,
   return ceil && (count - 1) * stride >= size + before ? count - 1 : count;
 }
 
+/// One group, two, or one for each channel.
+int64_t drawGroups(Drawing &draw, int64_t channels) {
+  bool isGrouped = draw.chance(0.4);
+  if (!isGrouped)
+    return 1;
+  return channels % 2 == 0 && draw.chance(0.6) ? 2 : channels;
+}
+
+/// One window for each stride, so many paddings as that takes.
+const char *padAlike(Drawing &draw, const Shape &sizes, Windows &windows) {
+  for (size_t axis = 0; axis < sizes.size(); ++axis)
+    windows.counts[axis] =
+        Size::of((sizes[axis].values[0] + windows.strides[axis] - 1) / windows.strides[axis]);
+  return draw.chance(0.5) ? "SAME_UPPER" : "SAME_LOWER";
+}
+
 } // namespace
 
 Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &options) {
@@ -43,6 +59,34 @@ Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &opti
   }
   windows.pads.insert(windows.pads.end(), ends.begin(), ends.end());
   return windows;
+}
+
+std::optional<Convolution> drawConvolution(Drawing &draw, const Shape &input) {
+  if (input.size() < 3 || input.size() > 5)
+    return std::nullopt;
+  const Size &channels = input[1];
+  if (!channels.isConstant() || channels.values[0] > 128 || channels.values[0] < 1)
+    return std::nullopt;
+  int64_t in = channels.values[0], groups = drawGroups(draw, in);
+  int64_t out = groups * draw.between(1, groups > 2 ? 2 : 9);
+  Shape sizes(input.begin() + 2, input.end());
+  Windows windows = drawWindows(draw, sizes, {});
+  bool isPadded = isStatic(sizes) && draw.chance(0.15);
+  const char *padding = isPadded ? padAlike(draw, sizes, windows) : nullptr;
+  Convolution drawn{{Size::of(out), Size::of(in / groups)}, {input[0], Size::of(out)}, {}};
+  for (int64_t kernel : windows.kernel)
+    drawn.filter.push_back(Size::of(kernel));
+  drawn.result.insert(drawn.result.end(), windows.counts.begin(), windows.counts.end());
+  if (largestCount(drawn.result) > 1 << 18)
+    return std::nullopt;
+  drawn.attributes.add("strides", windows.strides)
+      .add("dilations", windows.dilations)
+      .add("group", groups);
+  if (padding)
+    drawn.attributes.add("auto_pad", padding);
+  else
+    drawn.attributes.add("pads", windows.pads);
+  return drawn;
 }
 
 } // namespace smelt::generate

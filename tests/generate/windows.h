@@ -20,4 +20,16 @@ struct WindowOptions {
 /// Windows that fit into the padded `sizes`.
 Windows drawWindows(Drawing &draw, const Shape &sizes, const WindowOptions &options);
 
+/// A convolution over one to three spatial axes: groups, strides, dilations and paddings.
+struct Convolution {
+  Shape filter, result;
+  Attributes attributes;
+
+  /// Products that each sum has.
+  double depth() const { return static_cast<double>(largestCount(filter) / filter[0].largest()); }
+};
+
+/// Of an input of this shape; none where it has other axes, or too many channels.
+std::optional<Convolution> drawConvolution(Drawing &draw, const Shape &input);
+
 } // namespace smelt::generate
