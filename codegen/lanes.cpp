@@ -11,6 +11,20 @@ namespace {
 Dim lhsOf(DimCallAttr call) { return Dim(cast<DimAttr>(call.getLhs())); }
 Dim rhsOf(DimCallAttr call) { return Dim(cast<DimAttr>(call.getRhs())); }
 
+/// What a chain of divisions by positive constants divides, and by how much in all.
+std::pair<Dim, Dim> divisionOf(DimCallAttr call) {
+  Dim value = lhsOf(call), divisor = rhsOf(call);
+  while (call.getFunction() == "floordiv" && divisor.asConstant() > 0) {
+    SmallVector<Dim::Term> terms = value.getTerms();
+    bool isAtom = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].atoms.size() == 1;
+    auto inner = isAtom ? dyn_cast<DimCallAttr>(terms[0].atoms[0]) : DimCallAttr();
+    if (!inner || inner.getFunction() != "floordiv" || !(rhsOf(inner).asConstant() > 0))
+      break;
+    value = lhsOf(inner), divisor = divisor * rhsOf(inner);
+  }
+  return {value, divisor};
+}
+
 std::optional<int64_t> atomStride(Attribute atom, const Lanes &lanes) {
   if (auto symbol = dyn_cast<StringAttr>(atom)) {
     if (lanes.irregular.contains(symbol.getValue()))
@@ -18,16 +32,17 @@ std::optional<int64_t> atomStride(Attribute atom, const Lanes &lanes) {
     return lanes.symbols.contains(symbol.getValue()) ? 1 : 0;
   }
   auto call = cast<DimCallAttr>(atom);
-  std::optional<int64_t> stride = laneStride(lhsOf(call), lanes),
-                         divisorStride = laneStride(rhsOf(call), lanes);
+  auto [value, divisor] = divisionOf(call);
+  std::optional<int64_t> stride = laneStride(value, lanes),
+                         divisorStride = laneStride(divisor, lanes);
   if (!stride || divisorStride != 0)
     return std::nullopt;
   if (*stride == 0)
     return 0;
   // All lanes lie in one period of the division where the period holds whole groups of lanes.
   int64_t span = *stride * lanes.width;
-  bool inOnePeriod = *stride > 0 && knownDivisor(rhsOf(call), lanes) % span == 0 &&
-                     knownDivisor(lhsOf(call), lanes) % span == 0;
+  bool inOnePeriod = *stride > 0 && knownDivisor(divisor, lanes) % span == 0 &&
+                     knownDivisor(value, lanes) % span == 0;
   if (!inOnePeriod)
     return std::nullopt;
   if (call.getFunction() == "mod")

@@ -155,19 +155,6 @@ std::string shortDivision(Operation *op, ArrayRef<std::string> operands) {
          operands[1] + ", " + literal(FloatAttr::get(type, reciprocal), type) + ")";
 }
 
-/// The value is only rounded to multiples of a number that is large beside the error of approximations.
-bool isQuantised(Value value) {
-  constexpr double kLeastStep = 1.0 / 1024;
-  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
-    auto division = dyn_cast<DivOp>(user);
-    std::optional<double> step = division ? literalNumber(division.getRhs()) : std::nullopt;
-    if (isa<ReluOp>(user) ||
-        (isa<MinOp, MaxOp>(user) && literalNumber(user->getOperand(1)))) // clipped before
-      return isQuantised(user->getResult(0));
-    return step && std::abs(*step) >= kLeastStep && isOnlyRounded(division.getOutput());
-  });
-}
-
 /// Of a number that was clipped; an empty text for others.
 std::string shortRounding(Operation *op, const std::string &operand) {
   constexpr double kMost = 1 << 21;
@@ -179,6 +166,20 @@ std::string shortRounding(Operation *op, const std::string &operand) {
 }
 
 } // namespace
+
+bool needsNoExactness(Value value) {
+  constexpr double kLeastStep = 1.0 / 1024;
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    auto division = dyn_cast<DivOp>(user);
+    std::optional<double> step = division ? literalNumber(division.getRhs()) : std::nullopt;
+    if (isa<IsNanOp>(user)) // what replaces a NaN
+      return true;
+    if (isa<ReluOp, SelectOp>(user) ||
+        (isa<MinOp, MaxOp>(user) && literalNumber(user->getOperand(1))))
+      return needsNoExactness(user->getResult(0));
+    return step && std::abs(*step) >= kLeastStep && isOnlyRounded(division.getOutput());
+  });
+}
 
 std::optional<ByteRounding> byteRounding(Operation *op) {
   auto narrowed = dyn_cast<CastOp>(op);
@@ -217,7 +218,7 @@ FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> ope
                       : operand.isInteger(1)  ? row->boolean
                                               : row->integer;
   bool isRounded = isHalfWidth(elementType(op->getResult(0))) ||
-                   (elementType(op->getResult(0)).isF32() && isQuantised(op->getResult(0)));
+                   (elementType(op->getResult(0)).isF32() && needsNoExactness(op->getResult(0)));
   if (isRounded && !row->approximate.empty())
     pattern = row->approximate;
   if (pattern.empty())

@@ -152,6 +152,34 @@ Dim leastTerm(MLIRContext *context, const Term &term, const Bounds &bounds) {
   return product;
 }
 
+/// The divisor E where `term` is `factor` times mod(`quotient`, E), both constants and E positive.
+std::optional<int64_t> remainderOf(const Term &term, Dim factor, Dim quotient) {
+  if (term.atoms.size() != 1 || !factor.isConstant(term.coefficient))
+    return std::nullopt;
+  auto call = dyn_cast<DimCallAttr>(term.atoms.front());
+  if (!call || call.getFunction() != "mod" || Dim(cast<DimAttr>(call.getLhs())) != quotient)
+    return std::nullopt;
+  std::optional<int64_t> divisor = Dim(cast<DimAttr>(call.getRhs())).asConstant();
+  return divisor && *divisor > 0 ? divisor : std::nullopt;
+}
+
+/// `sum` with one D*mod(floordiv(x, D), E) + mod(x, D), of which `term` is the latter, as mod(x, D*E),
+/// all of it times the same constant; none where it holds no such pair. Merged axes leave these behind.
+std::optional<Dim> mergeRemainders(Dim sum, const Term &term, Dim value, Dim divisor) {
+  MLIRContext *context = sum.getContext();
+  std::optional<int64_t> inner = divisor.asConstant();
+  if (!inner || *inner <= 0 || term.atoms.size() != 1)
+    return std::nullopt;
+  Dim quotient = makeCall(context, "floordiv", value, divisor);
+  for (const Term &other : sum.getTerms()) {
+    Dim factor = Dim::constant(context, term.coefficient) * divisor;
+    if (std::optional<int64_t> outer = remainderOf(other, factor, quotient))
+      return sum - Dim::fromTerms(context, {other}) - Dim::fromTerms(context, {term}) +
+             makeCall(context, "mod", value, divisor * *outer) * term.coefficient;
+  }
+  return std::nullopt;
+}
+
 /// `sum` with one D*floordiv(x, D) + mod(x, D) as x, all of it times the same factors; none where
 /// it holds no such pair. A reshape and its inverse leave these behind.
 std::optional<Dim> recomposeDivision(Dim sum) {
@@ -173,6 +201,8 @@ std::optional<Dim> recomposeDivision(Dim sum) {
       // A divisor that may be negative may be 0 for sizes that are not, where no value exists.
       if (isPaired && divisor.isKnownNonNegative())
         return sum - product - Dim::fromTerms(sum.getContext(), {term}) + factor * value;
+      if (std::optional<Dim> merged = mergeRemainders(sum, term, value, divisor))
+        return merged;
     }
   }
   return std::nullopt;

@@ -50,8 +50,7 @@ Value movedBefore(AddOp op) {
 
 /// The bound of a clip before a division by `divisor`.
 Value scaledBound(OpBuilder &builder, Value bound, double divisor) {
-  return makeScalar(builder, bound.getLoc(), *literalNumber(bound) * divisor,
-                    builder.getF32Type());
+  return makeScalar(builder, bound.getLoc(), *literalNumber(bound) * divisor, builder.getF32Type());
 }
 
 /// Divides what is rounded behind the clip. Bounds that a division by c makes whole again stay where

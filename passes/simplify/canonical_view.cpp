@@ -392,7 +392,8 @@ struct SliceOfExpand : OpRewritePattern<SliceOp> {
   }
 };
 
-/// reduce(transpose(x)) => transpose(reduce(x)) where x has the reduced axes last: rows as they lie.
+/// reduce(transpose(x)) => reshape(reduce(transpose'(x))) where x has the reduced axes last: they stay
+/// there, and rows are read as they lie.
 struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -400,14 +401,22 @@ struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
     auto transpose = op.getInput().getDefiningOp<TransposeOp>();
     if (!transpose || op.getAxes().empty() || op.getFirstReducedAxis())
       return failure();
-    SmallVector<int64_t> axes = llvm::map_to_vector(
-        op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
-    llvm::sort(axes);
-    auto rank = static_cast<int64_t>(tensorType(op.getInput()).getRank());
-    if (axes.back() != rank - 1 || axes.front() != rank - static_cast<int64_t>(axes.size()))
+    SmallVector<int64_t> order, reduced, trailing;
+    for (auto [axis, source] : llvm::enumerate(transpose.getPermutation())) {
+      bool isReduced = llvm::is_contained(op.getAxes(), static_cast<int64_t>(axis));
+      (isReduced ? reduced : order).push_back(source);
+    }
+    auto rank = static_cast<int64_t>(transpose.getPermutation().size());
+    if (llvm::any_of(reduced, [&](int64_t source) {
+          return source < rank - static_cast<int64_t>(reduced.size());
+        }))
       return failure();
-    Value inner = ReduceOp::create(rewriter, op.getLoc(), transpose.getInput(), op.getKind(), axes);
-    rewriter.replaceOpWithNewOp<TransposeOp>(op, inner, transpose.getPermutation());
+    llvm::sort(reduced);
+    order.append(reduced);
+    Value rows = TransposeOp::create(rewriter, op.getLoc(), transpose.getInput(), order);
+    trailing = llvm::to_vector(llvm::seq<int64_t>(rank - reduced.size(), rank));
+    Value inner = ReduceOp::create(rewriter, op.getLoc(), rows, op.getKind(), trailing);
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), inner, shapeOf(op.getOutput())));
     return success();
   }
 };

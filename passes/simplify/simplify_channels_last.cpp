@@ -19,9 +19,11 @@
 #include "passes/constants.h"
 #include "passes/passes.h"
 #include "passes/simplify/canonical.h"
+#include "passes/simplify/dequantized.h"
 #include "passes/view_shape.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -33,7 +35,7 @@ namespace smelt::passes {
 namespace {
 
 /// What a load takes: channels of a first layer are padded to a multiple of it, where they are few.
-constexpr int64_t kVectorChannels = 4, kFewChannels = 16;
+constexpr int64_t kVectorChannels = 4, kFewChannels = 16, kVectorBytes = 16;
 
 /// Axes 0, 2, 3, ..., 1.
 SmallVector<int64_t> channelsToTheEnd(int64_t rank) {
@@ -84,8 +86,10 @@ public:
   Value run() {
     image = transposed(op.getInput(), channelsToTheEnd(spatial + 2));
     addChannels();
+    int64_t added = alignRows();
     for (int64_t axis = 0; axis < spatial; ++axis)
-      image = padded(image, axis + 1, op.getPads()[axis], op.getPads()[axis + spatial]);
+      image = padded(image, axis + 1, op.getPads()[axis],
+                     op.getPads()[axis + spatial] + (axis + 1 == spatial ? added : 0));
     for (int64_t axis = 0; axis < spatial; ++axis)
       openWindows(axis);
     Value sums = groups == 1 ? product() : filter[1].isConstant(1) ? depthwise() : grouped();
@@ -126,6 +130,34 @@ private:
     image = padded(image, spatial + 1, 0, missing);
     weights = padded(weights, 1, 0, missing);
     filter[1] = size(*channels + missing);
+  }
+
+  /// Bytes of an element as it will be loaded.
+  int64_t loadedBytes() {
+    bool isBytes =
+        findDequantized(builder, op.getInput()) && findDequantized(builder, op.getFilter());
+    return isBytes ? 1 : type.getIntOrFloatBitWidth() / 8;
+  }
+
+  /// Rows of a window of few channels become whole vectors, with a tap of zeros at most, and so do rows of
+  /// the image: a vector is then loaded at once. Returns how many pixels of zeros follow each row for it.
+  int64_t alignRows() {
+    auto taps = filter[spatial + 1].asConstant(), channels = filter[1].asConstant();
+    auto given = tensorType(op.getInput()).getDim(spatial + 1).asConstant(),
+         windows = result[spatial + 1].asConstant();
+    int64_t pixel = channels.value_or(0) * loadedBytes();
+    if (groups > 1 || !taps || !given || !windows || *taps == 1 || pixel == 0 ||
+        pixel >= kVectorBytes || kVectorBytes % pixel != 0 || op.getDilations()[spatial - 1] != 1)
+      return 0;
+    int64_t unit = kVectorBytes / pixel, rest = *taps % unit;
+    if (rest != 0 && rest != unit - 1)
+      return 0;
+    int64_t added = rest == 0 ? 0 : 1;
+    weights = padded(weights, spatial + 1, 0, added);
+    filter[spatial + 1] = size(*taps + added);
+    int64_t width = *given + op.getPads()[spatial - 1] + op.getPads()[2 * spatial - 1],
+            reach = (*windows - 1) * op.getStrides()[spatial - 1] + *taps + added;
+    return static_cast<int64_t>(llvm::alignTo(std::max(width, reach), unit)) - width;
   }
 
   /// Spatial axis `axis` of the image becomes the result's, and behind it, where a filter has more

@@ -36,8 +36,9 @@ TEST(Quantized, KnownZeroPointsAreTakenOffTheClip) {
   model.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   model.node("DequantizeLinear", {"q", "s", "z"});
   expectImports(model.output("y").import(),
-                {"smelt.div", "dense<0.000000e+00>", "smelt.max", "dense<2.550000e+02>", "smelt.min",
-                 "smelt.round", "smelt.add", "-> <[b], i8>", "smelt.sub", "smelt.mul"});
+                {"smelt.div", "dense<0.000000e+00>", "smelt.max", "dense<2.550000e+02>",
+                 "smelt.min", "smelt.round", "smelt.add", "-> <[b], i8>", "smelt.sub",
+                 "smelt.mul"});
 }
 
 TEST(Quantized, ScalesOfBlocksAreRepeated) {

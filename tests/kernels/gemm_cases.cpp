@@ -127,6 +127,7 @@ void addBytesOnHopper(std::vector<GemmCase> &cases) {
   };
   std::vector<GemmWgmmaTiling> tilings(std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings));
   tilings.insert(tilings.end(), std::begin(kWgmma), std::end(kWgmma));
+  tilings.insert(tilings.end(), std::begin(kGemmShallowTilings), std::end(kGemmShallowTilings));
   for (const GemmWgmmaTiling &tiling : tilings) {
     v.tiling = tiling;
     takeTurns();
@@ -384,6 +385,9 @@ static void addByteTimings(std::vector<GemmCase> &cases) {
       continue;
     for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
       add(tiling, shape);
+    if (shape.k <= kShallowBytes)
+      for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
+        add(tiling, shape);
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
       add(tiling, shape);
   }

@@ -162,10 +162,18 @@ private:
       return microseconds(choice, rows, elementBytes, flopsPerClock);
     });
   }
-  template <class Tiling> void addWgmma(const Tiling &tiling, int elementBytes) {
+  void addWgmma(const GemmWgmmaTiling &tiling, int elementBytes) {
     add(describe(tiling, elementBytes), [=, this](int64_t rows) {
       return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
                              shape.k * elementBytes, shape.batches) /
+             kWgmmaClockPerMicrosecond;
+    });
+  }
+  void addWgmma(const GemmTmaTiling &tiling, int elementBytes) {
+    double finish = elementBytes == 1 ? kTmaFinishBytes : kTmaFinish;
+    add(describe(tiling, elementBytes), [=, this](int64_t rows) {
+      return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
+                             shape.k * elementBytes, shape.batches, finish) /
              kWgmmaClockPerMicrosecond;
     });
   }
@@ -210,6 +218,9 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
 void CandidateList::addWgmma(int elementBytes) {
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
     addWgmma(tiling, elementBytes);
+  if (elementBytes == 1 && shape.k <= kShallowBytes)
+    for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
+      addWgmma(tiling, elementBytes);
   if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
       addWgmma(tiling, elementBytes);

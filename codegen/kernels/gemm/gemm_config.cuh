@@ -119,6 +119,12 @@ inline constexpr GemmWgmmaTiling kGemmWgmmaTilings[] = {
     {128, 128, 5, 1}, {192, 128, 4, 1},  {128, 256, 4, 1}, {256, 128, 4, 1},
 };
 
+/// More of them for bytes of which K holds up to kShallowBytes: as soon as a product has begun it has
+/// ended, and what takes time is to quantise it. Two blocks share a multiprocessor.
+inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
+    {64, 128, 3, 1}, {128, 64, 3, 1}, {128, 128, 3, 1}};
+inline constexpr int kShallowBytes = 512;
+
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): two warpgroups
 /// multiply 64 x blockN elements each, one more thread asks for their operands. blockN is 128, 192
 /// or 256.
@@ -176,16 +182,20 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
   return (waves < 1 ? 1 : waves) * block;
 }
 
+/// What the epilogue takes for each sum of a tile of gemm_tma; of bytes, whose sums are quantised.
+inline constexpr double kTmaFinish = 0.2, kTmaFinishBytes = 0.29;
+
 /// The same for tensor maps. Stated, not fitted: a step costs a tenth more than the tensor cores
 /// take, and a wait; a tile its epilogue, during which the next tile's operands arrive; a block its
 /// barriers, maps and first boxes. Blocks take tiles in turn until none is left.
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
-                                 long long n, long long kBytes, long long batches = 1) {
+                                 long long n, long long kBytes, long long batches = 1,
+                                 double finish = kTmaFinish) {
   double area = double(t.blockM) * t.blockN;
   long long tiles = ((m + t.blockM - 1) / t.blockM) * ((n + t.blockN - 1) / t.blockN) * batches;
   long long rounds = (tiles + multiprocessors - 1) / multiprocessors,
             steps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes;
-  return 2400 + double(rounds) * (double(steps) * (60 + 0.0345 * area) + 600 + 0.2 * area);
+  return 2400 + double(rounds) * (double(steps) * (60 + 0.0345 * area) + 600 + finish * area);
 }
 
 /// Tilings of the portable template to choose from, by use.

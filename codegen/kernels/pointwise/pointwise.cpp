@@ -47,6 +47,17 @@ int64_t largestWidth(FusionOp fusion) {
   return std::min(kMaxWidth, kVectorBytes / bytes);
 }
 
+/// The narrowest vector: what a thread stores of short elements fills a word, even where it has to read
+/// them one by one. Blocks take time to start.
+int64_t smallestWidth(FusionOp fusion, Dim count) {
+  constexpr int64_t kWordBytes = 4;
+  int64_t bytes = kWordBytes;
+  for (Value output : fusion.getOutputs())
+    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
+  int64_t width = kWordBytes / bytes;
+  return knownDivisor(count, Lanes()) % width == 0 ? width : 1;
+}
+
 /// What is computed of a result: of a buffer that is appended to, the rows.
 Value computedPart(Value result) {
   auto append = result.getDefiningOp<AppendOp>();
@@ -120,6 +131,7 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPl
   IterationSpace space;
   SmallVector<Dim> shape = type.getShape();
   Index index = space.addFlat(fusion.getContext(), "e", shape);
+  int64_t smallest = smallestWidth(fusion, type.getNumElements());
   for (int64_t width = largestWidth(fusion);; width /= 2) {
     ExpressionEmitter emitter(fusion, space, space.lanesAlong("e", width));
     emitter.movePointers();
@@ -127,7 +139,7 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPl
       emitter.setPlace(*place);
     if (failed(emitBody(fusion, index, emitter)))
       return failure();
-    if (emitter.isRegular() || width == 1)
+    if (emitter.isRegular() || width <= smallest)
       return finish(fusion, type.getNumElements(), emitter);
   }
 }

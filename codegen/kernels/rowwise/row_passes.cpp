@@ -1,6 +1,7 @@
 #include "codegen/kernels/rowwise/row_passes.h"
 
 #include "codegen/printer.h"
+#include "codegen/scalar_ops.h"
 #include "ir/location.h"
 
 using namespace mlir;
@@ -33,8 +34,10 @@ std::string computeTypeOf(Value value) {
 
 /// e to the power `x`, as exact as the result's type needs.
 std::string exponential(Operation *op, const std::string &x) {
-  bool isHalf = isHalfWidth(tensorType(op->getResult(0)).getElementType());
-  return (isHalf ? "approx::exp(" : "exp(") + x + ")";
+  Value result = op->getResult(0);
+  bool isRounded =
+      isHalfWidth(elementType(result)) || (elementType(result).isF32() && needsNoExactness(result));
+  return (isRounded ? "approx::exp(" : "exp(") + x + ")";
 }
 
 } // namespace
