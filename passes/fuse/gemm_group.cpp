@@ -17,6 +17,19 @@ bool isEpilogueOp(Operation *op, Dim elements) {
          tensorType(op->getResult(0)).getNumElements() == elements;
 }
 
+/// Draws in a transposition that keeps the last axis of what a product of activations stores: whoever
+/// reads it, another product perhaps, finds its rows in one piece.
+void absorbTransposition(FusionGroup &group, MatmulOp product) {
+  SmallVector<Value> ends = group.liveOuts();
+  if (isWeightExpression(product.getRhs()) || ends.size() != 1 || !ends.front().hasOneUse())
+    return;
+  auto transpose = dyn_cast<TransposeOp>(*ends.front().user_begin());
+  if (transpose && isFree(transpose) && group.fits(transpose) &&
+      transpose.getPermutation().back() + 1 ==
+          static_cast<int64_t>(transpose.getPermutation().size()))
+    group.add(transpose);
+}
+
 /// The product that `value` is computed from, elementwise, but not through `seen`.
 MatmulOp productBehind(Value value, const llvm::SetVector<Operation *> &seen, Dim elements) {
   for (size_t count = 0; count < kMostOpsToPartner; ++count) {
@@ -94,6 +107,7 @@ bool GemmPlan::addKernel(ArrayRef<MatmulOp> products) {
     return isEpilogueOp(op, elements) && !numbers.contains(op);
   });
   dropDequantization(kernel.group, products.size());
+  absorbTransposition(kernel.group, products.front());
   if (kernel.group.liveOuts().size() > 1)
     return false;
   for (Operation *op : kernel.group.ops())

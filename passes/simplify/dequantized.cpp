@@ -4,6 +4,8 @@
 #include "passes/constants.h"
 #include "passes/view_shape.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace smelt::passes {
@@ -82,14 +84,37 @@ Value viewOfFactor(OpBuilder &builder, Value factor, Operation *view) {
                              transpose.getPermutation());
 }
 
-/// `concat`, which surrounds a tensor by zeros, of bytes: the zeros are the zero point. Null where that
-/// is no number.
-Value padBytes(OpBuilder &builder, const Dequantized &inside, ConcatOp concat, unsigned padded) {
-  std::optional<double> zero = inside.zero ? splatNumber(inside.zero) : 0;
-  if (!zero)
+/// The operand that `concat` surrounds.
+std::optional<unsigned> surrounded(ConcatOp concat, Surrounding surrounding) {
+  if (surrounding == Surrounding::zeros)
+    return operandPaddedByZeros(concat);
+  std::optional<unsigned> found;
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    if (isSplat(input, -std::numeric_limits<double>::infinity()))
+      continue;
+    if (found)
+      return std::nullopt;
+    found = number;
+  }
+  return found;
+}
+
+/// What stands for the surrounding among bytes; none where that is no number.
+std::optional<double> surroundingByte(const Dequantized &inside, Surrounding surrounding) {
+  constexpr double kLowest = -128;
+  if (surrounding == Surrounding::lowest)
+    return elementType(inside.bytes).isUnsignedInteger() ? 0 : kLowest;
+  return inside.zero ? splatNumber(inside.zero) : 0;
+}
+
+/// `concat`, which surrounds a tensor, of bytes; null where the surrounding is none.
+Value padBytes(OpBuilder &builder, const Dequantized &inside, ConcatOp concat, unsigned padded,
+               Surrounding surrounding) {
+  std::optional<double> byte = surroundingByte(inside, surrounding);
+  if (!byte)
     return {};
   Type type = elementType(inside.bytes);
-  Value number = makeScalar(builder, concat.getLoc(), *zero, type);
+  Value number = makeScalar(builder, concat.getLoc(), *byte, type);
   SmallVector<Value> parts;
   for (auto [index, input] : llvm::enumerate(concat.getInputs()))
     parts.push_back(index == padded ? inside.bytes
@@ -99,13 +124,14 @@ Value padBytes(OpBuilder &builder, const Dequantized &inside, ConcatOp concat, u
 }
 
 /// What the result of `view`, of dequantized bytes `inside`, is; its bytes are null where it is none.
-Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *view) {
+Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *view,
+                    Surrounding surrounding) {
   if (auto concat = dyn_cast<ConcatOp>(view)) {
     unsigned fromEnd = tensorType(concat.getOutput()).getRank() - 1 - concat.getAxis();
     if (!isConstantAlong(inside.scale, fromEnd))
       return {};
-    return {padBytes(builder, inside, concat, *operandPaddedByZeros(concat)), inside.zero,
-            inside.scale};
+    unsigned padded = *surrounded(concat, surrounding);
+    return {padBytes(builder, inside, concat, padded, surrounding), inside.zero, inside.scale};
   }
   Value scale = viewOfFactor(builder, inside.scale, view),
         zero = viewOfFactor(builder, inside.zero, view);
@@ -121,11 +147,12 @@ Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *vi
 
 } // namespace
 
-std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value) {
+std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value,
+                                           Surrounding surrounding) {
   SmallVector<Operation *> views; // from the last to the first
   for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
     auto concat = dyn_cast<ConcatOp>(op);
-    std::optional<unsigned> padded = concat ? operandPaddedByZeros(concat) : std::nullopt;
+    std::optional<unsigned> padded = concat ? surrounded(concat, surrounding) : std::nullopt;
     if (!op->hasTrait<View>() && !padded)
       break;
     views.push_back(op);
@@ -135,7 +162,7 @@ std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value) {
   for (Operation *view : llvm::reverse(views)) {
     if (!found)
       return std::nullopt;
-    Dequantized next = through(builder, *found, view);
+    Dequantized next = through(builder, *found, view, surrounding);
     found = next.bytes ? std::optional(next) : std::nullopt;
   }
   return found;

@@ -15,10 +15,15 @@ struct Dequantized {
   mlir::Value scale; ///< f32
 };
 
-/// `value`, of f32, as a tensor of bytes: through views, and through zeros around a tensor, which are
-/// its zero point. What the views are of bytes is built; none where `value` is no such tensor, or where a
-/// view spreads a scale so that it no longer broadcasts.
-std::optional<Dequantized> findDequantized(mlir::OpBuilder &builder, mlir::Value value);
+/// What may surround a tensor: zeros, which are its zero point, or -infinity, which is no more than its
+/// lowest byte where that is one of several whose largest is sought.
+enum class Surrounding { zeros, lowest };
+
+/// `value`, of f32, as a tensor of bytes: through views, and through what surrounds a tensor. What the
+/// views are of bytes is built; none where `value` is no such tensor, or where a view spreads a scale so
+/// that it no longer broadcasts.
+std::optional<Dequantized> findDequantized(mlir::OpBuilder &builder, mlir::Value value,
+                                           Surrounding surrounding = Surrounding::zeros);
 
 /// `factor`, one number for all elements of a tensor or one for each along some of its axes, has only one
 /// along the axis that is `fromEnd` from the last.

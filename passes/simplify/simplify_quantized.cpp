@@ -10,6 +10,8 @@
 // Colsums of weights are weights. The bytes are found through views (transposes, windows of an image
 // and the zeros around it, which are zero points of the bytes).
 //
+// Pools of the largest do not convert bytes at all.
+//
 // A zero point costs sums, and padding that is not 0. Where it is the lowest byte, as behind a relu, or
 // the middle of bytes without a sign, it is 0 in bytes of the other sign: they are stored so.
 //
@@ -195,6 +197,28 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
+// Pools
+//===----------------------------------------------------------------------===//
+
+/// The largest of dequantised bytes is that of the bytes, dequantised: none of them is converted.
+void reduceBytes(ReduceOp op) {
+  OpBuilder builder(op);
+  Location location = op.getLoc();
+  if (op.getKind() != ReductionKind::max)
+    return;
+  std::optional<Dequantized> input = findDequantized(builder, op.getInput(), Surrounding::lowest);
+  std::optional<double> scale = input ? splatNumber(input->scale) : std::nullopt;
+  if (!scale || !(*scale > 0) || (input->zero && !splatNumber(input->zero)))
+    return;
+  Value largest =
+      ReduceOp::create(builder, location, input->bytes, ReductionKind::max, op.getAxes());
+  largest = CastOp::create(builder, location, largest, builder.getF32Type());
+  if (input->zero)
+    largest = SubOp::create(builder, location, largest, input->zero);
+  op.getOutput().replaceAllUsesWith(MulOp::create(builder, location, largest, input->scale));
+}
+
+//===----------------------------------------------------------------------===//
 // Divisions by scales
 //===----------------------------------------------------------------------===//
 
@@ -254,6 +278,9 @@ struct SimplifyQuantized : impl::SimplifyQuantizedBase<SimplifyQuantized> {
       if (Value product = ByteProduct(matmul, builder).run())
         matmul.getOutput().replaceAllUsesWith(product);
     }
+    SmallVector<ReduceOp> reductions;
+    getOperation().walk([&](ReduceOp op) { reductions.push_back(op); });
+    llvm::for_each(reductions, reduceBytes);
     eraseDeadOps(getOperation());
     SmallVector<DivOp> divisions;
     getOperation().walk([&](DivOp op) { divisions.push_back(op); });

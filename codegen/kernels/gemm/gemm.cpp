@@ -265,7 +265,8 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
 
 bool GemmEmitter::isUsable(const GemmChoice &choice) const {
   // Addresses that are computed one by one take registers that large blocks do not have.
-  if (!(a.isLinear && b.isLinear) && choice.threads > kMaxScatteredThreads)
+  if (!(a.isLinear && b.isLinear) &&
+      (choice.threads > kMaxScatteredThreads || choice.fillsRegisters))
     return false;
   // The epilogue of two products spills beside the sums of the largest tiles.
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=

@@ -84,13 +84,15 @@ GemmChoice describe(const Tiling &t, int blockK, int sharedBytes, std::array<con
 }
 
 GemmChoice describe(const GemmWgmmaTiling &t, int elementBytes) {
-  return describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
-                  {"wgmma", "gemm_wgmma", "gemmWgmma", "GemmWgmmaConfig"},
-                  {{"blockM", t.blockM},
-                   {"blockN", t.blockN},
-                   {"stages", t.stages},
-                   {"clusterK", t.clusterK},
-                   {"helpers", t.helpers}});
+  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
+                               {"wgmma", "gemm_wgmma", "gemmWgmma", "GemmWgmmaConfig"},
+                               {{"blockM", t.blockM},
+                                {"blockN", t.blockN},
+                                {"stages", t.stages},
+                                {"clusterK", t.clusterK},
+                                {"helpers", t.helpers}});
+  choice.fillsRegisters = t.minBlocks() > 1 && t.blockM * t.blockN >= 128 * 128;
+  return choice;
 }
 
 GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {

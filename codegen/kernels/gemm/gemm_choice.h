@@ -31,6 +31,7 @@ struct GemmChoice {
   double microseconds = 0;     ///< by the model
   bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
   bool splitsFloats = false;   ///< multiplies floats on tensor cores, as sums of two tf32
+  bool fillsRegisters = false; ///< none is left for addresses that are no linear functions
   bool operator==(const GemmChoice &other) const { return config == other.config; }
 };
 

@@ -114,13 +114,16 @@ struct TileEpilogue {
   // one group holds them all, before the main loop, else each while the one before it is computed.
   static constexpr int kPasses = ceilDiv(kOwnedRows * kStored / kWidth, Threads);
   static constexpr bool kFewSums = SumsPerThread <= 32;
-  static constexpr int kInputBudget = kFewSums ? 128 : 64; // bytes of registers
+  // Blocks that multiply bytes share a multiprocessor: each of its threads has half the registers.
+  static constexpr bool kSharesRegisters = kIsSame<Sum, int32_t>;
+  static constexpr int kInputBudget = kFewSums ? 128 : kSharesRegisters ? 32 : 64; // bytes
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
   static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
   static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
   static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
   static constexpr bool kFetchEarly = kGroups == 1;
+  static constexpr bool kFetchAhead = !kSharesRegisters || kGroup * kInputBytes <= 64;
 
   struct Group {
     Inputs inputs[kGroup];
@@ -252,9 +255,11 @@ struct TileEpilogue {
 #pragma unroll 1
     for (int group = 0; group < kGroups; ++group) {
       Group next;
-      if (group + 1 < kGroups)
+      if (kFetchAhead && group + 1 < kGroups)
         next = fetch(group + 1);
       finishGroup(group);
+      if (!kFetchAhead && group + 1 < kGroups)
+        next = fetch(group + 1);
       fetched = next;
     }
   }
