@@ -167,17 +167,16 @@ std::string shortRounding(Operation *op, const std::string &operand) {
 
 } // namespace
 
-bool needsNoExactness(Value value) {
-  constexpr double kLeastStep = 1.0 / 1024;
-  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+bool needsNoExactness(Value value, double leastStep) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
     auto division = dyn_cast<DivOp>(user);
     std::optional<double> step = division ? literalNumber(division.getRhs()) : std::nullopt;
     if (isa<IsNanOp>(user)) // what replaces a NaN
       return true;
     if (isa<ReluOp, SelectOp>(user) ||
         (isa<MinOp, MaxOp>(user) && literalNumber(user->getOperand(1))))
-      return needsNoExactness(user->getResult(0));
-    return step && std::abs(*step) >= kLeastStep && isOnlyRounded(division.getOutput());
+      return needsNoExactness(user->getResult(0), leastStep);
+    return step && std::abs(*step) >= leastStep && isOnlyRounded(division.getOutput());
   });
 }
 
@@ -217,8 +216,10 @@ FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> ope
   StringRef pattern = isa<FloatType>(operand) ? row->floating
                       : operand.isInteger(1)  ? row->boolean
                                               : row->integer;
-  bool isRounded = isHalfWidth(elementType(op->getResult(0))) ||
-                   (elementType(op->getResult(0)).isF32() && needsNoExactness(op->getResult(0)));
+  constexpr double kLeastStep = 1.0 / 1024; // beside 1e-6
+  Value result = op->getResult(0);
+  bool isRounded = isHalfWidth(elementType(result)) ||
+                   (elementType(result).isF32() && needsNoExactness(result, kLeastStep));
   if (isRounded && !row->approximate.empty())
     pattern = row->approximate;
   if (pattern.empty())

@@ -12,9 +12,9 @@ namespace smelt::codegen {
 mlir::FailureOr<std::string> scalarExpression(mlir::Operation *op,
                                               llvm::ArrayRef<std::string> operands);
 
-/// The value is only rounded to multiples of a number that is large beside the errors of approximations,
-/// as where it is quantised.
-bool needsNoExactness(mlir::Value value);
+/// The value is only rounded to multiples of a number, of at least `leastStep`, as where it is quantised:
+/// an approximation does, of which the error is small beside that, or beside a step of a byte's range.
+bool needsNoExactness(mlir::Value value, double leastStep);
 
 /// What a cast to bytes rounds, of numbers that were clipped, and the zero point that it adds: computed
 /// as one it takes half the instructions.

@@ -242,7 +242,7 @@ void CandidateList::addHalfWidth() {
   addWgmma(2);
 }
 
-/// Where there is wgmma for the operands, mma is for few rows, whatever its model says: measured.
+/// Where there is wgmma for the operands, mma is for few rows in all, whatever its model says: measured.
 void CandidateList::addBytes() {
   constexpr int64_t kMostRowsOfMma = 256;
   constexpr double kNever = 1e9;
@@ -253,7 +253,9 @@ void CandidateList::addBytes() {
   for (const GemmTiling &tiling : kGemmInt8) {
     GemmChoice choice = describe(tiling, 1);
     add(choice, [=, this](int64_t rows) {
-      return hasWgmma && rows > kMostRowsOfMma ? kNever : microseconds(choice, rows, 1, flops);
+      return hasWgmma && rows * shape.batches > kMostRowsOfMma
+                 ? kNever
+                 : microseconds(choice, rows, 1, flops);
     });
   }
   if (hasWgmma)
@@ -284,7 +286,8 @@ std::vector<Candidate> CandidateList::run() {
 /// The choice of a few tilings for any row count: every one is a kernel to compile.
 class RangeChoice {
 public:
-  explicit RangeChoice(ArrayRef<Candidate> candidates) : candidates(candidates), rows(rowCounts()) {
+  RangeChoice(ArrayRef<Candidate> candidates, int64_t mostRows)
+      : candidates(candidates), rows(rowCounts(mostRows)) {
     for (int64_t count : rows) {
       SmallVector<double> &times = slowdowns.emplace_back();
       for (const Candidate &candidate : candidates)
@@ -318,9 +321,12 @@ private:
 
   /// The row counts that stand for those since the one before: dense where they are few, for there a
   /// tile more or less matters most. Beyond the last, waves are many and the best tiling stays.
-  static SmallVector<int64_t> rowCounts() {
+  static SmallVector<int64_t> rowCounts(int64_t mostRows) {
     SmallVector<int64_t> counts;
-    for (int64_t rows = 16; rows <= 16384; rows += rows < 256 ? 16 : rows < 2048 ? 64 : 512)
+    for (int64_t rows = 16; rows <= mostRows; rows += rows < 256     ? 16
+                                                      : rows < 2048  ? 64
+                                                      : rows < 16384 ? 512
+                                                                     : rows)
       counts.push_back(rows);
     return counts;
   }
@@ -382,7 +388,10 @@ std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision pr
   CandidateList list(shape, precision, target);
   std::vector<Candidate> candidates = list.run();
   llvm::erase_if(candidates, [&](const Candidate &c) { return !isUsable(c.choice); });
-  return candidates.empty() ? std::vector<GemmRange>() : RangeChoice(candidates).run();
+  // Bytes are those of images above all, whose pixels are many rows.
+  constexpr int64_t kMostRows = 16384, kMostPixels = int64_t{1} << 19;
+  int64_t mostRows = precision == GemmPrecision::int8 ? kMostPixels : kMostRows;
+  return candidates.empty() ? std::vector<GemmRange>() : RangeChoice(candidates, mostRows).run();
 }
 
 } // namespace smelt::codegen
