@@ -164,15 +164,7 @@ private:
       return microseconds(choice, rows, elementBytes, flopsPerClock);
     });
   }
-  void addWgmma(const GemmWgmmaTiling &tiling, int elementBytes) {
-    add(describe(tiling, elementBytes), [=, this](int64_t rows) {
-      return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
-                             shape.k * elementBytes, shape.batches) /
-             kWgmmaClockPerMicrosecond;
-    });
-  }
-  void addWgmma(const GemmTmaTiling &tiling, int elementBytes) {
-    double finish = elementBytes == 1 ? kTmaFinishBytes : kTmaFinish;
+  template <class Tiling> void addWgmma(const Tiling &tiling, int elementBytes, double finish) {
     add(describe(tiling, elementBytes), [=, this](int64_t rows) {
       return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
                              shape.k * elementBytes, shape.batches, finish) /
@@ -218,14 +210,16 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
 }
 
 void CandidateList::addWgmma(int elementBytes) {
+  bool isBytes = elementBytes == 1;
+  double finish = isBytes ? kWgmmaFinishBytes : kWgmmaFinish;
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(tiling, elementBytes);
-  if (elementBytes == 1 && shape.k <= kShallowBytes)
+    addWgmma(tiling, elementBytes, finish);
+  if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
-      addWgmma(tiling, elementBytes);
+      addWgmma(tiling, elementBytes, finish);
   if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      addWgmma(tiling, elementBytes);
+      addWgmma(tiling, elementBytes, isBytes ? kTmaFinishBytes : kTmaFinish);
 }
 
 void CandidateList::addHalfWidth() {

@@ -123,7 +123,7 @@ inline constexpr GemmWgmmaTiling kGemmWgmmaTilings[] = {
 /// ended, and what takes time is to quantise it. Two blocks share a multiprocessor.
 inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
     {64, 128, 3, 1}, {128, 64, 3, 1}, {128, 128, 3, 1}};
-inline constexpr int kShallowBytes = 1024;
+inline constexpr int kShallowBytes = 640;
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): two warpgroups
 /// multiply 64 x blockN elements each, one more thread asks for their operands. blockN is 128, 192
@@ -159,33 +159,35 @@ template <int BlockN, int Stages> struct GemmTmaConfig {
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {{128, 5}, {192, 5}, {256, 4}};
 
+/// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
+inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
+inline constexpr double kTmaFinish = 0.2, kTmaFinishBytes = 0.55;
+
 /// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K. Fitted to 198 measured cases of
 /// 16-bit operands (m 128 to 12608, n and k 384 to 4096): a step costs 225 clocks of copying and
 /// waiting plus its share of the tensor cores, a tile 880 plus its epilogue, a cluster its exchange.
 /// The tiling with the fewest is on average 2 % slower than the best that was measured, at most 11 %.
 /// A step of bytes takes as long: twice as many elements at twice the rate. With three stages copies have
-/// one step to arrive, and two blocks hide a part of each other's epilogue.
+/// one step to arrive, and two blocks hide a part of each other's epilogue; fitted to 30 products.
 constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
-                                 long long n, long long kBytes, long long batches = 1) {
-  constexpr double kSecondBlock = 1.37;
-  double area = double(t.blockM) * t.blockN;
+                                 long long n, long long kBytes, long long batches = 1,
+                                 double finish = kWgmmaFinish) {
+  bool isShallow = t.stages <= 3;
+  double area = double(t.blockM) * t.blockN, wait = isShallow ? 400 : 225;
+  double secondBlock = isShallow ? 1.8 : 1.37, hidden = isShallow ? 0.18 : 0;
   double blocks = double((m + t.blockM - 1) / t.blockM) * double((n + t.blockN - 1) / t.blockN) *
                   t.clusterK * double(batches);
   long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double wait = t.stages > 3 ? 225 : 400, finish = t.stages > 3 ? 0.29 : 0.24;
-  double block = double(steps) * (wait + 0.037 * area) + 880 + finish * area +
+  double block = double(steps) * (wait + 0.037 * area) + 880 + finish * (1 - hidden) * area +
                  (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
   double waves = blocks / multiprocessors;
   if (t.minBlocks() == 1) // no second block fills the gaps
     waves = double((long long)(waves + 1 - 1e-9));
-  else if (waves > 1 && waves < kSecondBlock) // some multiprocessors run two at a time
-    waves = kSecondBlock;
+  else if (waves > 1 && waves < secondBlock) // some multiprocessors run two at a time
+    waves = secondBlock;
   return (waves < 1 ? 1 : waves) * block;
 }
-
-/// What the epilogue takes for each sum of a tile of gemm_tma; of bytes, whose sums are quantised.
-inline constexpr double kTmaFinish = 0.2, kTmaFinishBytes = 0.45;
 
 /// The same for tensor maps. Stated, not fitted: a step costs a tenth more than the tensor cores
 /// take, and a wait; a tile its epilogue, during which the next tile's operands arrive; a block its
