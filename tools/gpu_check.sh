@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: the demo, the tests of kernels and runtime, ONNX's node cases, agreement of every model and
-# of 10,000 graphs drawn at random with the interpreter, caches that grow in place, compute-sanitizer on one layer of each family, on models
-# at the templates' edges and on 200 drawn graphs, one plan for any shape against plans for each, the comparison with
-# PyTorch. A step that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this needs
-# Python with numpy and onnx, for the sanitizer the CUDA toolkit, for the comparison torch and transformers.
+# of 10,000 graphs drawn at random with the interpreter, trained models of packages, caches that grow in place,
+# compute-sanitizer on one layer of each family, on models at the templates' edges and on 200 drawn graphs, one plan for any
+# shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch. A step that fails does not
+# stop the rest; a table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the
+# sanitizer the CUDA toolkit, for packages and Q/DQ models onnxruntime, for the comparison torch and transformers.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
-  --steps A,B        of: demo kernels runtime nodes agreement cache generate sanitizer dynamic peers (default: all)
+  --steps A,B        of: demo kernels runtime nodes agreement packages cache generate sanitizer dynamic int8 peers
+                     (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -23,7 +25,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,nodes,agreement,cache,generate,sanitizer,dynamic,peers
+steps=demo,kernels,runtime,nodes,agreement,packages,cache,generate,sanitizer,dynamic,int8,peers
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -90,6 +92,11 @@ step_agreement() {
     --cache "$cache" ${models:+--models "$models"} --json "$out/gpu_agreement.json"
 }
 
+# Downloads the packages where they are not in the cache.
+step_packages() {
+  "$python" tests/models/packages_test.py --smelt "$smelt" --device cuda --cache "$cache" --json "$out/gpu_packages.json"
+}
+
 step_cache() {
   "$python" tests/models/gpu_cache_test.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir"
 }
@@ -118,6 +125,11 @@ step_sanitizer() {
 step_dynamic() {
   "$python" tools/bench/dynamic_vs_fixed.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir" \
     --cache "$cache" ${models:+--models "$models"} --json "$out/dynamic_vs_fixed.json"
+}
+
+# Made by ONNX Runtime's quantiser of exports whose weights are drawn.
+step_int8() {
+  "$python" tools/bench/int8.py --smelt "$smelt" --model-dir "$model_dir" --cache "$cache" --json "$out/int8.json"
 }
 
 step_peers() {

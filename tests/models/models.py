@@ -206,9 +206,11 @@ class Tally:
 
     def __init__(self):
         self.passed = self.failed = 0
+        self.rows = []
 
     def add(self, good, name, text):
         self.passed, self.failed = self.passed + bool(good), self.failed + (not good)
+        self.rows.append({'name': name, 'passed': bool(good), 'check': ' '.join(text.split())})
         print(f'{"ok  " if good else "FAIL"} {name:24} {text}', flush=True)
 
     def finish(self):

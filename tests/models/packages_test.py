@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Trained models from packages of PyPI: `smelt run --device cpu` against ONNX Runtime on inputs as applications give them,
-states carried from run to run, and `smelt compile` for sm_90a. Of convolutions and pooling no kernel is generic.
+"""Trained models from packages of PyPI: `smelt run` against ONNX Runtime on inputs as applications give them, states carried
+from run to run, and `smelt compile` for sm_90a. Of convolutions and pooling no kernel is generic. With --device cuda the
+runs are on a GPU, and are all that is checked.
 """
 import argparse
 import os
@@ -33,7 +34,7 @@ def run_steps(args, model, path, session, size):
         for_smelt = {**inputs, **{into: actual[name] for name, into in model.states.items() if step}}
         for_reference = {**inputs, **{into: expected[name] for name, into in model.states.items() if step}}
         expected = dict(zip(names, session.run(None, for_reference)))
-        actual = models.run(args.smelt, path, for_smelt, 'cpu')
+        actual = models.run(args.smelt, path, for_smelt, args.device)
         for name in names:
             steps[name][0].append(actual[name.replace('/', '_')])
             steps[name][1].append(expected[name])
@@ -71,7 +72,11 @@ def check_compile(args, tally, model, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     models.arguments(parser)
+    parser.add_argument('--device', choices=('cpu', 'cuda'), default='cpu')
+    parser.add_argument('--json', help='file for the figures')
     args = parser.parse_args()
+    machine = models.gpu() if args.device == 'cuda' else {}
+    checks = (check_agreement,) if args.device == 'cuda' else (check_compile, check_agreement)
     tally, missing = models.Tally(), {}
     for model in models.named(packages.MODELS, args.models):
         try:
@@ -82,13 +87,14 @@ def main():
         if model.package in missing:
             print(f'SKIPPED {model.name}: {missing[model.package]}', flush=True)
             continue
-        for check in (check_compile, check_agreement):
+        for check in checks:
             try:
                 check(args, tally, model, path)
             except ImportError:
                 print(f'SKIPPED {model.name}: the comparison, since the onnxruntime package is not installed', flush=True)
             except RuntimeError as error:
                 tally.add(False, model.name, str(error))
+    models.write_figures(args.json, 'smelt.packages/1', machine, tally.rows)
     return 77 if missing and not tally.passed + tally.failed else tally.finish()
 
 

@@ -51,6 +51,27 @@ def peers(results):
     return table(header, rows), caption
 
 
+def int8(results):
+    rows = [
+        [
+            row["name"],
+            row["shape"],
+            f"{row['ms']:.3f}",
+            f"{row['half_ms']:.3f}",
+            f"{row['ratio']:.2f}",
+            f"{row['fixed_ms']:.3f}",
+            f"{row['half_fixed_ms']:.3f}",
+            str(row["kernels"]),
+            f"{row['error']:.1e}",
+            f"{row['onnxruntime_error']:.1e}",
+        ]
+        for row in results["rows"]
+    ]
+    header = ["Q/DQ model", "at", "ms", "half precision, ms", "ratio", "for the shape, ms", "half precision, ms",
+              "kernels", "error", "ONNX Runtime's own"]
+    return table(header, rows), f"One {results['gpu']}, driver {results['driver']}"
+
+
 def processor(results):
     return f"{results['cores']} cores of {results['cpu']} at a load of {results['load']:g} before"
 
@@ -144,6 +165,7 @@ MAKERS = {
     "smelt.precision/1": precision,
     "smelt.float_products/1": float_products,
     "smelt.dynamic_vs_fixed/1": dynamic_vs_fixed,
+    "smelt.int8/1": int8,
     "smelt.peers/1": peers,
     "smelt.compile_time/2": compile_time,
     "smelt.cpu_vs_onnxruntime/1": cpu_vs_onnxruntime,
