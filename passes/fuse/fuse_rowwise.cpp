@@ -98,7 +98,7 @@ private:
 
   static bool readsSameRows(RowReduction one, RowReduction other) {
     return one.getFirstReducedAxis() && one.getFirstReducedAxis() == other.getFirstReducedAxis() &&
-           shapeOf(one.getReduced()) == shapeOf(other.getReduced());
+           tensorType(one.getReduced()).getShape() == tensorType(other.getReduced()).getShape();
   }
 
   /// Of its operands only one is no literal.

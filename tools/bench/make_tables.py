@@ -56,19 +56,18 @@ def int8(results):
         [
             row["name"],
             row["shape"],
-            f"{row['ms']:.3f}",
-            f"{row['half_ms']:.3f}",
+            f"{row['ms']:.3f} ({row['half_ms']:.3f})",
             f"{row['ratio']:.2f}",
-            f"{row['fixed_ms']:.3f}",
-            f"{row['half_fixed_ms']:.3f}",
+            f"{row['fixed_ms']:.3f} ({row['half_fixed_ms']:.3f})",
+            f"{row['any_shape_ms']:.3f} ({row['half_any_shape_ms']:.3f})",
             str(row["kernels"]),
             f"{row['error']:.1e}",
             f"{row['onnxruntime_error']:.1e}",
         ]
         for row in results["rows"]
     ]
-    header = ["Q/DQ model", "at", "ms", "half precision, ms", "ratio", "for the shape, ms", "half precision, ms",
-              "kernels", "error", "ONNX Runtime's own"]
+    header = ["Q/DQ model", "at", "ms (half precision)", "ratio", "for the shape, ms", "for any shape, ms", "kernels", "error",
+              "ONNX Runtime's own"]
     return table(header, rows), f"One {results['gpu']}, driver {results['driver']}"
 
 
