@@ -1,9 +1,11 @@
 #include "passes/simplify/dequantized.h"
 
 #include "ir/capabilities.h"
+#include "ir/number_range.h"
 #include "passes/constants.h"
 #include "passes/view_shape.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -24,13 +26,29 @@ Value bytesBehind(Value value) {
              : Value();
 }
 
+/// `zero` is a number that bytes of `type` hold, or some: exact in the integers of a product's sums. A
+/// fraction, as the mean of an image, is none.
+bool isZeroPoint(Value zero, Type type) {
+  while (Operation *op = zero.getDefiningOp<ReshapeOp>())
+    zero = op->getOperand(0);
+  if (auto cast = zero.getDefiningOp<CastOp>())
+    return elementType(cast.getInput()) == type;
+  auto constant = zero.getDefiningOp<ConstantOp>();
+  auto numbers =
+      constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  return numbers && llvm::all_of(numbers.getValues<APFloat>(), [&](const APFloat &each) {
+           double number = each.convertToDouble();
+           return isByte({number, number, number == std::floor(number)}, type);
+         });
+}
+
 /// The bytes and the zero point of what is multiplied by a scale.
 std::optional<Dequantized> centred(Value value) {
   if (Value bytes = bytesBehind(value))
     return Dequantized{bytes, {}, {}};
   auto sub = value.getDefiningOp<SubOp>();
   Value bytes = sub ? bytesBehind(sub.getLhs()) : Value();
-  if (!bytes)
+  if (!bytes || !isZeroPoint(sub.getRhs(), elementType(bytes)))
     return std::nullopt;
   return Dequantized{bytes, isSplat(sub.getRhs(), 0) ? Value() : sub.getRhs(), {}};
 }
