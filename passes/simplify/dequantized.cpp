@@ -102,21 +102,6 @@ Value viewOfFactor(OpBuilder &builder, Value factor, Operation *view) {
                              transpose.getPermutation());
 }
 
-/// The operand that `concat` surrounds.
-std::optional<unsigned> surrounded(ConcatOp concat, Surrounding surrounding) {
-  if (surrounding == Surrounding::zeros)
-    return operandPaddedByZeros(concat);
-  std::optional<unsigned> found;
-  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
-    if (isSplat(input, -std::numeric_limits<double>::infinity()))
-      continue;
-    if (found)
-      return std::nullopt;
-    found = number;
-  }
-  return found;
-}
-
 /// What stands for the surrounding among bytes; none where that is no number.
 std::optional<double> surroundingByte(const Dequantized &inside, Surrounding surrounding) {
   constexpr double kLowest = -128;
@@ -148,7 +133,7 @@ Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *vi
     unsigned fromEnd = tensorType(concat.getOutput()).getRank() - 1 - concat.getAxis();
     if (!isConstantAlong(inside.scale, fromEnd))
       return {};
-    unsigned padded = *surrounded(concat, surrounding);
+    unsigned padded = *surroundedOperand(concat, surrounding);
     return {padBytes(builder, inside, concat, padded, surrounding), inside.zero, inside.scale};
   }
   Value scale = viewOfFactor(builder, inside.scale, view),
@@ -165,12 +150,26 @@ Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *vi
 
 } // namespace
 
+std::optional<unsigned> surroundedOperand(ConcatOp concat, Surrounding surrounding) {
+  if (surrounding == Surrounding::zeros)
+    return operandPaddedByZeros(concat);
+  std::optional<unsigned> found;
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    if (isSplat(input, -std::numeric_limits<double>::infinity()))
+      continue;
+    if (found)
+      return std::nullopt;
+    found = number;
+  }
+  return found;
+}
+
 std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value,
                                            Surrounding surrounding) {
   SmallVector<Operation *> views; // from the last to the first
   for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
     auto concat = dyn_cast<ConcatOp>(op);
-    std::optional<unsigned> padded = concat ? surrounded(concat, surrounding) : std::nullopt;
+    std::optional<unsigned> padded = concat ? surroundedOperand(concat, surrounding) : std::nullopt;
     if (!op->hasTrait<View>() && !padded)
       break;
     views.push_back(op);

@@ -364,3 +364,55 @@ func.func @not_divided(%x: !smelt.tensor<[m, 5], f32>, %y: !smelt.tensor<[m, 5],
   %12 = smelt.div %11, %c : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
   return %3, %4, %6, %9, %12 : !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>
 }
+
+// The largest of bytes is found among the bytes, and what surrounds an image is the lowest of them; not where a scale turns
+// their order, or differs between them.
+// CHECK-LABEL: func @largest(
+func.func @largest(%x: !smelt.tensor<[n, 6, 3], ui8>, %y: !smelt.tensor<[n, 7, 3], i8>) -> (!smelt.tensor<[n, 6, 1, 3], f32>, !smelt.tensor<[n, 1, 3], f32>, !smelt.tensor<[n, 1, 3], f32>) {
+  // CHECK: %[[LOWEST:.*]] = smelt.constant dense<0> : tensor<ui8>
+  // CHECK: smelt.concat %{{.*}}, %arg0, %{{.*}} axis 1
+  // CHECK-NEXT: %[[WINDOWS:.*]] = smelt.windows
+  // CHECK-NEXT: %[[MOST:.*]] = smelt.reduce  max %[[WINDOWS]] axes [2] : <[n, 6, 3, 3], ui8> -> <[n, 6, 1, 3], ui8>
+  // CHECK-NEXT: %[[WIDE:.*]] = smelt.cast %[[MOST]]
+  // CHECK-NEXT: %[[CENTRED:.*]] = smelt.sub %[[WIDE]], %{{.*}}
+  // CHECK-NEXT: smelt.mul %[[CENTRED]], %{{.*}}
+  // CHECK-COUNT-2: smelt.reduce  max {{.*}} axes [1] : <[n, 7, 3], f32> -> <[n, 1, 3], f32>
+  // CHECK: return
+  %s = smelt.constant dense<0.03125> : tensor<f32> : <[], f32>
+  %negative = smelt.constant dense<-0.03125> : tensor<f32> : <[], f32>
+  %scales = smelt.constant dense<[[0.5], [1.0], [2.0], [0.5], [1.0], [2.0], [0.5]]> : tensor<7x1xf32> : <[7, 1], f32>
+  %z = smelt.constant dense<201.0> : tensor<f32> : <[], f32>
+  %lowest = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %c = smelt.cast %x : <[n, 6, 3], ui8> -> <[n, 6, 3], f32>
+  %0 = smelt.sub %c, %z : <[n, 6, 3], f32>, <[], f32> -> <[n, 6, 3], f32>
+  %1 = smelt.mul %0, %s : <[n, 6, 3], f32>, <[], f32> -> <[n, 6, 3], f32>
+  %2 = smelt.expand %lowest : <[], f32> -> <[n, 1, 3], f32>
+  %3 = smelt.concat %2, %1, %2 axis 1 : !smelt.tensor<[n, 1, 3], f32>, !smelt.tensor<[n, 6, 3], f32>, !smelt.tensor<[n, 1, 3], f32> -> <[n, 8, 3], f32>
+  %4 = smelt.windows %3 axis 1 stride 1 dilation 1 : <[n, 8, 3], f32> -> <[n, 6, 3, 3], f32>
+  %5 = smelt.reduce max %4 axes [2] : <[n, 6, 3, 3], f32> -> <[n, 6, 1, 3], f32>
+  %6 = smelt.cast %y : <[n, 7, 3], i8> -> <[n, 7, 3], f32>
+  %7 = smelt.mul %6, %negative : <[n, 7, 3], f32>, <[], f32> -> <[n, 7, 3], f32>
+  %8 = smelt.reduce max %7 axes [1] : <[n, 7, 3], f32> -> <[n, 1, 3], f32>
+  %9 = smelt.mul %6, %scales : <[n, 7, 3], f32>, <[7, 1], f32> -> <[n, 7, 3], f32>
+  %10 = smelt.reduce max %9 axes [1] : <[n, 7, 3], f32> -> <[n, 1, 3], f32>
+  return %5, %8, %10 : !smelt.tensor<[n, 6, 1, 3], f32>, !smelt.tensor<[n, 1, 3], f32>, !smelt.tensor<[n, 1, 3], f32>
+}
+
+// What is surrounded along another axis than that of the largest, or by more than a window, is infinite there, and so may be
+// the largest of an axis of unknown size.
+// CHECK-LABEL: func @largest_of_none(
+func.func @largest_of_none(%x: !smelt.tensor<[n, 6, 3], ui8>) -> (!smelt.tensor<[n, 8, 1], f32>, !smelt.tensor<[n, 8, 1, 3], f32>, !smelt.tensor<[1, 6, 3], f32>) {
+  // CHECK-COUNT-3: smelt.reduce  max {{.*}}, f32> -> <[{{.*}}, f32>
+  // CHECK: return
+  %s = smelt.constant dense<0.03125> : tensor<f32> : <[], f32>
+  %lowest = smelt.constant dense<0xFF800000> : tensor<f32> : <[], f32>
+  %0 = smelt.cast %x : <[n, 6, 3], ui8> -> <[n, 6, 3], f32>
+  %1 = smelt.mul %0, %s : <[n, 6, 3], f32>, <[], f32> -> <[n, 6, 3], f32>
+  %2 = smelt.expand %lowest : <[], f32> -> <[n, 1, 3], f32>
+  %3 = smelt.concat %2, %1, %2 axis 1 : !smelt.tensor<[n, 1, 3], f32>, !smelt.tensor<[n, 6, 3], f32>, !smelt.tensor<[n, 1, 3], f32> -> <[n, 8, 3], f32>
+  %4 = smelt.reduce max %3 axes [2] : <[n, 8, 3], f32> -> <[n, 8, 1], f32>
+  %5 = smelt.windows %3 axis 1 stride 1 dilation 1 : <[n, 8, 3], f32> -> <[n, 8, 1, 3], f32>
+  %6 = smelt.reduce max %5 axes [2] : <[n, 8, 1, 3], f32> -> <[n, 8, 1, 3], f32>
+  %7 = smelt.reduce max %1 axes [0] : <[n, 6, 3], f32> -> <[1, 6, 3], f32>
+  return %4, %6, %7 : !smelt.tensor<[n, 8, 1], f32>, !smelt.tensor<[n, 8, 1, 3], f32>, !smelt.tensor<[1, 6, 3], f32>
+}
