@@ -78,9 +78,8 @@ void clipBeforeDivision(RoundOp round) {
   auto division = dyn_cast_or_null<DivOp>(op);
   std::optional<double> divisor = division ? literalNumber(division.getRhs()) : std::nullopt;
   constexpr double kMostDivisor = std::numeric_limits<float>::max() / kExact; // bounds stay finite
-  if (clips.empty() || !division || !division->hasOneUse() || !divisor ||
-      !(*divisor > 0 && *divisor <= kMostDivisor) ||
-      division.getLhs().getType() != round.getInput().getType())
+  if (clips.empty() || !division || !division->hasOneUse() || !divisor || !(*divisor > 0) ||
+      *divisor > kMostDivisor || division.getLhs().getType() != round.getInput().getType())
     return;
   OpBuilder builder(round);
   Value value = division.getLhs();

@@ -40,7 +40,7 @@ namespace {
 /// Between a byte with a sign and the one without that has the same bits but for the first.
 constexpr int64_t kSignShift = 128;
 /// So many products of two centred bytes fit into 31 bits.
-constexpr int64_t kMaxDepth = (int64_t{1} << 31) / (255 * 255);
+constexpr int64_t kMaxDepth = (int64_t{1} << 31) / (int64_t{255} * 255);
 
 //===----------------------------------------------------------------------===//
 // Bytes of the other sign
