@@ -4,6 +4,9 @@
 #include "ir/capabilities.h"
 #include "ir/number_range.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -149,8 +152,8 @@ std::string shortDivision(Operation *op, ArrayRef<std::string> operands) {
   APFloat reciprocal(1.0f);
   reciprocal.divide(divisor, APFloat::rmNearestTiesToEven);
   Type type = elementType(division.getOutput());
-  NumberRange range = rangeOf(division.getLhs());
-  bool isFinite = std::isfinite(range.low) && std::isfinite(range.high);
+  double most = std::min(1.0, std::abs(*number)) * std::numeric_limits<float>::max() / 2;
+  bool isFinite = rangeOf(division.getLhs()).isWithin(-most, most); // and so is the quotient
   return std::string(isFinite ? "divideFiniteByNumber(" : "divideByNumber(") + operands[0] + ", " +
          operands[1] + ", " + literal(FloatAttr::get(type, reciprocal), type) + ")";
 }
@@ -168,6 +171,7 @@ std::string shortRounding(Operation *op, const std::string &operand) {
 } // namespace
 
 bool needsNoExactness(Value value, double leastStep) {
+  constexpr double kMostSteps = 1024;
   return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
     auto division = dyn_cast<DivOp>(user);
     std::optional<double> step = division ? literalNumber(division.getRhs()) : std::nullopt;
@@ -176,7 +180,8 @@ bool needsNoExactness(Value value, double leastStep) {
     if (isa<ReluOp, SelectOp>(user) ||
         (isa<MinOp, MaxOp>(user) && literalNumber(user->getOperand(1))))
       return needsNoExactness(user->getResult(0), leastStep);
-    return step && std::abs(*step) >= leastStep && isOnlyRounded(division.getOutput());
+    return step && std::abs(*step) >= leastStep && isOnlyRounded(division.getOutput()) &&
+           rangeOf(division.getOutput()).isWithin(-kMostSteps, kMostSteps);
   });
 }
 

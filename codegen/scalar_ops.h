@@ -12,7 +12,7 @@ namespace smelt::codegen {
 mlir::FailureOr<std::string> scalarExpression(mlir::Operation *op,
                                               llvm::ArrayRef<std::string> operands);
 
-/// The value is only rounded to multiples of a number, of at least `leastStep`, as where it is quantised:
+/// The value is only rounded to few multiples of a number, of at least `leastStep`, as where it is quantised:
 /// an approximation does, of which the error is small beside that, or beside a step of a byte's range.
 bool needsNoExactness(mlir::Value value, double leastStep);
 

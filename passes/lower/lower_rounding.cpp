@@ -2,7 +2,7 @@
 //
 //   cast (cast %x : f32 -> i8) : i8 -> f32   =>   %x     where %x is a whole number that i8 holds
 //   (%x + zero point) - zero point           =>   %x     where %x is small and whole
-//   round (clip (%x / c, low, high))         =>   round (clip (%x, low c, high c) / c)
+//   round (clip (%x / c, low, high))         =>   round (clip (%x, low c, high c) / c)   of whole bounds
 //
 // A QuantizeLinear behind a product and the DequantizeLinear of whoever reads it often become one
 // kernel: of both only clipping and rounding is left. Conversions take eight times as long as additions,
@@ -14,6 +14,9 @@
 #include "passes/passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -42,7 +45,8 @@ Value movedBefore(AddOp op) {
   auto inner = op.getLhs().getDefiningOp<AddOp>();
   std::optional<double> back = splatFloat(op.getRhs()),
                         moved = inner ? splatFloat(inner.getRhs()) : std::nullopt;
-  if (!back || !moved || *back != -*moved || inner.getLhs().getType() != op.getOutput().getType())
+  if (!back || !moved || *back != -*moved || *moved != std::floor(*moved) ||
+      std::abs(*moved) > kExact || inner.getLhs().getType() != op.getOutput().getType())
     return {};
   NumberRange range = rangeOf(inner.getLhs());
   return range.isWhole && range.isWithin(-kExact, kExact) ? inner.getLhs() : Value();
@@ -53,21 +57,29 @@ Value scaledBound(OpBuilder &builder, Value bound, double divisor) {
   return makeScalar(builder, bound.getLoc(), *literalNumber(bound) * divisor, builder.getF32Type());
 }
 
-/// Divides what is rounded behind the clip. Bounds that a division by c makes whole again stay where
+/// A clip by 0 or by a small whole number: multiplied and divided, others may be rounded to another one.
+bool isWholeClip(Operation *op) {
+  std::optional<double> bound =
+      isa<ReluOp>(op) ? std::optional(0.0) : literalNumber(op->getOperand(1));
+  return bound && *bound == std::floor(*bound) && std::abs(*bound) <= kExact;
+}
+
+/// Divides what is rounded behind the clip. Whole bounds that a division by c makes whole again stay where
 /// they are as they are rounded.
 void clipBeforeDivision(RoundOp round) {
   SmallVector<Operation *> clips; // from the last
   Operation *op = round.getInput().getDefiningOp();
   for (; op && op->hasOneUse() && isa<MinOp, MaxOp, ReluOp>(op);
        op = op->getOperand(0).getDefiningOp()) {
-    if (!isa<ReluOp>(op) && !literalNumber(op->getOperand(1)))
+    if (!isWholeClip(op))
       return;
     clips.push_back(op);
   }
   auto division = dyn_cast_or_null<DivOp>(op);
   std::optional<double> divisor = division ? literalNumber(division.getRhs()) : std::nullopt;
+  constexpr double kMostDivisor = std::numeric_limits<float>::max() / kExact; // bounds stay finite
   if (clips.empty() || !division || !division->hasOneUse() || !divisor || !(*divisor > 0) ||
-      division.getLhs().getType() != round.getInput().getType())
+      *divisor > kMostDivisor || division.getLhs().getType() != round.getInput().getType())
     return;
   OpBuilder builder(round);
   Value value = division.getLhs();

@@ -1,9 +1,11 @@
 #include "passes/simplify/dequantized.h"
 
 #include "ir/capabilities.h"
+#include "ir/number_range.h"
 #include "passes/constants.h"
 #include "passes/view_shape.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -24,13 +26,29 @@ Value bytesBehind(Value value) {
              : Value();
 }
 
+/// `zero` is a number that bytes of `type` hold, or some: exact in the integers of a product's sums. A
+/// fraction, as the mean of an image, is none.
+bool isZeroPoint(Value zero, Type type) {
+  while (Operation *op = zero.getDefiningOp<ReshapeOp>())
+    zero = op->getOperand(0);
+  if (auto cast = zero.getDefiningOp<CastOp>())
+    return elementType(cast.getInput()) == type;
+  auto constant = zero.getDefiningOp<ConstantOp>();
+  auto numbers =
+      constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  return numbers && llvm::all_of(numbers.getValues<APFloat>(), [&](const APFloat &each) {
+           double number = each.convertToDouble();
+           return isByte({number, number, number == std::floor(number)}, type);
+         });
+}
+
 /// The bytes and the zero point of what is multiplied by a scale.
 std::optional<Dequantized> centred(Value value) {
   if (Value bytes = bytesBehind(value))
     return Dequantized{bytes, {}, {}};
   auto sub = value.getDefiningOp<SubOp>();
   Value bytes = sub ? bytesBehind(sub.getLhs()) : Value();
-  if (!bytes)
+  if (!bytes || !isZeroPoint(sub.getRhs(), elementType(bytes)))
     return std::nullopt;
   return Dequantized{bytes, isSplat(sub.getRhs(), 0) ? Value() : sub.getRhs(), {}};
 }
@@ -84,21 +102,6 @@ Value viewOfFactor(OpBuilder &builder, Value factor, Operation *view) {
                              transpose.getPermutation());
 }
 
-/// The operand that `concat` surrounds.
-std::optional<unsigned> surrounded(ConcatOp concat, Surrounding surrounding) {
-  if (surrounding == Surrounding::zeros)
-    return operandPaddedByZeros(concat);
-  std::optional<unsigned> found;
-  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
-    if (isSplat(input, -std::numeric_limits<double>::infinity()))
-      continue;
-    if (found)
-      return std::nullopt;
-    found = number;
-  }
-  return found;
-}
-
 /// What stands for the surrounding among bytes; none where that is no number.
 std::optional<double> surroundingByte(const Dequantized &inside, Surrounding surrounding) {
   constexpr double kLowest = -128;
@@ -130,7 +133,7 @@ Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *vi
     unsigned fromEnd = tensorType(concat.getOutput()).getRank() - 1 - concat.getAxis();
     if (!isConstantAlong(inside.scale, fromEnd))
       return {};
-    unsigned padded = *surrounded(concat, surrounding);
+    unsigned padded = *surroundedOperand(concat, surrounding);
     return {padBytes(builder, inside, concat, padded, surrounding), inside.zero, inside.scale};
   }
   Value scale = viewOfFactor(builder, inside.scale, view),
@@ -147,12 +150,26 @@ Dequantized through(OpBuilder &builder, const Dequantized &inside, Operation *vi
 
 } // namespace
 
+std::optional<unsigned> surroundedOperand(ConcatOp concat, Surrounding surrounding) {
+  if (surrounding == Surrounding::zeros)
+    return operandPaddedByZeros(concat);
+  std::optional<unsigned> found;
+  for (auto [number, input] : llvm::enumerate(concat.getInputs())) {
+    if (isSplat(input, -std::numeric_limits<double>::infinity()))
+      continue;
+    if (found)
+      return std::nullopt;
+    found = number;
+  }
+  return found;
+}
+
 std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value,
                                            Surrounding surrounding) {
   SmallVector<Operation *> views; // from the last to the first
   for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
     auto concat = dyn_cast<ConcatOp>(op);
-    std::optional<unsigned> padded = concat ? surrounded(concat, surrounding) : std::nullopt;
+    std::optional<unsigned> padded = concat ? surroundedOperand(concat, surrounding) : std::nullopt;
     if (!op->hasTrait<View>() && !padded)
       break;
     views.push_back(op);

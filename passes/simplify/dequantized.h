@@ -19,6 +19,9 @@ struct Dequantized {
 /// lowest byte where that is one of several whose largest is sought.
 enum class Surrounding { zeros, lowest };
 
+/// The operand that `concat` surrounds; none where it is no surrounding.
+std::optional<unsigned> surroundedOperand(ConcatOp concat, Surrounding surrounding);
+
 /// `value`, of f32, as a tensor of bytes: through views, and through what surrounds a tensor. What the
 /// views are of bytes is built; none where `value` is no such tensor, or where a view spreads a scale so
 /// that it no longer broadcasts.

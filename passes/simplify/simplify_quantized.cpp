@@ -40,7 +40,7 @@ namespace {
 /// Between a byte with a sign and the one without that has the same bits but for the first.
 constexpr int64_t kSignShift = 128;
 /// So many products of two centred bytes fit into 31 bits.
-constexpr int64_t kMaxDepth = (int64_t{1} << 31) / (255 * 255);
+constexpr int64_t kMaxDepth = (int64_t{1} << 31) / (int64_t{255} * 255);
 
 //===----------------------------------------------------------------------===//
 // Bytes of the other sign
@@ -200,11 +200,65 @@ private:
 // Pools
 //===----------------------------------------------------------------------===//
 
+/// How much of an axis of what a reduction reads it sees at once: of all of it, or of windows.
+struct SeenAxis {
+  bool isWhole;
+  int64_t window;
+};
+
+/// What is seen of the operand of `view`, of whose result `axes` are.
+void enterView(SmallVector<SeenAxis> &axes, Operation *view) {
+  auto windows = dyn_cast<WindowsOp>(view);
+  if (!windows) { // not followed
+    axes.assign(tensorType(view->getOperand(0)).getRank(), {false, 0});
+    return;
+  }
+  int64_t axis = windows.getAxis();
+  std::optional<int64_t> taps = shapeOf(windows.getOutput())[axis + 1].asConstant();
+  bool isSeen = axes[axis + 1].isWhole && windows.getDilation() == 1;
+  axes[axis] = {false, isSeen ? taps.value_or(0) : 0};
+  axes.erase(axes.begin() + axis + 1);
+}
+
+/// Nowhere does a reduction that sees so much of an axis see only what `concat` adds along it.
+bool reachesInside(ConcatOp concat, SeenAxis seen) {
+  return seen.isWhole || llvm::all_of(concat.getInputs(), [&](Value input) {
+           std::optional<int64_t> length = shapeOf(input)[concat.getAxis()].asConstant();
+           return !isSplat(input, -std::numeric_limits<double>::infinity()) ||
+                  (length && *length < seen.window);
+         });
+}
+
+/// No element of the result is the largest of nothing, nor of what surrounds a tensor alone: that is
+/// -infinity, which is no byte.
+bool alwaysSeesBytes(ReduceOp op) {
+  SmallVector<Dim> shape = shapeOf(op.getInput());
+  SmallVector<SeenAxis> axes(shape.size(), {false, 0});
+  for (int64_t axis : op.getAxes()) {
+    if (shape[axis].asConstant().value_or(0) == 0)
+      return false;
+    axes[axis].isWhole = true;
+  }
+  for (Value value = op.getInput(); Operation *view = value.getDefiningOp();) {
+    auto concat = dyn_cast<ConcatOp>(view);
+    std::optional<unsigned> inside =
+        concat ? surroundedOperand(concat, Surrounding::lowest) : std::nullopt;
+    if (!inside && !view->hasTrait<View>())
+      break;
+    if (concat && !reachesInside(concat, axes[concat.getAxis()]))
+      return false;
+    if (!concat)
+      enterView(axes, view);
+    value = view->getOperand(inside.value_or(0));
+  }
+  return true;
+}
+
 /// The largest of dequantised bytes is that of the bytes, dequantised: none of them is converted.
 void reduceBytes(ReduceOp op) {
   OpBuilder builder(op);
   Location location = op.getLoc();
-  if (op.getKind() != ReductionKind::max)
+  if (op.getKind() != ReductionKind::max || !alwaysSeesBytes(op))
     return;
   std::optional<Dequantized> input = findDequantized(builder, op.getInput(), Surrounding::lowest);
   std::optional<double> scale = input ? splatNumber(input->scale) : std::nullopt;

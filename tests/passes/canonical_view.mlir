@@ -125,3 +125,22 @@ func.func @last_token(%x: !smelt.tensor<[b, s, 8], f32>, %y: !smelt.tensor<[b, s
   // CHECK-NEXT: return
   return %2 : !smelt.tensor<[b, 1, 8], f32>
 }
+
+// What is transposed is summed up by rows as they lie; not where the axes are not the last of what lies there.
+// CHECK-LABEL: func @reduce_of_transpose
+func.func @reduce_of_transpose(%x: !smelt.tensor<[b, 5, 77], i32>, %y: !smelt.tensor<[2, 3, 5, 77], f32>, %z: !smelt.tensor<[b, 5, 77], i32>)
+    -> (!smelt.tensor<[b, 1, 5], i32>, !smelt.tensor<[1, 3, 1, 2], f32>, !smelt.tensor<[1, b, 77], i32>) {
+  // CHECK-DAG: %[[X:.*]] = smelt.reduce  sum %arg0 axes [2] : <[b, 5, 77], i32> -> <[b, 5, 1], i32>
+  // CHECK-DAG: smelt.reshape %[[X]] : <[b, 5, 1], i32> -> <[b, 1, 5], i32>
+  // CHECK-DAG: %[[Y:.*]] = smelt.transpose %arg1 [1, 0, 2, 3]
+  // CHECK-DAG: smelt.reduce  max %[[Y]] axes [2, 3] : <[3, 2, 5, 77], f32> -> <[3, 2, 1, 1], f32>
+  // CHECK-DAG: smelt.reduce  sum %{{.*}} axes [0] : <[5, b, 77], i32> -> <[1, b, 77], i32>
+  // CHECK: return
+  %0 = smelt.transpose %x [0, 2, 1] : <[b, 5, 77], i32> -> <[b, 77, 5], i32>
+  %1 = smelt.reduce sum %0 axes [1] : <[b, 77, 5], i32> -> <[b, 1, 5], i32>
+  %2 = smelt.transpose %y [3, 1, 2, 0] : <[2, 3, 5, 77], f32> -> <[77, 3, 5, 2], f32>
+  %3 = smelt.reduce max %2 axes [0, 2] : <[77, 3, 5, 2], f32> -> <[1, 3, 1, 2], f32>
+  %4 = smelt.transpose %z [1, 0, 2] : <[b, 5, 77], i32> -> <[5, b, 77], i32>
+  %5 = smelt.reduce sum %4 axes [0] : <[5, b, 77], i32> -> <[1, b, 77], i32>
+  return %1, %3, %5 : !smelt.tensor<[b, 1, 5], i32>, !smelt.tensor<[1, 3, 1, 2], f32>, !smelt.tensor<[1, b, 77], i32>
+}

@@ -26,17 +26,22 @@ struct Case {
 
 void PrintTo(const Case &testCase, std::ostream *stream) { *stream << testCase.path; }
 
-/// The files of simplify and raise, and of the fuse passes that rewrite arithmetic or join weights;
-/// the others only move ops into regions and have tests of their own.
+/// The files of simplify and raise, of the fuse and lower passes that rewrite arithmetic, and of the fuse
+/// passes that join weights or draw in what others compute; the others only move ops into regions and have
+/// tests of their own.
 std::vector<Case> findCases() {
+  constexpr llvm::StringLiteral kRewriting[] = {"fuse_columnwise.mlir", "fuse_dequantization.mlir",
+                                                "fuse_gemm.mlir",       "fuse_horizontal.mlir",
+                                                "fuse_norm.mlir",       "fuse_rowwise.mlir",
+                                                "lower_rounding.mlir"};
   std::vector<Case> cases;
   std::error_code error;
   for (llvm::sys::fs::directory_iterator at(SMELT_PASS_TESTS, error), end; at != end && !error;
        at.increment(error)) {
     llvm::StringRef name = llvm::sys::path::filename(at->path());
-    if (name.ends_with(".mlir") && (name.starts_with("simplify_") || name.starts_with("raise_") ||
-                                    name.starts_with("canonical_") || name == "fuse_norm.mlir" ||
-                                    name == "fuse_gemm.mlir" || name == "fuse_horizontal.mlir"))
+    if (name.ends_with(".mlir") &&
+        (name.starts_with("simplify_") || name.starts_with("raise_") ||
+         name.starts_with("canonical_") || llvm::is_contained(kRewriting, name)))
       cases.push_back({at->path()});
   }
   std::sort(cases.begin(), cases.end(),
@@ -51,7 +56,8 @@ std::string pipelineOf(llvm::StringRef text) {
   text.take_until([](char c) { return c == '\n'; }).split(words, ' ');
   for (llvm::StringRef word : words)
     if (word.consume_front("--smelt-")) {
-      passes.push_back((word == "lower" ? "func.func(smelt-" + word + ")" : "smelt-" + word).str());
+      passes.push_back(
+          (word.starts_with("lower") ? "func.func(smelt-" + word + ")" : "smelt-" + word).str());
     }
   return llvm::join(passes, ",");
 }

@@ -41,3 +41,25 @@ func.func @mean(%x: !smelt.tensor<[n, 49, 8], f16>) -> (!smelt.tensor<[n, 1, 8],
   %2 = smelt.reduce sum %x axes [2] : <[n, 49, 8], f16> -> <[n, 49, 1], f16>
   return %1, %2 : !smelt.tensor<[n, 1, 8], f16>, !smelt.tensor<[n, 49, 1], f16>
 }
+
+// Bytes are widened for each window that reads them.
+// CHECK-LABEL: func @of_bytes
+func.func @of_bytes(%x: !smelt.tensor<[n, 10, 8], ui8>, %f: !smelt.tensor<[3, 8], f32>) -> !smelt.tensor<[n, 8, 1, 8], f32> {
+  // CHECK: smelt.fusion columnwise(
+  // CHECK: smelt.cast
+  // CHECK: smelt.add
+  // CHECK: smelt.mul
+  // CHECK: smelt.windows
+  // CHECK: smelt.reduce  sum
+  // CHECK: smelt.yield
+  // CHECK-NOT: smelt.fusion
+  %zero = smelt.constant dense<-7.0> : tensor<f32> : <[], f32>
+  %scale = smelt.constant dense<0.3> : tensor<f32> : <[], f32>
+  %0 = smelt.cast %x : <[n, 10, 8], ui8> -> <[n, 10, 8], f32>
+  %1 = smelt.add %0, %zero : <[n, 10, 8], f32>, <[], f32> -> <[n, 10, 8], f32>
+  %2 = smelt.mul %1, %scale : <[n, 10, 8], f32>, <[], f32> -> <[n, 10, 8], f32>
+  %3 = smelt.windows %2 axis 1 stride 1 dilation 1 : <[n, 10, 8], f32> -> <[n, 8, 3, 8], f32>
+  %4 = smelt.mul %3, %f : <[n, 8, 3, 8], f32>, <[3, 8], f32> -> <[n, 8, 3, 8], f32>
+  %5 = smelt.reduce sum %4 axes [2] : <[n, 8, 3, 8], f32> -> <[n, 8, 1, 8], f32>
+  return %5 : !smelt.tensor<[n, 8, 1, 8], f32>
+}

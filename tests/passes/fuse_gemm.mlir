@@ -245,3 +245,38 @@ func.func @padding(%x: !smelt.tensor<[n, 8, 4], f16>, %y: !smelt.tensor<[n, 3, 8
   %11 = smelt.matmul %10, %v : <[n, 8, 9], f16>, <[9, 16], f16> -> <[n, 8, 16], f16>
   return %5, %11 : !smelt.tensor<[n, 8, 16], f16>, !smelt.tensor<[n, 8, 16], f16>
 }
+
+// What the epilogue rounds is stored as bytes, which the next kernel widens; bytes that it adds are widened in it.
+// CHECK-LABEL: @rounded_to_bytes
+// CHECK: %[[BYTES:.*]] = smelt.fusion gemm(
+// CHECK: smelt.matmul
+// CHECK: smelt.round
+// CHECK-NEXT: %[[STORED:.*]] = smelt.cast {{.*}} -> <[m, 5], i8>
+// CHECK-NEXT: smelt.yield %[[STORED]]
+// CHECK: smelt.cast %[[BYTES]] : <[m, 5], i8> -> <[m, 5], f32>
+// CHECK: smelt.tanh
+// CHECK: smelt.exp
+func.func @rounded_to_bytes(%x: !smelt.tensor<[m, 77], i8>, %r: !smelt.tensor<[m, 5], ui8>) -> (!smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>) {
+  %w = smelt.weight "w" <"w.bin", 0, 385, ""> : <[77, 5], i8>
+  %scales = smelt.weight "scales" <"w.bin", 400, 20, ""> : <[5], f32>
+  %s = smelt.constant dense<0.3> : tensor<f32> : <[], f32>
+  %z = smelt.constant dense<-7.0> : tensor<f32> : <[], f32>
+  %low = smelt.constant dense<-128.0> : tensor<f32> : <[], f32>
+  %high = smelt.constant dense<127.0> : tensor<f32> : <[], f32>
+  %0 = smelt.matmul %x, %w : <[m, 77], i8>, <[77, 5], i8> -> <[m, 5], i32>
+  %1 = smelt.cast %0 : <[m, 5], i32> -> <[m, 5], f32>
+  %2 = smelt.mul %1, %scales : <[m, 5], f32>, <[5], f32> -> <[m, 5], f32>
+  %3 = smelt.cast %r : <[m, 5], ui8> -> <[m, 5], f32>
+  %4 = smelt.add %3, %z : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
+  %5 = smelt.mul %4, %s : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
+  %6 = smelt.add %2, %5 : <[m, 5], f32>, <[m, 5], f32> -> <[m, 5], f32>
+  %7 = smelt.max %6, %low : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
+  %8 = smelt.min %7, %high : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
+  %9 = smelt.round %8 : <[m, 5], f32>
+  %10 = smelt.cast %9 : <[m, 5], f32> -> <[m, 5], i8>
+  %11 = smelt.cast %10 : <[m, 5], i8> -> <[m, 5], f32>
+  %12 = smelt.mul %11, %s : <[m, 5], f32>, <[], f32> -> <[m, 5], f32>
+  %13 = smelt.tanh %12 : <[m, 5], f32>
+  %14 = smelt.exp %12 : <[m, 5], f32>
+  return %13, %14 : !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>
+}

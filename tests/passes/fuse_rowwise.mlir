@@ -34,3 +34,61 @@ func.func @axes(%x: !smelt.tensor<[a, b], f32>) -> !smelt.tensor<[a, b], f32> {
   %1 = smelt.softmax %0 axis 0 : <[a, b], f32>
   return %1 : !smelt.tensor<[a, b], f32>
 }
+
+// A norm that a residual connection reads too is rounded to bytes in its kernel, and the bytes are summed up there for the
+// zero point of what they are multiplied by.
+// CHECK-LABEL: @rounded
+// CHECK: %[[F:.*]]:3 = smelt.fusion rowwise(
+// CHECK: smelt.layer_norm
+// CHECK: smelt.round
+// CHECK: smelt.cast {{.*}} -> <[m, 77], i8>
+// CHECK: smelt.cast {{.*}} : <[m, 77], i8> -> <[m, 77], i32>
+// CHECK: smelt.reduce sum {{.*}} -> <[m, 1], i32>
+// CHECK: smelt.yield
+// CHECK: smelt.matmul
+// CHECK: return
+func.func @rounded(%x: !smelt.tensor<[m, 77], f32>) -> (!smelt.tensor<[m, 5], i32>, !smelt.tensor<[m, 77], f32>) {
+  %scale = smelt.weight "scale" <"w.bin", 0, 308, ""> : <[77], f32>
+  %w = smelt.weight "w" <"w.bin", 308, 385, ""> : <[77, 5], ui8>
+  %c = smelt.constant dense<0.3> : tensor<f32> : <[], f32>
+  %low = smelt.constant dense<-128.0> : tensor<f32> : <[], f32>
+  %high = smelt.constant dense<127.0> : tensor<f32> : <[], f32>
+  %z = smelt.constant dense<7> : tensor<i32> : <[], i32>
+  %0 = smelt.layer_norm %x scale %scale : !smelt.tensor<[77], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[m, 77], f32> -> <[m, 77], f32>
+  %1 = smelt.div %0, %c : <[m, 77], f32>, <[], f32> -> <[m, 77], f32>
+  %2 = smelt.max %1, %low : <[m, 77], f32>, <[], f32> -> <[m, 77], f32>
+  %3 = smelt.min %2, %high : <[m, 77], f32>, <[], f32> -> <[m, 77], f32>
+  %4 = smelt.round %3 : <[m, 77], f32>
+  %5 = smelt.cast %4 : <[m, 77], f32> -> <[m, 77], i8>
+  %6 = smelt.cast %5 : <[m, 77], i8> -> <[m, 77], i32>
+  %7 = smelt.mul %6, %z : <[m, 77], i32>, <[], i32> -> <[m, 77], i32>
+  %8 = smelt.reduce sum %7 axes [1] : <[m, 77], i32> -> <[m, 1], i32>
+  %9 = smelt.matmul %5, %w : <[m, 77], i8>, <[77, 5], ui8> -> <[m, 5], i32>
+  %10 = smelt.sub %9, %8 : <[m, 5], i32>, <[m, 1], i32> -> <[m, 5], i32>
+  return %10, %0 : !smelt.tensor<[m, 5], i32>, !smelt.tensor<[m, 77], f32>
+}
+
+// A kernel ends at bytes: what a norm widens again is computed by whoever reads it.
+// CHECK-LABEL: @ends_at_bytes
+// CHECK: %[[BYTES:.*]] = smelt.fusion rowwise(
+// CHECK: smelt.softmax
+// CHECK: %[[STORED:.*]] = smelt.cast {{.*}} -> <[1, 77], ui8>
+// CHECK-NEXT: smelt.yield %[[STORED]]
+// CHECK: smelt.fusion rowwise(%[[BYTES]]
+// CHECK: smelt.cast {{.*}} : <[1, 77], ui8> -> <[1, 77], f32>
+// CHECK: smelt.layer_norm
+// CHECK: return
+func.func @ends_at_bytes(%x: !smelt.tensor<[1, 77], f32>) -> !smelt.tensor<[1, 77], f32> {
+  %scale = smelt.weight "scale" <"w.bin", 0, 308, ""> : <[77], f32>
+  %c = smelt.constant dense<0.00390625> : tensor<f32> : <[], f32>
+  %high = smelt.constant dense<255.0> : tensor<f32> : <[], f32>
+  %0 = smelt.softmax %x axis 1 : <[1, 77], f32>
+  %1 = smelt.div %0, %c : <[1, 77], f32>, <[], f32> -> <[1, 77], f32>
+  %2 = smelt.min %1, %high : <[1, 77], f32>, <[], f32> -> <[1, 77], f32>
+  %3 = smelt.round %2 : <[1, 77], f32>
+  %4 = smelt.cast %3 : <[1, 77], f32> -> <[1, 77], ui8>
+  %5 = smelt.cast %4 : <[1, 77], ui8> -> <[1, 77], f32>
+  %6 = smelt.mul %5, %c : <[1, 77], f32>, <[], f32> -> <[1, 77], f32>
+  %7 = smelt.layer_norm %6 scale %scale : !smelt.tensor<[77], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[1, 77], f32> -> <[1, 77], f32>
+  return %7 : !smelt.tensor<[1, 77], f32>
+}
