@@ -197,6 +197,11 @@ bool hasDerived(const Shape &shape) {
   return std::any_of(shape.begin(), shape.end(), [](const Size &size) { return size.isDerived(); });
 }
 
+bool isFilled(const Shape &shape) {
+  return std::all_of(shape.begin(), shape.end(),
+                     [](const Size &size) { return size.smallest() > 0; });
+}
+
 Value operand(Drawing &draw, ElementType type, const Shape &shape, Bounds bounds) {
   using Spelling = std::optional<Value> (*)(Drawing &, ElementType, const Shape &, Bounds);
   static const std::vector<Spelling> kSpellings = {transposed, transposed, sliced, sliced,

@@ -15,6 +15,8 @@ Value operand(Drawing &draw, ElementType type, const Shape &shape);
 Value partner(Drawing &draw, const Value &value, ElementType type, Bounds bounds);
 
 bool hasDerived(const Shape &shape);
+/// No size may be 0.
+bool isFilled(const Shape &shape);
 
 /// All integers of a type.
 Bounds rangeOf(ElementType type);

@@ -17,11 +17,6 @@ bool isFusedFloat(const Value &operand) {
   return operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16;
 }
 
-bool isFilled(const Shape &shape) {
-  return std::all_of(shape.begin(), shape.end(),
-                     [](const Size &size) { return size.smallest() > 0; });
-}
-
 /// A last axis of a constant number of elements, and no size that an input cannot declare.
 bool hasRows(const Value &operand, size_t leastRank) {
   return isFusedFloat(operand) && operand.shape.size() >= leastRank && !hasDerived(operand.shape) &&

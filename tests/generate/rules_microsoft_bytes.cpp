@@ -1,6 +1,7 @@
 // Ops of the domain com.microsoft that take quantised bytes and give some, and compute with the numbers between.
 #include "tests/generate/operands.h"
 #include "tests/generate/rules.h"
+#include "tests/generate/scales.h"
 #include "tests/generate/windows.h"
 
 #include <algorithm>
@@ -11,12 +12,10 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-constexpr Bounds kScale{0.02, 0.1};
-
 /// A scale and a zero point, as constants: ONNX Runtime reads them when it loads a model. Results have no powers of two:
 /// between two steps it takes the one that is even with the zero point.
 void addCoding(Drawing &draw, std::vector<Value> &inputs, ElementType type) {
-  inputs.push_back(draw.initializer(Wire::FLOAT, {}, kScale));
+  inputs.push_back(draw.initializer(Wire::FLOAT, {}, kByteScale));
   Bounds range = rangeOf(type);
   inputs.push_back(draw.chance(0.5)
                        ? draw.scalar(type, draw.pick(std::vector<double>{0, range.low, range.high}))
@@ -37,12 +36,7 @@ std::vector<Value> drawUnaryInputs(Drawing &draw, const Value &operand) {
   return inputs;
 }
 
-bool isFilled(const Shape &shape) {
-  return std::all_of(shape.begin(), shape.end(),
-                     [](const Size &size) { return size.smallest() > 0; });
-}
-
-Drawn drawAveragePool(Drawing &draw, const Value &operand) {
+Drawn drawByteAveragePool(Drawing &draw, const Value &operand) {
   const Shape &shape = operand.shape;
   if (!isByte(operand.type) || shape.size() != 4 || !isFilled(shape))
     return std::nullopt;
@@ -122,7 +116,7 @@ Drawn drawWhere(Drawing &draw, const Value &operand) {
 } // namespace
 
 std::vector<Rule> microsoftByteRules() {
-  return {{"com.microsoft.QLinearAveragePool", 11, drawAveragePool},
+  return {{"com.microsoft.QLinearAveragePool", 11, drawByteAveragePool},
           {"com.microsoft.QLinearReduceMean", 11, drawReduceMean},
           {"com.microsoft.QLinearSoftmax", 11, drawSoftmax},
           {"com.microsoft.QLinearWhere", 11, drawWhere}};

@@ -10,27 +10,26 @@ namespace {
 
 using Drawn = std::optional<Value>;
 
-constexpr Bounds kScale{0.02, 0.1};
-
 /// No power of two, as a rule: between two steps ONNX Runtime's sums of bytes take the one that is even with the zero point.
-Value drawResultScale(Drawing &draw) { return draw.leaf(Wire::FLOAT, {}, kScale); }
+Value drawResultScale(Drawing &draw) { return draw.leaf(Wire::FLOAT, {}, kByteScale); }
 
 Drawn drawPlainQuantize(Drawing &draw, const Value &operand) {
   if (operand.type != Wire::FLOAT)
     return std::nullopt;
   ElementType type = draw.chance(0.5) ? Wire::INT8 : Wire::UINT8;
   return draw.node("com.microsoft.QuantizeLinear",
-                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})}, {}, type,
-                   operand.shape, rangeOf(type));
+                   {operand, drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {})}, {},
+                   type, operand.shape, rangeOf(type));
 }
 
 Drawn drawPlainDequantize(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type))
     return std::nullopt;
   double most = 0.2 * rangeOf(operand.type).magnitude();
-  return draw.node("com.microsoft.DequantizeLinear",
-                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, operand.type, {})},
-                   {}, Wire::FLOAT, operand.shape, {-most, most});
+  return draw.node(
+      "com.microsoft.DequantizeLinear",
+      {operand, drawScale(draw, {}, kByteScale), drawZeroPoint(draw, operand.type, {})}, {},
+      Wire::FLOAT, operand.shape, {-most, most});
 }
 
 Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op) {
@@ -42,8 +41,8 @@ Drawn drawByteBinary(Drawing &draw, const Value &operand, const std::string &op)
   if (!shape)
     return std::nullopt;
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                   {operand, drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {}), other,
+                    drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {}),
                     drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    {}, type, *shape, rangeOf(type));
 }
@@ -60,7 +59,7 @@ Drawn drawByteUnary(Drawing &draw, const Value &operand, const std::string &op) 
   if (op == "QLinearLeakyRelu" && draw.chance(0.5))
     attributes.add("alpha", 0.25f);
   return draw.node("com.microsoft." + op,
-                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                   {operand, drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {}),
                     drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    attributes, type, operand.shape, rangeOf(type));
 }
@@ -79,8 +78,8 @@ Drawn drawByteConcat(Drawing &draw, const Value &operand) {
   shape[axis] = draw.changed(shape[axis], [](int64_t extent) { return 2 * extent; });
   return draw.node("com.microsoft.QLinearConcat",
                    {drawResultScale(draw), drawZeroPoint(draw, type, {}), operand,
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}), other,
-                    drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {})},
+                    drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {}), other,
+                    drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {})},
                    Attributes().add("axis", spelledAxis(draw, axis, shape.size())), type, shape,
                    rangeOf(type));
 }
@@ -96,7 +95,7 @@ Drawn drawByteGlobalPool(Drawing &draw, const Value &operand) {
   Shape shape = operand.shape;
   shape[isLast ? 1 : 2] = shape[isLast ? 2 : 3] = Size::of(1);
   return draw.node("com.microsoft.QLinearGlobalAveragePool",
-                   {operand, drawScale(draw, {}, kScale), drawZeroPoint(draw, type, {}),
+                   {operand, drawScale(draw, {}, kByteScale), drawZeroPoint(draw, type, {}),
                     drawResultScale(draw), drawZeroPoint(draw, type, {})},
                    Attributes().add("channels_last", isLast ? 1 : 0), type, shape, rangeOf(type));
 }
@@ -133,7 +132,7 @@ Drawn drawDynamicProduct(Drawing &draw, const Value &operand) {
   Value input = draw.tamed(operand, 8);
   std::vector<Value> inputs{
       input, draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
-      drawScale(draw, weights->granularity, kScale),
+      drawScale(draw, weights->granularity, kByteScale),
       draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
   if (draw.chance(0.5))
@@ -150,8 +149,8 @@ Drawn drawScaledByteProduct(Drawing &draw, const Value &operand) {
   std::vector<Value> inputs{
       operand,
       draw.leaf(weights->type, {weights->depth, weights->columns}, rangeOf(weights->type)),
-      drawScale(draw, {}, kScale),
-      drawScale(draw, weights->granularity, kScale),
+      drawScale(draw, {}, kByteScale),
+      drawScale(draw, weights->granularity, kByteScale),
       draw.chance(0.6) ? drawZeroPoint(draw, operand.type, {}) : Drawing::omitted(),
       draw.chance(0.6) ? drawZeroPoint(draw, weights->type, weights->granularity)
                        : Drawing::omitted()};
@@ -204,8 +203,8 @@ Drawn drawQGemm(Drawing &draw, const Value &operand) {
   Value right = generate::operand(
       draw, type, turnsRight ? Shape{columns, depth} : Shape{depth, columns}, rangeOf(type));
   std::vector<Value> inputs{
-      operand, drawScale(draw, {}, kScale),          drawZeroPoint(draw, operand.type, {}),
-      right,   drawScale(draw, granularity, kScale), drawZeroPoint(draw, type, granularity)};
+      operand, drawScale(draw, {}, kByteScale),          drawZeroPoint(draw, operand.type, {}),
+      right,   drawScale(draw, granularity, kByteScale), drawZeroPoint(draw, type, granularity)};
   if (draw.chance(0.6))
     inputs.push_back(draw.leaf(Wire::INT32,
                                draw.chance(0.5) ? Shape{columns} : Shape{Size::of(1), columns},

@@ -12,7 +12,7 @@ namespace {
 using Drawn = std::optional<Value>;
 
 constexpr int64_t kLastOpset = 8;
-constexpr float kFactor = 0.5f, kShift = 1.25f;
+constexpr float kOldFactor = 0.5f, kOldShift = 1.25f;
 
 bool isTaken(const Value &operand) {
   return operand.type == Wire::FLOAT || operand.type == Wire::FLOAT16 ||
@@ -26,31 +26,34 @@ bool isImage(const Value &operand) {
 Drawn drawAffine(Drawing &draw, const Value &operand) {
   if (!isTaken(operand))
     return std::nullopt;
-  return draw.node("Affine", {operand}, Attributes().add("alpha", kFactor).add("beta", kShift),
-                   operand.type, operand.shape,
-                   {operand.bounds.low * kFactor + kShift, operand.bounds.high * kFactor + kShift});
+  return draw.node(
+      "Affine", {operand}, Attributes().add("alpha", kOldFactor).add("beta", kOldShift),
+      operand.type, operand.shape,
+      {operand.bounds.low * kOldFactor + kOldShift, operand.bounds.high * kOldFactor + kOldShift});
 }
 
 Drawn drawScaled(Drawing &draw, const Value &operand) {
   if (!isTaken(operand))
     return std::nullopt;
-  return draw.node("Scale", {operand}, Attributes().add("scale", kFactor), operand.type,
-                   operand.shape, {operand.bounds.low * kFactor, operand.bounds.high * kFactor});
+  return draw.node("Scale", {operand}, Attributes().add("scale", kOldFactor), operand.type,
+                   operand.shape,
+                   {operand.bounds.low * kOldFactor, operand.bounds.high * kOldFactor});
 }
 
 Drawn drawParametricSoftplus(Drawing &draw, const Value &operand) {
   if (!isTaken(operand))
     return std::nullopt;
   return draw.node("ParametricSoftplus", {operand},
-                   Attributes().add("alpha", kFactor).add("beta", kShift), operand.type,
+                   Attributes().add("alpha", kOldFactor).add("beta", kOldShift), operand.type,
                    operand.shape, {0, operand.bounds.magnitude() + 1});
 }
 
 Drawn drawScaledTanh(Drawing &draw, const Value &operand) {
   if (!isTaken(operand))
     return std::nullopt;
-  return draw.node("ScaledTanh", {operand}, Attributes().add("alpha", kFactor).add("beta", kShift),
-                   operand.type, operand.shape, {-kFactor, kFactor});
+  return draw.node("ScaledTanh", {operand},
+                   Attributes().add("alpha", kOldFactor).add("beta", kOldShift), operand.type,
+                   operand.shape, {-kOldFactor, kOldFactor});
 }
 
 Drawn drawImageScaler(Drawing &draw, const Value &operand) {
@@ -59,9 +62,10 @@ Drawn drawImageScaler(Drawing &draw, const Value &operand) {
   std::vector<float> bias(static_cast<size_t>(operand.shape[1].values[0]));
   for (float &shift : bias)
     shift = static_cast<float>(draw.random.uniform());
-  return draw.node("ImageScaler", {operand}, Attributes().add("scale", kFactor).add("bias", bias),
-                   operand.type, operand.shape,
-                   {operand.bounds.low * kFactor, operand.bounds.high * kFactor + 1});
+  return draw.node("ImageScaler", {operand},
+                   Attributes().add("scale", kOldFactor).add("bias", bias), operand.type,
+                   operand.shape,
+                   {operand.bounds.low * kOldFactor, operand.bounds.high * kOldFactor + 1});
 }
 
 /// The sizes that stay, or the border that goes on every side.

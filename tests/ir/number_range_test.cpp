@@ -11,7 +11,7 @@
 namespace smelt::test {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 class NumberRangeTest : public ::testing::Test {
 protected:
@@ -57,8 +57,8 @@ protected:
 };
 
 TEST_F(NumberRangeTest, ClipsBound) {
-  expectRange(unary("r", "tanh", "x"), {-kInfinity, kInfinity, false});
-  expectRange(unary("r", "relu", "x"), {0, kInfinity, false});
+  expectRange(unary("r", "tanh", "x"), {-kUnbounded, kUnbounded, false});
+  expectRange(unary("r", "relu", "x"), {0, kUnbounded, false});
   expectRange(clipped + unary("r", "relu", "b"), {0, 127, false});
   expectRange(clipped + binary("r", "min", "b", "half"), {-128, 2.5, false});
   expectRange(clipped + binary("r", "div", "b", "half"), {-51.2, 50.8, false});
@@ -66,21 +66,21 @@ TEST_F(NumberRangeTest, ClipsBound) {
 
 TEST_F(NumberRangeTest, RoundedNumbersAreWhole) {
   const std::string rounded = clipped + unary("c", "round", "b");
-  expectRange(unary("r", "round", "x"), {-kInfinity, kInfinity, true});
-  expectRange(binary("a", "min", "x", "half") + unary("r", "round", "a"), {-kInfinity, 2, true});
+  expectRange(unary("r", "round", "x"), {-kUnbounded, kUnbounded, true});
+  expectRange(binary("a", "min", "x", "half") + unary("r", "round", "a"), {-kUnbounded, 2, true});
   expectRange(rounded + binary("r", "add", "c", "negative"), {-130, 125, true});
   expectRange(rounded + binary("r", "add", "c", "half"), {-125.5, 129.5, false});
   expectRange(rounded + binary("r", "max", "c", "half"), {2.5, 127, false});
 }
 
 TEST_F(NumberRangeTest, OthersAreUnknown) {
-  const NumberRange unknown{-kInfinity, kInfinity, false};
+  const NumberRange unknown{-kUnbounded, kUnbounded, false};
   expectRange(clipped + binary("r", "div", "b", "negative"), unknown);
   expectRange("  %r = smelt.add %x, %x : <[4], f32>, <[4], f32> -> <[4], f32>\n", unknown);
   std::string longChain = clipped + unary("c0", "relu", "b"); // more ops than a quantisation has
   for (int i = 0; i < 8; ++i)
     longChain += unary("c" + std::to_string(i + 1), "round", "c" + std::to_string(i));
-  EXPECT_EQ(rangeOf(returned(longChain + unary("r", "round", "c8"))).high, kInfinity);
+  EXPECT_EQ(rangeOf(returned(longChain + unary("r", "round", "c8"))).high, kUnbounded);
 }
 
 TEST_F(NumberRangeTest, BytesOfATypeAreWholeAndWithinIt) {
