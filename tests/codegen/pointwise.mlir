@@ -108,3 +108,29 @@ func.func @smaller_of_both_signs(%x: !smelt.tensor<[n], i32>) -> !smelt.tensor<[
   }
   return %0 : !smelt.tensor<[n], i32>
 }
+
+// Bytes that are read one by one fill a word where it lies in one row.
+// CHECK: // pointwise+neg in vectors of 4
+// CHECK: in0[{{.*}} + i
+// CHECK: store<W>(out0 + e,
+func.func @word_of_row(%x: !smelt.tensor<[b, 4, 6], i8>) -> !smelt.tensor<[b, 6, 4], i8> {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[b, 4, 6], i8>) -> !smelt.tensor<[b, 6, 4], i8> {
+  ^bb0(%a: !smelt.tensor<[b, 4, 6], i8>):
+    %1 = smelt.transpose %a [0, 2, 1] : <[b, 4, 6], i8> -> <[b, 6, 4], i8>
+    %2 = smelt.neg %1 : <[b, 6, 4], i8>
+    smelt.yield %2 : !smelt.tensor<[b, 6, 4], i8>
+  }
+  return %0 : !smelt.tensor<[b, 6, 4], i8>
+}
+
+// A word across two rows would be read from one.
+// CHECK: // pointwise+neg in vectors of 1
+func.func @word_of_two_rows(%x: !smelt.tensor<[b, 6, 4], i8>) -> !smelt.tensor<[b, 4, 6], i8> {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[b, 6, 4], i8>) -> !smelt.tensor<[b, 4, 6], i8> {
+  ^bb0(%a: !smelt.tensor<[b, 6, 4], i8>):
+    %1 = smelt.transpose %a [0, 2, 1] : <[b, 6, 4], i8> -> <[b, 4, 6], i8>
+    %2 = smelt.neg %1 : <[b, 4, 6], i8>
+    smelt.yield %2 : !smelt.tensor<[b, 4, 6], i8>
+  }
+  return %0 : !smelt.tensor<[b, 4, 6], i8>
+}

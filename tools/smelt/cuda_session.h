@@ -24,6 +24,9 @@ public:
   std::string deviceName() const override;
   Result<std::vector<Array>> run(const std::vector<Array> &inputs) override;
 
+  /// Inputs of the model that the plan was compiled for the value of: they may be given, and are not read.
+  void setFixed(decltype(Signature::fixed) fixed) { planSignature.fixed = std::move(fixed); }
+
   /// Copies the inputs to the device and makes the run ready, so that it can be measured alone.
   Status prepareOnDevice(const std::vector<Array> &inputs);
   /// Milliseconds per graph launch, after prepareOnDevice().

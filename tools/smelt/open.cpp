@@ -35,6 +35,7 @@ static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &ar
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
   SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.precision}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
+  session->setFixed(model->signature().fixed);
   CudaSession *cuda = session.get();
   return OpenModel{std::move(model), std::move(session), cuda};
 }

@@ -48,7 +48,7 @@ int64_t largestWidth(FusionOp fusion) {
 }
 
 /// The narrowest vector: what a thread stores of short elements fills a word, even where it has to read
-/// them one by one. Blocks take time to start.
+/// them one by one, if all of them lie in one row. Blocks take time to start.
 int64_t smallestWidth(FusionOp fusion, Dim count) {
   constexpr int64_t kWordBytes = 4;
   int64_t bytes = kWordBytes;
@@ -139,7 +139,8 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPl
       emitter.setPlace(*place);
     if (failed(emitBody(fusion, index, emitter)))
       return failure();
-    if (emitter.isRegular() || width <= smallest)
+    bool isInOneRow = emitter.getLanes().irregular.empty();
+    if (emitter.isRegular() || width == 1 || (width <= smallest && isInOneRow))
       return finish(fusion, type.getNumElements(), emitter);
   }
 }
