@@ -123,14 +123,14 @@ func.func @word_of_row(%x: !smelt.tensor<[b, 4, 6], i8>) -> !smelt.tensor<[b, 6,
   return %0 : !smelt.tensor<[b, 6, 4], i8>
 }
 
-// A word across two rows would be read from one.
+// Across rows of three they are stored one by one.
 // CHECK: // pointwise+neg in vectors of 1
-func.func @word_of_two_rows(%x: !smelt.tensor<[b, 6, 4], i8>) -> !smelt.tensor<[b, 4, 6], i8> {
-  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[b, 6, 4], i8>) -> !smelt.tensor<[b, 4, 6], i8> {
-  ^bb0(%a: !smelt.tensor<[b, 6, 4], i8>):
-    %1 = smelt.transpose %a [0, 2, 1] : <[b, 6, 4], i8> -> <[b, 4, 6], i8>
-    %2 = smelt.neg %1 : <[b, 4, 6], i8>
-    smelt.yield %2 : !smelt.tensor<[b, 4, 6], i8>
+func.func @rows_of_three(%x: !smelt.tensor<[b, 3, 8], i8>) -> !smelt.tensor<[b, 8, 3], i8> {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[b, 3, 8], i8>) -> !smelt.tensor<[b, 8, 3], i8> {
+  ^bb0(%a: !smelt.tensor<[b, 3, 8], i8>):
+    %1 = smelt.transpose %a [0, 2, 1] : <[b, 3, 8], i8> -> <[b, 8, 3], i8>
+    %2 = smelt.neg %1 : <[b, 8, 3], i8>
+    smelt.yield %2 : !smelt.tensor<[b, 8, 3], i8>
   }
-  return %0 : !smelt.tensor<[b, 4, 6], i8>
+  return %0 : !smelt.tensor<[b, 8, 3], i8>
 }
