@@ -3,7 +3,7 @@
 
 usage: tools/bench/int8.py [--models resnet50.qdq] [--json tools/bench/results/int8.json]
 
-Times are medians of `smelt bench`, of a plan for any batch, of one for the shape and of one for any shape. What the Q/DQ model computes on the GPU is
+Times are medians of `smelt bench`, of a plan for any batch and of one for the shape. What the Q/DQ model computes on the GPU is
 compared with ONNX Runtime on the CPU, beside how far ONNX Runtime with its optimisations is from itself without them: a value
 that one of them rounds to the next byte moves all that follows. Needs a GPU and onnxruntime.
 """
@@ -30,11 +30,11 @@ def shape_flags(shapes):
 
 
 def times(smelt, path, inputs):
-    """Median ms by plans for any batch, for the shape and for any shape, and the benchmark of the first."""
+    """Median ms by plans for any batch and for the shape, and the benchmark of the first."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         plan = f"{folder}/model.plan"
-        for compiled_for in (ANY_BATCH[inputs], SHAPES[inputs], {}):
+        for compiled_for in (ANY_BATCH[inputs], SHAPES[inputs]):
             common.smelt_json(smelt, "compile", path, "-o", plan, *shape_flags(compiled_for))
             found.append(common.smelt_json(smelt, "bench", plan, *shape_flags(SHAPES[inputs])))
     return *(bench["latency_ms"]["median"] for bench in found), found[0]
@@ -68,8 +68,8 @@ def main():
         if known.name not in halves:
             half = models.find(known, arguments.model_dir, arguments.cache)
             halves[known.name] = times(arguments.smelt, half, known.inputs)
-        half_ms, half_fixed, half_any, _ = halves[known.name]
-        ms, fixed, any_shape, bench = times(arguments.smelt, path, known.inputs)
+        half_ms, half_fixed, _ = halves[known.name]
+        ms, fixed, bench = times(arguments.smelt, path, known.inputs)
         inputs = quantised.make_inputs(known, COMPARED[known.inputs], 7)
         error, onnxruntime_error = errors(arguments.smelt, path, inputs)
         row = {
@@ -80,15 +80,13 @@ def main():
             "ratio": round(half_ms / ms, 3),
             "fixed_ms": fixed,
             "half_fixed_ms": half_fixed,
-            "any_shape_ms": any_shape,
-            "half_any_shape_ms": half_any,
             "kernels": len(bench["kernels"]),
             "error": error,
             "onnxruntime_error": onnxruntime_error,
         }
         rows.append(row)
         print(f"{name}: {ms:.4f} ms, half {half_ms:.4f} ms, {row['ratio']:.2f}x, for the shape {fixed:.4f} and {half_fixed:.4f} "
-              f"ms, for any shape {any_shape:.4f} and {half_any:.4f} ms; error {error:.1e} (ONNX Runtime's {onnxruntime_error:.1e})", flush=True)
+              f"ms; error {error:.1e} (ONNX Runtime's {onnxruntime_error:.1e})", flush=True)
         common.write(arguments.json, "smelt.int8/1", models.gpu(), rows)
     return 0
 

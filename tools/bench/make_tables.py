@@ -59,14 +59,13 @@ def int8(results):
             f"{row['ms']:.3f} ({row['half_ms']:.3f})",
             f"{row['ratio']:.2f}",
             f"{row['fixed_ms']:.3f} ({row['half_fixed_ms']:.3f})",
-            f"{row['any_shape_ms']:.3f} ({row['half_any_shape_ms']:.3f})",
             str(row["kernels"]),
             f"{row['error']:.1e}",
             f"{row['onnxruntime_error']:.1e}",
         ]
         for row in results["rows"]
     ]
-    header = ["Q/DQ model", "at", "ms (half precision)", "ratio", "for the shape, ms", "for any shape, ms", "kernels", "error",
+    header = ["Q/DQ model", "at", "ms (half precision)", "ratio", "for the shape, ms", "kernels", "error",
               "ONNX Runtime's own"]
     return table(header, rows), f"One {results['gpu']}, driver {results['driver']}"
 
