@@ -65,3 +65,15 @@ func.func @whole(%x: !smelt.tensor<[4, 2048], f16>, %y: !smelt.tensor<[1, 100000
   }
   return %0, %2 : !smelt.tensor<[4, 1], f16>, !smelt.tensor<[1, 100000], f16>
 }
+
+// A size that a slice leaves, rounded down: the kernel's entry names it too.
+// CHECK-LABEL: // rowwise+reduce parts of rows
+// CHECK: reduceParts<{{[0-9]+}}, {{[0-9]+}}>(Problem{{{.*}}}, divideFloor(size_s - 1, 2) + 1);
+func.func @every_other(%x: !smelt.tensor<[4, floordiv(s + -1, 2) + 1], f32>) -> !smelt.tensor<[4, 1], f32> {
+  %0 = smelt.fusion rowwise(%x) : (!smelt.tensor<[4, floordiv(s + -1, 2) + 1], f32>) -> !smelt.tensor<[4, 1], f32> {
+  ^bb0(%a: !smelt.tensor<[4, floordiv(s + -1, 2) + 1], f32>):
+    %1 = smelt.reduce sum %a axes [1] : <[4, floordiv(s + -1, 2) + 1], f32> -> <[4, 1], f32>
+    smelt.yield %1 : !smelt.tensor<[4, 1], f32>
+  }
+  return %0 : !smelt.tensor<[4, 1], f32>
+}

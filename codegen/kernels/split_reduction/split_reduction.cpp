@@ -41,11 +41,11 @@ struct Problem {
     $after$
   }
 };
-} // namespace smelt
 
 extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
-  smelt::reduceParts<$threads$, $width$>(smelt::Problem{$arguments$}, $columns$);
+  reduceParts<$threads$, $width$>(Problem{$arguments$}, $columns$);
 }
+} // namespace smelt
 )";
 
 constexpr char kCombineText[] = R"(
