@@ -44,6 +44,9 @@ bool isExact(Operation *op) {
 /// Floats of so few bits that a step between two of them is no rounding error.
 bool isCoarse(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() <= 8; }
 
+/// Ops of floats that give the same number everywhere between two jumps.
+bool isStep(Operation *op) { return isa<FloorOp, CeilOp, RoundOp, SignOp>(op); }
+
 /// Ops whose result jumps where a float operand passes some number: what rounding decides there is no error.
 bool jumps(Operation *op) {
   auto isOfFloats = [](mlir::Value value) {
@@ -51,19 +54,20 @@ bool jumps(Operation *op) {
     return isa<FloatType>(type) && !isCoarse(type);
   };
   return llvm::any_of(op->getOperands(), isOfFloats) &&
-         (isa<FloorOp, CeilOp, RoundOp, SignOp, ModOp>(op) ||
-          !llvm::all_of(op->getResults(), isOfFloats));
+         (isStep(op) || isa<ModOp>(op) || !llvm::all_of(op->getResults(), isOfFloats));
 }
 
-/// Whether an element lies on another side of a jump than in `other`: a tenth of the largest result apart.
-bool hasJumped(const HostTensor &tensor, const HostTensor &other) {
+/// Whether a result of `op` has an element on another side of a jump than `other`: between jumps steps and integers stay as
+/// they are, and others move by less than a tenth of the largest result.
+bool hasJumped(Operation *op, const HostTensor &tensor, const HostTensor &other) {
   double largest = 0, apart = 0;
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
     largest = std::max(largest, std::abs(other.getDouble(i)));
     apart = std::max(apart, std::abs(tensor.getDouble(i) - other.getDouble(i)));
   }
-  bool isWhole = !isa<FloatType>(tensor.getElementType()) || isCoarse(tensor.getElementType());
-  return isWhole ? apart > 0 : apart > 0.1 * std::min(largest, 10.0);
+  Type type = tensor.getElementType();
+  bool isConstant = isStep(op) || !isa<FloatType>(type) || isCoarse(type);
+  return isConstant ? apart > 0 : apart > 0.1 * std::min(largest, 10.0);
 }
 
 /// Whether 0, which alone is false, lies between two versions of an element.
@@ -186,7 +190,7 @@ private:
         exactOperands[&op] = operands;
       }
       if (noise && jumps(&op) &&
-          (hasJumped(tensor, jumping.at(value)) || liesBesideJump(op, operands))) {
+          (hasJumped(&op, tensor, jumping.at(value)) || liesBesideJump(op, operands))) {
         walk.rejection = "rounding decides a result";
         return false;
       }
@@ -200,10 +204,11 @@ private:
     return true;
   }
 
-  /// Whether every computation gives this very result. What is no float does: a graph where rounding changes it is rejected.
+  /// Whether every computation gives this very result. What is no float does, and so does a step: a graph where rounding
+  /// changes it is rejected.
   bool isExactResult(Operation *op, ArrayRef<HostTensor> operands, const HostTensor &result) const {
     auto isKnownExactly = [&](mlir::Value value) { return exact.contains(value); };
-    return !isa<FloatType>(result.getElementType()) ||
+    return !isa<FloatType>(result.getElementType()) || isStep(op) ||
            (llvm::all_of(op->getOperands(), isKnownExactly) &&
             (isExact(op) || isExactArithmetic(op, operands, result, symbols, options)));
   }
@@ -233,7 +238,7 @@ private:
       if (mlir::failed(results))
         return true;
       for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results))
-        if (hasJumped(tensor, jumping.at(value)))
+        if (hasJumped(&op, tensor, jumping.at(value)))
           return true;
     }
     return false;
