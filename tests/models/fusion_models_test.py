@@ -76,7 +76,8 @@ def flags_of(shapes):
 
 def compare(args, name, path, onnx_inputs, given):
     """(the finished process, the shapes of the inputs at which it succeeded or the last ones)."""
-    command = ['explain', path] if name in TOO_LARGE else ['compare', path, '--device', 'cpu', *given]
+    limit = ['--tolerance', QUANTISED_LIMIT] if 'qdq' in name else []
+    command = ['explain', path] if name in TOO_LARGE else ['compare', path, '--device', 'cpu', *limit, *given]
     for size in (1,) if 'qdq_fusion' in name else SIZES:  # those are large already
         shapes = {port.name: [size_of(dim, size) for dim in port.type.tensor_type.shape.dim]
                   for port in onnx_inputs
