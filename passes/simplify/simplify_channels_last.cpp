@@ -141,6 +141,7 @@ private:
 
   /// Rows of a window of few channels become whole vectors, with a tap of zeros at most, and so do rows of
   /// the image: a vector is then loaded at once. Returns how many pixels of zeros follow each row for it.
+  /// Zero times an infinite pixel is no number: such a pixel reaches one window more.
   int64_t alignRows() {
     auto taps = filter[spatial + 1].asConstant(), channels = filter[1].asConstant();
     auto given = tensorType(op.getInput()).getDim(spatial + 1).asConstant(),
