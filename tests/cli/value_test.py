@@ -3,10 +3,14 @@
 import support
 from support import INVALID_MODEL, OK, USAGE, CliTest
 
+import os
 import unittest
+from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
+
+FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by CMake
 
 
 def sum_model():
@@ -33,6 +37,13 @@ class Value(CliTest):
             done = self.expect(OK, "run", self.path, "--device", "cpu", *inputs, "--output", "y=@y.npy")
             self.assertIn("input 'axes' is a constant", done.stderr)
             np.testing.assert_array_equal(np.load(self.folder / "y.npy"), self.x.sum(axis=tuple(axes)))
+
+    @unittest.skipUnless(Path(FAKE_DRIVER, "libcuda.so.1").exists(), "sanitizers' build has no driver to open by name")
+    def test_a_gpu_takes_the_values_compiled_for(self):
+        self.environment["LD_LIBRARY_PATH"] = FAKE_DRIVER
+        x, axes = self.array("x", self.x), self.array("axes", np.array([1], np.int64))
+        done = self.expect(OK, "run", self.path, "--device", "cuda", "--input", f"x=@{x}", "--input", f"axes=@{axes}")
+        self.assertIn("input 'axes' is a constant", done.stderr)
 
     def test_folders_keep_their_numbers(self):
         data = self.folder / "test_data_set_0"
