@@ -43,7 +43,8 @@ void addNode(onnx_wire::Graph &graph, const char *op, const char *domain, const 
 }
 
 FileSummary summaryOf(const onnx_wire::Model &model) {
-  std::string path = testing::TempDir() + "file_summary_test.onnx";
+  const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string path = testing::TempDir() + "file_summary_" + test->name(); // tests run side by side
   std::ofstream(path, std::ios::binary) << model.SerializeAsString();
   return summarizeFile(path);
 }

@@ -18,9 +18,9 @@ namespace {
 class ModelTest : public testing::Test {
 protected:
   void SetUp() override {
-    folder = testing::TempDir() + "model_test";
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
+    std::string pattern = testing::TempDir() + "/smelt_XXXXXX"; // tests run side by side
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
