@@ -32,6 +32,10 @@ PATTERNS = ['attention', 'norm', 'gelu', 'softmax']
 WANTED = 416  # of the 444 models, import and agree
 # Sizes that a symbolic dimension may have: the first that fits all the others, and the weights, is taken.
 SIZES = (2, 4, 3, 8, 1)
+# Products of bytes whose scales are multiplied when compiling: a number beside half a step, of 100,352 up to 35, rounds to the
+# byte beside. Before and after the passes they agree within this, others within what `smelt compare` asks.
+MOVED = {'qdq_with_multi_consumer_dq_nodes.fixed.onnx', 'qdq_with_multi_consumer_dq_nodes.fixed.qdq_contrib.onnx'}
+MOVED_LIMIT = 5e-3
 QUANTISED_LIMIT = 1e-2  # where a sum in another order may round to the next step
 LIMIT = {'float16': 2e-2, 'bfloat16': 2e-2}  # of the relative error against ONNX Runtime; 1e-3 for other types
 # Compared with ONNX Runtime, such a model says nothing, for a reason that lies in the model.
@@ -76,7 +80,7 @@ def flags_of(shapes):
 
 def compare(args, name, path, onnx_inputs, given):
     """(the finished process, the shapes of the inputs at which it succeeded or the last ones)."""
-    limit = ['--tolerance', QUANTISED_LIMIT] if 'qdq' in name else []
+    limit = ['--tolerance', MOVED_LIMIT] if name in MOVED else []
     command = ['explain', path] if name in TOO_LARGE else ['compare', path, '--device', 'cpu', *limit, *given]
     for size in (1,) if 'qdq_fusion' in name else SIZES:  # those are large already
         shapes = {port.name: [size_of(dim, size) for dim in port.type.tensor_type.shape.dim]
