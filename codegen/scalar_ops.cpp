@@ -14,7 +14,8 @@ namespace smelt::codegen {
 namespace {
 
 /// $0, $1, $2 stand for the operands, $T for the compute type of the first one. `approximate` is
-/// for results in 16-bit floats, and for those that are quantised; an empty text: there is no such operation (or no cheaper one).
+/// for results in 16-bit floats, and for those that are quantised; an empty text: there is no such
+/// operation (or no cheaper one).
 struct Row {
   StringRef op;
   StringRef floating;

@@ -24,7 +24,14 @@ NumberRange rangeOf(Value value, int mostOps) {
   auto input = [&] { return rangeOf(op->getOperand(0), mostOps - 1); };
   std::optional<double> number =
       op->getNumOperands() == 2 ? literalNumber(op->getOperand(1)) : std::nullopt;
-  bool isWhole = number && *number == std::floor(*number);
+  // What an op with a number makes of the bounds: whole ones stay whole where the number is.
+  auto inputWith = [&](double (*compute)(double, double)) {
+    if (!number)
+      return kUnknown;
+    NumberRange x = input();
+    return NumberRange{compute(x.low, *number), compute(x.high, *number),
+                       x.isWhole && *number == std::floor(*number)};
+  };
   return TypeSwitch<Operation *, NumberRange>(op)
       .Case<RoundOp>([&](auto) {
         NumberRange x = input(); // infinities stay what they are
@@ -35,25 +42,13 @@ NumberRange rangeOf(Value value, int mostOps) {
         return NumberRange{std::max(x.low, 0.0), std::max(x.high, 0.0), x.isWhole};
       })
       .Case<MinOp>([&](auto) {
-        if (!number)
-          return kUnknown;
-        NumberRange x = input();
-        return NumberRange{std::min(x.low, *number), std::min(x.high, *number),
-                           x.isWhole && isWhole};
+        return inputWith([](double bound, double other) { return std::min(bound, other); });
       })
       .Case<MaxOp>([&](auto) {
-        if (!number)
-          return kUnknown;
-        NumberRange x = input();
-        return NumberRange{std::max(x.low, *number), std::max(x.high, *number),
-                           x.isWhole && isWhole};
+        return inputWith([](double bound, double other) { return std::max(bound, other); });
       })
-      .Case<AddOp>([&](auto) {
-        if (!number)
-          return kUnknown;
-        NumberRange x = input();
-        return NumberRange{x.low + *number, x.high + *number, x.isWhole && isWhole};
-      })
+      .Case<AddOp>(
+          [&](auto) { return inputWith([](double bound, double other) { return bound + other; }); })
       .Case<DivOp>([&](auto) {
         if (!number || *number <= 0)
           return kUnknown;

@@ -401,7 +401,7 @@ struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
     auto transpose = op.getInput().getDefiningOp<TransposeOp>();
     if (!transpose || op.getAxes().empty() || op.getFirstReducedAxis())
       return failure();
-    SmallVector<int64_t> order, reduced, trailing;
+    SmallVector<int64_t> order, reduced;
     for (auto [axis, source] : llvm::enumerate(transpose.getPermutation())) {
       bool isReduced = llvm::is_contained(op.getAxes(), static_cast<int64_t>(axis));
       (isReduced ? reduced : order).push_back(source);
@@ -414,7 +414,8 @@ struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
     llvm::sort(reduced);
     order.append(reduced);
     Value rows = TransposeOp::create(rewriter, op.getLoc(), transpose.getInput(), order);
-    trailing = llvm::to_vector(llvm::seq<int64_t>(rank - reduced.size(), rank));
+    auto trailing =
+        llvm::to_vector(llvm::seq<int64_t>(rank - static_cast<int64_t>(reduced.size()), rank));
     Value inner = ReduceOp::create(rewriter, op.getLoc(), rows, op.getKind(), trailing);
     rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), inner, shapeOf(op.getOutput())));
     return success();

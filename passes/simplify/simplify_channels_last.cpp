@@ -146,9 +146,12 @@ private:
     auto taps = filter[spatial + 1].asConstant(), channels = filter[1].asConstant();
     auto given = tensorType(op.getInput()).getDim(spatial + 1).asConstant(),
          windows = result[spatial + 1].asConstant();
-    int64_t pixel = channels.value_or(0) * loadedBytes();
-    if (groups > 1 || !taps || !given || !windows || *taps == 1 || pixel == 0 ||
-        pixel >= kVectorBytes || kVectorBytes % pixel != 0 || op.getDilations()[spatial - 1] != 1)
+    if (groups > 1 || !taps || !given || !windows || *taps == 1 ||
+        op.getDilations()[spatial - 1] != 1 || !channels || *channels == 0 ||
+        *channels >= kVectorBytes)
+      return 0;
+    int64_t pixel = *channels * loadedBytes();
+    if (pixel >= kVectorBytes || kVectorBytes % pixel != 0)
       return 0;
     int64_t unit = kVectorBytes / pixel, rest = *taps % unit;
     if (rest != 0 && rest != unit - 1)

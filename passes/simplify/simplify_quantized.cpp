@@ -298,11 +298,13 @@ Value divide(OpBuilder &builder, Value value, Value divisor) {
   if (isWeightExpression(value))
     return DivOp::create(builder, divisor.getLoc(), value, divisor);
   SmallVector<Value> operands(op->getOperands());
-  if (!isa<MulOp>(op))
+  if (isa<MulOp>(op)) {
+    Value &factor = operands[isWeightExpression(operands[0]) ? 0 : 1];
+    factor = divide(builder, factor, divisor);
+  } else {
     for (Value &operand : operands)
       operand = divide(builder, operand, divisor);
-  else if (Value &factor = operands[isWeightExpression(operands[0]) ? 0 : 1])
-    factor = divide(builder, factor, divisor);
+  }
   Operation *clone = builder.clone(*op);
   clone->setOperands(operands);
   return clone->getResult(0);
