@@ -69,6 +69,17 @@ def quantise(source, target, samples, **options):
     quantize_static(source, target, Reader(), quant_format=QuantFormat.QDQ, **options)
 
 
+def run_onnxruntime(path, inputs, optimised=False):
+    """Outputs of the model by name; plain float32 where it is not optimised."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    level = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, inputs)))
+
+
 def export_of(name):
     """The export that a Q/DQ model is made of."""
     return models.named(models.MODELS + models.FURTHER, MODELS[name][0])[0]

@@ -43,17 +43,6 @@ def digit_variants():
     }
 
 
-def run_onnxruntime(path, inputs, optimised=False):
-    """Outputs by name."""
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    level = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
-    return dict(zip([output.name for output in session.get_outputs()], session.run(None, inputs)))
-
-
 def run_smelt(args, path, inputs, names):
     """Outputs of the fused form, which kernels compute: `smelt run` would interpret the model as it was imported."""
     with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +106,7 @@ def check_early(args, tally, name, path, inputs, folder):
         part = truncated(model, output, element_type)
         onnx.save(part, short)
         given = {value.name: inputs[value.name] for value in part.graph.input}
-        expected = run_onnxruntime(short, given)[output].astype(np.int32)
+        expected = quantised.run_onnxruntime(short, given)[output].astype(np.int32)
         difference = np.abs(run_smelt(args, short, given, [output])[output] - expected)
         share = np.count_nonzero(difference) / difference.size
         tally.add(difference.max() <= limit and share <= MOST_EARLY, name,
@@ -126,7 +115,7 @@ def check_early(args, tally, name, path, inputs, folder):
 
 def check_outputs(args, tally, name, path, inputs):
     """The distance from ONNX Runtime's plain float32 is little more than that of its optimisations; returns both outputs."""
-    plain, optimised = run_onnxruntime(path, inputs), run_onnxruntime(path, inputs, optimised=True)
+    plain, optimised = quantised.run_onnxruntime(path, inputs), quantised.run_onnxruntime(path, inputs, optimised=True)
     actual = run_smelt(args, path, inputs, plain)
     margin = MARGINS[name.split()[0]]
     for output, expected in plain.items():

@@ -40,19 +40,9 @@ def times(smelt, path, inputs):
     return *(bench["latency_ms"]["median"] for bench in found), found[0]
 
 
-def onnxruntime_outputs(path, inputs, optimised):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    if not optimised:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
-
-
 def errors(smelt, path, inputs):
     """(of the GPU, of ONNX Runtime without optimisations), against ONNX Runtime, by relative norm of the first output."""
-    expected = onnxruntime_outputs(path, inputs, optimised=True)[0]
-    plain = onnxruntime_outputs(path, inputs, optimised=False)[0]
+    plain, expected = (next(iter(quantised.run_onnxruntime(path, inputs, optimised).values())) for optimised in (False, True))
     actual = next(iter(models.run(smelt, path, inputs, "cuda").values()))
     return models.relative_error(actual, expected)[0], models.relative_error(plain, expected)[0]
 
