@@ -167,7 +167,8 @@ Value NodeReader::tensor(StringRef name) {
 }
 
 FailureOr<InnerGraph> NodeReader::graph(StringRef name, size_t inputs, size_t outputs) {
-  if (!find(name, onnx_wire::Attribute::GRAPH))
+  const onnx_wire::Attribute *given = find(name, onnx_wire::Attribute::GRAPH);
+  if (!given || !given->has_g())
     return failed ? failure() : LogicalResult(error() << "needs a graph '" << name << "'");
   for (onnx_wire::Attribute &attribute : *node.proto->mutable_attribute()) {
     if (attribute.name() != name)

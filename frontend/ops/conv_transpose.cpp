@@ -237,8 +237,9 @@ FailureOr<BlockImage> readBlockImage(NodeReader &node) {
     int64_t stride = steps->strides[axis], dilation = steps->dilations[axis],
             before = steps->pads[axis], after = steps->pads[axis + image->size()];
     bool isSane = taps >= 1 && taps <= kLargestCount && size >= 1 && size <= kLargestCount;
-    int64_t reach = isSane ? (taps - 1) * dilation : 0, room = size + before + after - reach - 1;
-    if (!isSane || room < 0)
+    int64_t reach = isSane ? (taps - 1) * dilation : 0,
+            room = isSane ? size + before + after - reach - 1 : -1;
+    if (room < 0)
       return node.error() << "cannot make the image " << node.describe(1) << " of blocks "
                           << node.describe(2);
     int64_t count = room / stride + 1, full = (count - 1) * stride + 1 + reach;

@@ -69,5 +69,14 @@ TEST(ConvTranspose, ColumnsAddUpToAnImage) {
   expectFails(model.import(), {"needs 9 = 4", "a column for each block"});
 }
 
+TEST(ConvTranspose, RefusesImagesOfNoSize) {
+  for (int64_t size : {INT64_MIN, int64_t{-1}, int64_t{0}, INT64_MAX}) {
+    ModelBuilder model;
+    model.input("x", DataType::FLOAT, "n 8 9").integers("image", {size, 4});
+    model.integers("block", {2, 2}).node("Col2Im", {"x", "image", "block"}).output("y");
+    expectFails(model.import(), {"cannot make the image", "of blocks"});
+  }
+}
+
 } // namespace
 } // namespace smelt::test

@@ -78,5 +78,21 @@ TEST(NodeReader, AContradictionNamesTheShapesThatAreDeclared) {
       << replaced.diagnostics;
 }
 
+/// A graph in name only: its kind says so, and nothing follows.
+TEST(NodeReader, AnAttributeThatHoldsNoGraphIsAnError) {
+  ModelBuilder scan(21), flex(26);
+  scan.input("x", DataType::FLOAT, "3 4").node("Scan", {"x"}).attribute("num_scan_inputs", 1);
+  flex.opset("ai.onnx.preview", 1);
+  for (const char *name : {"q", "k", "v"})
+    flex.input(name, DataType::FLOAT, "1 2 4 8");
+  flex.node("FlexAttention", {"q", "k", "v"}).lastNode().set_domain("ai.onnx.preview");
+  for (auto [model, name] : {std::pair(&scan, "body"), std::pair(&flex, "score_mod")}) {
+    onnx_wire::Attribute &empty = *model->lastNode().add_attribute();
+    empty.set_name(name);
+    empty.set_type(onnx_wire::Attribute::GRAPH);
+    expectFails(model->output("y").import(), {std::string("needs a graph '") + name + "'"});
+  }
+}
+
 } // namespace
 } // namespace smelt::test
