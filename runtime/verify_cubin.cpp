@@ -34,6 +34,11 @@ template <typename T> bool holdsTable(Bytes cubin, uint64_t offset, size_t count
   return count == 0 || (size == sizeof(T) && liesWithin(offset, count * size, cubin.size()));
 }
 
+/// Whether a section takes bytes of the cubin: of one that does not, offset and size may be anything.
+bool hasBytes(const Elf64_Shdr &section) {
+  return section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL;
+}
+
 } // namespace
 
 Status verifyCubin(Bytes cubin) {
@@ -50,8 +55,7 @@ Status verifyCubin(Bytes cubin) {
     return invalid("has tables beyond its end");
   for (size_t i = 0; i < header.e_shnum; ++i) {
     auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
-    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
-        !liesWithin(section.sh_offset, section.sh_size, cubin.size()))
+    if (hasBytes(section) && !liesWithin(section.sh_offset, section.sh_size, cubin.size()))
       return invalid("has a section beyond its end");
   }
   for (size_t i = 0; i < header.e_phnum; ++i) {
@@ -64,7 +68,7 @@ Status verifyCubin(Bytes cubin) {
 
 namespace {
 
-/// The bytes of the section of this name; empty where there is none.
+/// The bytes of the section of this name in a verified cubin; empty where there is none.
 Bytes sectionNamed(Bytes cubin, const std::string &name) {
   auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
   if (header.e_shstrndx >= header.e_shnum)
@@ -72,7 +76,7 @@ Bytes sectionNamed(Bytes cubin, const std::string &name) {
   auto names = entryOf<Elf64_Shdr>(cubin, header.e_shoff, header.e_shstrndx);
   for (size_t i = 0; i < header.e_shnum; ++i) {
     auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
-    bool isNamed = names.sh_type != SHT_NOBITS && section.sh_type != SHT_NOBITS &&
+    bool isNamed = hasBytes(names) && hasBytes(section) &&
                    liesWithin(section.sh_name, name.size() + 1, names.sh_size) &&
                    std::memcmp(cubin.data() + names.sh_offset + section.sh_name, name.c_str(),
                                name.size() + 1) == 0;

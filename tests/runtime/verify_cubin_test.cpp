@@ -83,5 +83,17 @@ TEST(VerifyCubin, RefusesMoreSegmentsThanTheHeaderCounts) {
   EXPECT_EQ(verifyCubin(file).code(), StatusCode::kPlan);
 }
 
+/// Such a section takes no bytes of the file, so that its offset and size may be anything.
+TEST(VerifyCubin, ReadsNoNamesOfASectionWithoutBytes) {
+  for (uint32_t type : {SHT_NULL, SHT_NOBITS}) {
+    Cubin cubin;
+    cubin.header.e_shstrndx = 0;
+    cubin.section.sh_type = type;
+    cubin.section.sh_offset = cubin.section.sh_size = uint64_t{1} << 60;
+    EXPECT_TRUE(verifyCubin(cubin.bytes()).isOk());
+    EXPECT_EQ(parameterCount(cubin.bytes(), "kernel"), std::nullopt);
+  }
+}
+
 } // namespace
 } // namespace smelt::runtime
