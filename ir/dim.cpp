@@ -122,36 +122,6 @@ std::pair<Dim, Dim> divideTerms(Dim value, Dim divisor) {
           Dim::fromTerms(context, std::move(remainder))};
 }
 
-/// A call of operands that make it non-negative, or a remainder of a positive divisor; a divisor that
-/// may be 0 has no value and proves nothing else.
-bool isKnownNonNegativeAtom(Attribute atom, const Bounds &bounds) {
-  auto call = dyn_cast<DimCallAttr>(atom);
-  if (call && call.getFunction() == "mod" && Dim(cast<DimAttr>(call.getRhs())).asConstant() > 0)
-    return true;
-  return !call || (Dim(cast<DimAttr>(call.getLhs())).isKnownNonNegative(bounds) &&
-                   Dim(cast<DimAttr>(call.getRhs())).isKnownNonNegative(bounds));
-}
-
-/// The least value of a term over its bounded symbols. All atoms must be non-negative.
-Dim leastTerm(MLIRContext *context, const Term &term, const Bounds &bounds) {
-  Term unbounded{term.coefficient, {}};
-  SmallVector<Dim> most;
-  for (Attribute atom : term.atoms) {
-    auto symbol = dyn_cast<StringAttr>(atom);
-    auto bound = symbol ? bounds.find(symbol.getValue()) : bounds.end();
-    if (bound == bounds.end())
-      unbounded.atoms.push_back(atom);
-    else if (term.coefficient > 0)
-      return Dim::constant(context, 0);
-    else
-      most.push_back(bound->second - 1);
-  }
-  Dim product = Dim::fromTerms(context, {unbounded});
-  for (Dim factor : most)
-    product = product * factor;
-  return product;
-}
-
 /// The divisor E where `term` is `factor` times mod(`quotient`, E), both constants and E positive.
 std::optional<int64_t> remainderOf(const Term &term, Dim factor, Dim quotient) {
   if (term.atoms.size() != 1 || !factor.isConstant(term.coefficient))
@@ -206,39 +176,6 @@ std::optional<Dim> recomposeDivision(Dim sum) {
     }
   }
   return std::nullopt;
-}
-
-/// The sizes that are at least 1 wherever the coordinates of `bounds` have a value: the factors of
-/// an extent that some coordinate lies below.
-llvm::SmallDenseSet<Attribute> positiveSizes(const Bounds &bounds) {
-  llvm::SmallDenseSet<Attribute> sizes;
-  for (const auto &entry : bounds) {
-    SmallVector<Term> terms = entry.second.getTerms();
-    if (terms.size() == 1)
-      for (Attribute atom : terms.front().atoms)
-        if (isa<StringAttr>(atom))
-          sizes.insert(atom);
-  }
-  return sizes;
-}
-
-/// Symbols of `positive` as 1 + t, outside calls.
-Dim shiftSizes(Dim dim, const llvm::SmallDenseSet<Attribute> &positive) {
-  if (positive.empty())
-    return dim;
-  MLIRContext *context = dim.getContext();
-  SmallVector<Term> terms;
-  for (const Term &term : dim.getTerms()) {
-    Term kept{term.coefficient, {}};
-    SmallVector<Attribute, 2> shifted;
-    for (Attribute atom : term.atoms)
-      (positive.contains(atom) ? shifted : kept.atoms).push_back(atom);
-    Dim product = Dim::fromTerms(context, {kept});
-    for (Attribute atom : shifted)
-      product = product * (Dim::fromTerms(context, {{1, {atom}}}) + 1);
-    llvm::append_range(terms, product.getTerms());
-  }
-  return Dim::fromTerms(context, std::move(terms));
 }
 
 } // namespace
@@ -375,24 +312,6 @@ Dim Dim::max(Dim other, const Bounds &bounds) const {
     return *this;
   return toString() < other.toString() ? makeCall(getContext(), "max", *this, other)
                                        : makeCall(getContext(), "max", other, *this);
-}
-
-bool Dim::isKnownNonNegative(const Bounds &bounds) const {
-  SmallVector<Term> least;
-  for (const Term &term : getTerms()) {
-    // The sign of every factor must be known: a factor below 0 would turn least into most.
-    if (!llvm::all_of(term.atoms,
-                      [&](Attribute atom) { return isKnownNonNegativeAtom(atom, bounds); }))
-      return false;
-    llvm::append_range(least, leastTerm(getContext(), term, bounds).getTerms());
-  }
-  Dim sum = fromTerms(getContext(), std::move(least));
-  // A bound may itself hold calls, of sizes alone.
-  return llvm::all_of(shiftSizes(sum, positiveSizes(bounds)).getTerms(), [&](const Term &term) {
-    return term.coefficient >= 0 && llvm::all_of(term.atoms, [&](Attribute atom) {
-             return isKnownNonNegativeAtom(atom, bounds);
-           });
-  });
 }
 
 std::optional<int64_t>

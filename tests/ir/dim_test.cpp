@@ -137,6 +137,15 @@ TEST_F(DimTest, KnownSigns) {
   EXPECT_NE(seq.max(number(1)), seq);
 }
 
+/// Each level asks for the one below it more than once: 2^40 questions, were none remembered.
+TEST_F(DimTest, SignsOfNestedCallsAreFoundOnce) {
+  Dim nested = seq;
+  for (int level = 0; level < 40; ++level)
+    nested = (nested + batch).floorDiv(number(3));
+  EXPECT_TRUE(nested.isKnownNonNegative());
+  EXPECT_FALSE((batch - nested).floorDiv(number(3)).isKnownNonNegative());
+}
+
 TEST_F(DimTest, SizesThatBoundCoordinatesArePositive) {
   Bounds bounds;
   bounds["i"] = batch * seq;
