@@ -46,9 +46,9 @@ SMELT_UNARY(sigmoid, __fdividef(1.0f, 1.0f + ::expf(-x)), 1.0 / (1.0 + ::exp(-x)
 SMELT_UNARY(silu, x *sigmoid(x), x *sigmoid(x))
 SMELT_UNARY(softplus, ::fmaxf(x, 0.0f) + ::log1pf(::expf(-::fabsf(x))),
             ::fmax(x, 0.0) + ::log1p(::exp(-::fabs(x))))
-/// x * Phi(x), Phi the normal distribution function.
-SMELT_UNARY(gelu, 0.5f * x * (1.0f + ::erff(x * 0.70710678118654752f)),
-            0.5 * x * (1.0 + ::erf(x * 0.70710678118654752440)))
+/// x * Phi(x), Phi the normal distribution function: by erfc, which does not cancel for negative x.
+SMELT_UNARY(gelu, 0.5f * x * ::erfcf(x * -0.70710678118654752f),
+            0.5 * x * ::erfc(x * -0.70710678118654752440))
 /// The tanh form of GELU: x/2 * (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2/pi) * (x + 0.044715
 /// x^3).
 SMELT_UNARY(geluTanh, x *sigmoid(1.5957691216057308f * x * ::fmaf(0.044715f * x, x, 1.0f)),
