@@ -159,6 +159,7 @@ Value readAsView(OpBuilder &builder, Location location, Value data, ArrayRef<Dim
   if (failed(axes) || !areDistinct(*axes))
     return {};
   SmallVector<Dim> placed(shape.size(), Dim::constant(builder.getContext(), 1));
+  SmallVector<SizeRequirement, 2> needed;
   for (auto [axis, linear] : llvm::enumerate(*axes)) {
     if (!read.index[axis].isKnownNonNegative(read.bounds)) {
       // The last element of an axis: where the axis has one.
@@ -166,13 +167,19 @@ Value readAsView(OpBuilder &builder, Location location, Value data, ArrayRef<Dim
       nonEmpty["#read"] = read.sizes[axis];
       if (!read.index[axis].isKnownNonNegative(nonEmpty))
         return {};
-      requirements.push_back({Dim::constant(builder.getContext(), 1), read.sizes[axis]});
+      needed.push_back({Dim::constant(builder.getContext(), 1), read.sizes[axis]});
     }
     if (!(read.sizes[axis] - 1 - read.index[axis]).isKnownNonNegative(read.bounds))
-      requirements.push_back({endOf(linear, shape), read.sizes[axis]});
+      needed.push_back({endOf(linear, shape), read.sizes[axis]});
     if (!linear.slopes.empty())
       placed[coordinateOf(linear)] = shape[coordinateOf(linear)];
   }
+  // Indices that no size allows are for the gather to judge.
+  if (llvm::any_of(needed, [](const SizeRequirement &each) {
+        return (each.needed - each.available - 1).isKnownNonNegative();
+      }))
+    return {};
+  llvm::append_range(requirements, needed);
   Value value = reshapeTo(builder, location, data, read.sizes);
   value = sliceAxes(builder, location, value, *axes, shape);
   value = orderAxes(builder, location, value, *axes);
