@@ -51,7 +51,8 @@ def overflowing(nodes, numbers, shape):
 
 
 def crashes():
-    """The smallest int64 by -1, as a shape; a shape whose product wraps around; a table of far indices."""
+    """The smallest int64 by -1, as a shape; a shape whose product wraps around; a table of far indices, and one
+    beyond an axis of one element."""
     divide = helper.make_node("Div", ["smallest", "divisor"], ["shape"])
     reshape = helper.make_node("Reshape", ["x", "shape"], ["y"])
     gather = helper.make_node("GatherND", ["x", "indices"], ["y"])
@@ -59,6 +60,7 @@ def crashes():
     yield overflowing([divide, reshape], {"smallest": [-largest - 1], "divisor": [-1]}, ["n", 3])
     yield overflowing([reshape], {"shape": [4, -1, largest]}, [2, 3, 4])
     yield overflowing([gather], {"indices": [[[0, 1]], [[largest, 0]]]}, [2, 2, 2])
+    yield overflowing([gather], {"indices": [[1], [0]]}, [1, "n", 2])
 
 
 def seeds():

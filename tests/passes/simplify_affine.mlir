@@ -168,12 +168,3 @@ func.func @stored_integers(%x: !smelt.tensor<[s, s], i64>) -> !smelt.tensor<[s, 
   %0 = smelt.max %x, %part : <[s, s], i64>, <[s, s], i64> -> <[s, s], i64>
   return %0 : !smelt.tensor<[s, s], i64>
 }
-
-// Indices beyond every size of the axis: no view reads them, and the gather says what becomes of them.
-// CHECK-LABEL: func @beyond_the_axis
-func.func @beyond_the_axis(%data: !smelt.tensor<[1, n, 2], f32>) -> !smelt.tensor<[2, n, 2], f32> {
-  %index = smelt.constant dense<[[1], [0]]> : tensor<2x1xi64> : <[2, 1], i64>
-  // CHECK: smelt.gather_nd %arg0, %{{.*}} batch_dims 0
-  %0 = smelt.gather_nd %data, %index batch_dims 0 : <[1, n, 2], f32>, <[2, 1], i64> -> <[2, n, 2], f32>
-  return %0 : !smelt.tensor<[2, n, 2], f32>
-}
