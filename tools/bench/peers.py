@@ -129,6 +129,7 @@ PEERS = {
     "bert_base_b8s512": Peer("bert_base.dy20_fp16", tokens(8, 512), lambda: bert(768, 12, 8, 512)),
     "distilbert_b8s128": Peer("distilbert.dy20_fp16", tokens(8, 128), lambda: distilbert(8, 128)),
     "gpt2_b1s128": Peer("gpt2.dy20_fp16", tokens(1, 128, False), lambda: gpt2(1, 128)),
+    "gpt2_b8s1024": Peer("gpt2.dy20_fp16", tokens(8, 1024, False), lambda: gpt2(8, 1024)),
     "vit_b16_b1": Peer("vit_b16.dy20_fp16", ("pixel_values=1x3x224x224",), lambda: vit(1)),
     "vit_b16_b64": Peer("vit_b16.dy20_fp16", ("pixel_values=64x3x224x224",), lambda: vit(64)),
     "resnet50_b1": Peer("resnet50.dy20_fp16", image(1), lambda: vision("resnet50", 1)),
