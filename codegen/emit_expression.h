@@ -109,7 +109,8 @@ public:
   /// as it is stored, the chunk unpacks it.
   enum class FetchAhead {
     none,
-    inputs,    ///< all of them, into members of a struct called `inputs`
+    inputs,    ///< all of them, into members of a struct called `inputs`, but those that are the
+               ///< same in every row into members of one called `columns`
     constants, ///< those of constants, into register arrays indexed by `chunk`
   };
   void fetchAhead(FetchAhead which, int64_t maxBytes) {
@@ -119,8 +120,10 @@ public:
   struct Fetched {
     std::vector<std::string> declarations; // "Vector<half, W> v3;\n"
     std::vector<std::string> statements;   // "inputs.v3 = loadVector<W>(in1 + n);\n"
+    std::vector<std::string> prefetches;   // "prefetchToL2(in1 + n);\n"
   };
   const Fetched &fetched() const { return fetchedVectors; }
+  const Fetched &fetchedColumns() const { return fetchedOfColumns; }
 
   DimPrinter &printer() { return dims; }
   std::string printUniform(Dim dim) { return dims.print(space.collapse(dim)); }
@@ -155,6 +158,11 @@ private:
   Dim fromPointer(mlir::BlockArgument input, Dim offset);
   Operand loadVector(mlir::BlockArgument input, Dim offset);
   bool mayFetchAhead(mlir::BlockArgument input, Dim offset);
+  /// Moves along the lanes alone, not from row to row.
+  bool isSameInEveryRow(Dim offset) const;
+  /// Has the vector at `address`, which is `offset` in its input, loaded ahead; returns its name.
+  std::string fetch(llvm::StringRef array, mlir::Type element, Dim offset, llvm::StringRef policy,
+                    const std::string &address);
   Operand loadScalar(mlir::BlockArgument input, Dim offset, Scope scope);
   mlir::FailureOr<Operand> elementwise(mlir::Operation *op, llvm::ArrayRef<Dim> index);
   mlir::FailureOr<Operand> constant(ConstantOp op, llvm::ArrayRef<Dim> index);
@@ -182,7 +190,7 @@ private:
   std::vector<std::string> uniform;
   std::vector<std::string> kept;
   std::vector<Chunk> chunks;
-  Fetched fetchedVectors;
+  Fetched fetchedVectors, fetchedOfColumns;
   FetchAhead fetching = FetchAhead::none;
   int64_t fetchBytesLeft = 0;
   llvm::DenseMap<unsigned, Dim> pointerStarts; // of inputs

@@ -54,6 +54,33 @@ bool ExpressionEmitter::mayFetchAhead(BlockArgument input, Dim offset) {
   return true;
 }
 
+bool ExpressionEmitter::isSameInEveryRow(Dim offset) const {
+  bool isSame = true;
+  offset.forEachSymbol([&](StringRef symbol) {
+    isSame &= !symbol.starts_with("%") || lanes.symbols.contains(symbol);
+  });
+  return isSame;
+}
+
+std::string ExpressionEmitter::fetch(StringRef array, Type element, Dim offset, StringRef policy,
+                                     const std::string &address) {
+  std::string vector = "Vector<" + storageType(element).str() + ", W> " + array.str(),
+              call = "loadVector<" + policy.str() + ">(" + address + ");\n";
+  if (fetching == FetchAhead::constants) {
+    fetchedVectors.declarations.push_back(vector + "Ahead[kChunks];\n");
+    std::string name = array.str() + "Ahead[chunk]";
+    fetchedVectors.statements.push_back(name + " = " + call);
+    return name;
+  }
+  bool isOfColumns = isSameInEveryRow(offset);
+  Fetched &fetched = isOfColumns ? fetchedOfColumns : fetchedVectors;
+  std::string name = (isOfColumns ? "columns." : "inputs.") + array.str();
+  fetched.declarations.push_back(vector + ";\n");
+  fetched.statements.push_back(name + " = " + call);
+  fetched.prefetches.push_back("prefetchToL2(" + address + ");\n");
+  return name;
+}
+
 Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
   Type element = elementOf(input);
   std::string array = name("v");
@@ -63,12 +90,7 @@ Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
       inputName(input.getArgNumber()) + " + " + dims.print(fromPointer(input, offset));
   std::string declaration = computeType(element).str() + " " + array + "[W]";
   if (mayFetchAhead(input, offset)) {
-    bool isMember = fetching == FetchAhead::inputs;
-    std::string vector = isMember ? "inputs." + array : array + "Ahead[chunk]";
-    fetchedVectors.declarations.push_back("Vector<" + storageType(element).str() + ", W> " +
-                                          (isMember ? array : array + "Ahead[kChunks]") + ";\n");
-    fetchedVectors.statements.push_back(vector + " = loadVector<" + policy + ">(" + address +
-                                        ");\n");
+    std::string vector = fetch(array, element, offset, policy, address);
     chunk().loads.push_back(declaration + ";\nunpack<W>(" + vector + ", " + array + ");\n");
     return {array + "[i]", Scope::lane};
   }

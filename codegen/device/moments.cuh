@@ -39,17 +39,18 @@ __device__ __forceinline__ void storeMoments(float *moments, const float (&value
   int lane = threadIdx.x % 32;
   unsigned mask =
       kThreads == 32 ? 0xffffffffu : ((1u << kThreads % 32) - 1) << lane / kThreads * kThreads;
-  auto total = [mask](float value) {
-#pragma unroll
-    for (int step = 1; step < kThreads; step *= 2)
-      value += __shfl_xor_sync(mask, value, step);
-    return value;
-  };
-  float mean = total(pairwiseSum(values)) * (1.0f / kMomentsGroup), squares = 0;
+  float mean = pairwiseSum(values) * (1.0f / W), deviations[W];
 #pragma unroll
   for (int i = 0; i < W; ++i)
-    squares += (values[i] - mean) * (values[i] - mean);
-  squares = total(squares);
+    deviations[i] = (values[i] - mean) * (values[i] - mean);
+  float squares = pairwiseSum(deviations);
+#pragma unroll
+  for (int step = 1; step < kThreads; step *= 2) { // groups of twice as many columns
+    float otherMean = __shfl_xor_sync(mask, mean, step),
+          otherSquares = __shfl_xor_sync(mask, squares, step), distance = otherMean - mean;
+    squares = squares + otherSquares + distance * distance * (0.5f * W * step);
+    mean = 0.5f * (mean + otherMean);
+  }
   if (lane % kThreads == 0)
     store<2>(moments, {mean, squares});
 }

@@ -59,6 +59,11 @@ template <int Id, int Threads> __device__ __forceinline__ void barrierSync() {
   asm volatile("bar.sync %0, %1;" ::"n"(Id), "n"(Threads) : "memory");
 }
 
+/// Counts towards those `Threads` without waiting for the others.
+template <int Id, int Threads> __device__ __forceinline__ void barrierArrive() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(Id), "n"(Threads) : "memory");
+}
+
 // --- Shared memory ---
 
 __device__ __forceinline__ void storeShared(uint32_t address, uint32_t a, uint32_t b, uint32_t c,

@@ -34,6 +34,11 @@ template <class T, int W> struct alignas(vectorAlignment(W * sizeof(T))) Vector 
   __device__ __forceinline__ const T &operator[](int i) const { return values[i]; }
 };
 
+/// Asks for the line at `address`, which another thread of the multiprocessor will read.
+__device__ __forceinline__ void prefetchToL2(const void *address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 /// Unsigned registers that hold one access: `kWords` words of 32 bits, or one shorter integer.
 template <int Bytes> struct AccessBits {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an access is 1, 2, 4, 8 or 16 bytes");

@@ -1,6 +1,7 @@
 // RUN: emit-cuda %s | FileCheck %s
 
-// Leading axes fold into the rows; bias, activation and residual are the epilogue, eight columns at a time.
+// Leading axes fold into the rows; bias, activation and residual are the epilogue, eight columns at a time. What is
+// the same in all rows is fetched apart from the rest.
 // CHECK: // gemm+add+gelu+add
 // CHECK: static constexpr int kAVector = 8, kBVector = 8, kEpilogueWidth = 8;
 // CHECK: static constexpr bool kBTransposed = false, kBConstant = true;
@@ -8,8 +9,11 @@
 // CHECK: int m() const { return size_b * size_s; }
 // CHECK: return in0 + k + m * 768;
 // CHECK: return in1 + k * 3072 + n;
-// CHECK: inputs.[[BIAS:v[0-9]+]] = loadVector<W, Cache::kConstant>(in2 + n);
+// CHECK: columns.[[BIAS:v[0-9]+]] = loadVector<W, Cache::kConstant>(in2 + n);
 // CHECK: inputs.[[RESIDUAL:v[0-9]+]] = loadVector<W>(in3 + m * 3072 + n);
+// CHECK: void prefetch(int batch, int m, int n) const {
+// CHECK-NEXT: prefetchToL2(in3 + m * 3072 + n);
+// CHECK-NEXT: }
 // CHECK: float [[SUM:v[0-9]+]] = acc[i] + [[BIAS]][i]; // Add_1
 // CHECK: float [[ACTIVE:v[0-9]+]] = approx::gelu([[SUM]]); // Gelu_2
 // CHECK: = [[ACTIVE]] + [[RESIDUAL]][i]; // Add_3

@@ -82,8 +82,7 @@ TEST(Target, TilingsFitBesideTheEpilogue) {
               rankGemmTilings({m, 768, 768, 1, sharedBytesPerRow}, precision, target);
           ASSERT_FALSE(ranked.empty()) << target.arch;
           for (const GemmChoice &choice : ranked) {
-            EXPECT_LE(choice.sharedBytes + choice.blockM * sharedBytesPerRow,
-                      target.limits.sharedBytesPerBlock)
+            EXPECT_LE(choice.allSharedBytes(sharedBytesPerRow), target.limits.sharedBytesPerBlock)
                 << target.arch << " " << choice.name;
             EXPECT_TRUE(choice.clusterK == 1 || target.instructions.clusters) << target.arch;
             EXPECT_TRUE(choice.header != "gemm_wgmma" || target.instructions.wgmma) << target.arch;

@@ -351,6 +351,8 @@ std::vector<GemmCase> gemmChecks() {
   for (const GemmWgmmaTiling &tiling :
        {kGemmWgmmaTilings[3], kGemmWgmmaTilings[1], kGemmWgmmaTilings[8]})
     addMoments(cases, variant(tiling));
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    addMoments(cases, variant(tiling));
   addMoments(cases, floatVariant(kGemmSimtTilings[1]));
   addMoments(cases, floatVariant(kGemmSplitTilings[2]));
   return cases;
@@ -415,21 +417,28 @@ std::vector<GemmCase> gemmTimings() {
     for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
       if ((tiling.blockM * tiling.blockN > 64 * 128) == (shape.m > 256) || shape.n > 50000)
         add(tiling, shape);
-  for (GemmShape shape : {GemmShape{512, 3072, 768, 1},
-                          {1024, 3072, 768, 1},
-                          {4096, 768, 768, 1},
-                          {4096, 2304, 768, 1},
-                          {4096, 3072, 768, 1},
-                          {4096, 768, 3072, 1},
-                          {12608, 768, 768, 1},
-                          {12608, 3072, 768, 1},
-                          {12608, 768, 3072, 1},
-                          {2048, 2048, 2048, 1},
-                          {4096, 4096, 4096, 1},
-                          {8192, 8192, 8192, 1}})
+  for (GemmShape shape :
+       {GemmShape{512, 3072, 768, 1}, {1024, 3072, 768, 1},  {4096, 768, 768, 1},
+        {4096, 2304, 768, 1},         {4096, 3072, 768, 1},  {4096, 768, 3072, 1},
+        {12608, 768, 768, 1},         {12608, 3072, 768, 1}, {12608, 768, 3072, 1},
+        {12608, 2304, 768, 1},        {1024, 768, 768, 1},   {1024, 2304, 768, 1},
+        {1024, 768, 3072, 1},         {2048, 768, 3072, 1},  {8192, 3072, 768, 1},
+        {4096, 1536, 384, 1},         {2048, 2048, 2048, 1}, {2048, 4096, 4096, 1},
+        {4096, 14336, 4096, 1},       {4096, 4096, 4096, 1}, {8192, 8192, 8192, 1}})
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
       add(tiling, shape);
   add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings) // with norms before and after
+    for (GemmShape shape : {GemmShape{4096, 768, 768, 1},
+                            {4096, 3072, 768, 1},
+                            {4096, 768, 3072, 1},
+                            {12608, 768, 768, 1},
+                            {12608, 2304, 768, 1}}) {
+      add(tiling, shape);
+      GemmVariant &v = cases.back().variant;
+      v.storesMoments = v.n <= v.k;
+      v.rowGroups = v.n > v.k ? 24 : 0;
+    }
   for (const GemmTiling &tiling : {kGemmFewRows, kGemmFewRowsSplit}) {
     add(tiling, {1, 768, 768, 1});
     add(tiling, {16, 3072, 768, 1});

@@ -205,14 +205,17 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
   Buffer bias = randomBuffer(stored, size_t(s.n), 1);
   Buffer residual = randomBuffer(stored, outputs, 1);
   Buffer c = gpu_.buffer(outputs * elementBytes(stored));
+  Buffer moments = gpu_.buffer(outputs / kMomentsGroup * 2 * sizeof(float));
+  Buffer rowMoments =
+      randomBuffer(Element::kFloat, size_t(s.m) * std::max(variant.rowGroups, 1) * 2, 1);
   Buffer weights = randomBuffer(variant.rightElement(), weightCount * sets, 0.1f);
   CUfunction function = load(kernel, "kernel");
   std::vector<Launch> launches;
   for (size_t i = 0; i < std::max(sets, kMinLaunches); ++i) {
     CUdeviceptr set = weights.data() + i % sets * weightCount * elementBytes(element);
-    launches.push_back(
-        launchOf(gpu_, kernel, function, variant, s,
-                 {a.data(), set, bias.data(), residual.data(), c.data(), 0, 0, s.m, s.n, s.k, 1}));
+    launches.push_back(launchOf(gpu_, kernel, function, variant, s,
+                                {a.data(), set, bias.data(), residual.data(), c.data(),
+                                 moments.data(), rowMoments.data(), s.m, s.n, s.k, 1}));
   }
   Result result{kernel.name, describe(s)};
   result.timing = true;

@@ -88,7 +88,7 @@ std::vector<int> numbers(const GemmSplitTiling &t) {
 std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
-std::vector<int> numbers(const GemmTmaTiling &t) { return {t.blockN, t.stages}; }
+std::vector<int> numbers(const GemmTmaTiling &t) { return {t.blockN, t.stages, t.pingPong}; }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
 }
@@ -148,6 +148,9 @@ GemmTemplate templateOf(const GemmSimtTiling &) {
   return {"gemm_simt", "GemmSimtConfig", "gemmSimt"};
 }
 
+template <class Tiling> int tilesOfMoments(const Tiling &) { return 1; }
+int tilesOfMoments(const GemmTmaTiling &t) { return t.tilesOfMoments; }
+
 int sharedBytesOf(const GemmTiling &t, Element e) { return t.sharedBytes(elementBytes(e)); }
 int sharedBytesOf(const GemmWgmmaTiling &t, Element) { return t.sharedBytes(); }
 int sharedBytesOf(const GemmTmaTiling &t, Element) { return t.sharedBytes(); }
@@ -180,7 +183,8 @@ KernelText GemmVariant::kernel() const {
                                  std::string(used.config) + "<" + join(numbers(t), ", ") + ">",
                                  used.function, usesTensorMaps());
         result.threads = t.threads();
-        int momentsBytes = rowGroups > 0 ? blockM() * 8 : 0; // mean and variance of each row
+        int momentsBytes =
+            rowGroups > 0 ? tilesOfMoments(t) * blockM() * 8 : 0; // mean and variance of each row
         result.sharedBytes = sharedBytesOf(t, element) + momentsBytes;
         result.clusterK = t.clusterK;
         result.needsHopper =

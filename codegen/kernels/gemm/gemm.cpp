@@ -52,6 +52,14 @@ struct Problem {
   __device__ int k() const { return $k$; }
   __device__ int batches() const { return $batches$; }
   $addresses$
+  template <int W> struct Columns {
+    $columnMembers$
+  };
+  template <int W> __device__ __forceinline__ Columns<W> columns(int n) const {
+    Columns<W> columns;
+    $columns$
+    return columns;
+  }
   template <int W> struct Inputs {
     $inputMembers$
   };
@@ -59,6 +67,9 @@ struct Problem {
     Inputs<W> inputs;
     $inputs$
     return inputs;
+  }
+  __device__ __forceinline__ void prefetch(int batch, int m, int n) const {
+    $prefetch$
   }
   template <int I> static constexpr __device__ int momentGroups() {
     $momentGroups$
@@ -68,7 +79,8 @@ struct Problem {
   }
   template <int W>
   __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
-                                           const Inputs<W> &inputs, const RowMoments (&rows)[$rowArray$]) const {
+                                           const Columns<W> &columns, const Inputs<W> &inputs,
+                                           const RowMoments (&rows)[$rowArray$]) const {
     $epilogue$
   }
 };
@@ -198,8 +210,11 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
                      {"k", k},
                      {"batches", batches},
                      {"addresses", addresses},
+                     {"columnMembers", epilogue.columnMembers},
+                     {"columns", epilogue.columns},
                      {"inputMembers", epilogue.inputMembers},
                      {"inputs", epilogue.inputs},
+                     {"prefetch", epilogue.prefetch},
                      {"momentGroups", epilogue.moments.counts + "return 0;\n"},
                      {"moments", epilogue.moments.addresses + "return nullptr;\n"},
                      {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
@@ -259,7 +274,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.arithmetic = choice.splitsFloats ? plan::Arithmetic::tf32 : arithmeticOf(precision());
   kernel.cluster = {1, static_cast<unsigned>(choice.clusterK), 1};
-  kernel.sharedBytes = choice.sharedBytes + choice.blockM * sharedBytesPerRow(epilogue);
+  kernel.sharedBytes = choice.allSharedBytes(sharedBytesPerRow(epilogue));
   return kernel;
 }
 
@@ -290,6 +305,7 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
                   sizeOr(product.batches, 8),
                   sharedBytesPerRow,
                   matrixA && matrixB && product.depth.asConstant(),
+                  product.storesMoments(),
                   b.isTransposed()};
   std::vector<GemmRange> ranges = chooseGemmRanges(
       shape, precision(), target, [&](const GemmChoice &choice) { return isUsable(choice); });

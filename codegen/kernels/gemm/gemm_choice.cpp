@@ -96,10 +96,12 @@ GemmChoice describe(const GemmWgmmaTiling &t, int elementBytes) {
 }
 
 GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
-  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
-                               {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
-                               {{"blockN", t.blockN}, {"stages", t.stages}});
+  GemmChoice choice =
+      describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
+               {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
+               {{"blockN", t.blockN}, {"stages", t.stages}, {"pingPong", t.pingPong}});
   choice.usesTensorMaps = true;
+  choice.tilesOfMoments = t.tilesOfMoments;
   return choice;
 }
 
@@ -150,8 +152,7 @@ public:
 
 private:
   bool fits(const GemmChoice &choice) const {
-    return choice.sharedBytes + choice.blockM * shape.sharedBytesPerRow <=
-               target.limits.sharedBytesPerBlock &&
+    return choice.allSharedBytes(shape.sharedBytesPerRow) <= target.limits.sharedBytesPerBlock &&
            (choice.clusterK == 1 || target.instructions.clusters);
   }
   void add(GemmChoice choice, std::function<double(int64_t)> microseconds) {
@@ -164,10 +165,11 @@ private:
       return microseconds(choice, rows, elementBytes, flopsPerClock);
     });
   }
-  template <class Tiling> void addWgmma(const Tiling &tiling, int elementBytes, double finish) {
+  template <class Tiling, class Costs>
+  void addWgmma(const Tiling &tiling, int elementBytes, const Costs &costs) {
     add(describe(tiling, elementBytes), [=, this](int64_t rows) {
       return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
-                             shape.k * elementBytes, shape.batches, finish) /
+                             shape.k * elementBytes, shape.batches, costs) /
              kWgmmaClockPerMicrosecond;
     });
   }
@@ -217,9 +219,11 @@ void CandidateList::addWgmma(int elementBytes) {
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, finish);
-  if (shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
+  // What takes one step waits for memory, not fitted: more blocks a multiprocessor do better.
+  bool isDeep = isBytes || shape.k * elementBytes > kWgmmaStepBytes;
+  if (isDeep && shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      addWgmma(tiling, elementBytes, isBytes ? kTmaFinishBytes : kTmaFinish);
+      addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
 }
 
 void CandidateList::addHalfWidth() {

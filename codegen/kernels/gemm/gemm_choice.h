@@ -15,6 +15,7 @@ struct GemmShape {
   int64_t m, n, k, batches;
   int sharedBytesPerRow = 0;     ///< of a tile: what its epilogue keeps, beside the tiling's own
   bool allowsTensorMaps = false; ///< both operands can be described by one
+  bool storesMoments = false;    ///< of its rows
   bool isRightAlongK = true;     ///< the right operand is read along K: of bytes, wgmma asks for it
 };
 
@@ -28,11 +29,16 @@ struct GemmChoice {
   std::string config;   ///< "GemmWgmmaConfig</*blockM*/ 64, /*blockN*/ 64, ...>", in CUDA text
   std::string name;     ///< for people: "wgmma blockM 64, blockN 64, stages 6, clusterK 1"
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
+  int tilesOfMoments = 1;      ///< whose rows' moments a block keeps
   double microseconds = 0;     ///< by the model
   bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
   bool splitsFloats = false;   ///< multiplies floats on tensor cores, as sums of two tf32
   bool fillsRegisters = false; ///< none is left for addresses that are no linear functions
   bool operator==(const GemmChoice &other) const { return config == other.config; }
+  /// Shared memory of a block whose epilogue keeps so much for each row of a tile.
+  int allSharedBytes(int bytesPerRow) const {
+    return sharedBytes + tilesOfMoments * blockM * bytesPerRow;
+  }
 };
 
 /// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp.

@@ -127,12 +127,16 @@ GemmEpilogue EpilogueEmitter::take() {
   auto complete = [&](const std::string &text) {
     return emitter.coordinateDefinitions(text) + text;
   };
-  const ExpressionEmitter::Fetched &fetched = emitter.fetched();
+  const ExpressionEmitter::Fetched &fetched = emitter.fetched(),
+                                   &columns = emitter.fetchedColumns();
   std::string uniform = emitter.takeUniform();
   moments.addresses = complete(moments.addresses);
   return GemmEpilogue{emitter.getLanes().width,
+                      join(columns.declarations, ""),
+                      complete(join(columns.statements, "")),
                       join(fetched.declarations, ""),
                       complete(join(fetched.statements, "")),
+                      complete(join(fetched.prefetches, "")),
                       moments,
                       complete(uniform + emitter.chunk().text()),
                       emitter.printer().sizes()};

@@ -81,14 +81,19 @@ struct TileMoments<Problem, Rows, Threads, I, true> {
   }
 };
 
+/// Bytes of a struct of vectors; none of one without members.
+template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeof(T));
+
 /// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
 /// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
 ///
-/// The Problem's epilogue comes in parts. `Inputs<W>` holds what it reads from memory for W columns
-/// (bias, residual), fetched by `inputs<W>(batch, m, n)` long before the sums are ready. Of
+/// The Problem's epilogue comes in parts. `Columns<W>` and `Inputs<W>` hold what it reads from memory
+/// for W columns, that which is the same in all rows (bias) and the rest (residual), fetched by
+/// `columns<W>(n)` and `inputs<W>(batch, m, n)` long before the sums are ready; `prefetch(batch, m, n)`
+/// asks for the lines of the latter. Of
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
 /// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
-/// number. `epilogue<W>(batch, m, n, sums, inputs, rows)` computes and stores, given W sums a
+/// number. `epilogue<W>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W sums a
 /// product, floats or 32-bit integers (`Sum`), and one RowMoments a tensor.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread>
@@ -106,8 +111,9 @@ struct TileEpilogue {
   static_assert(!Problem::kStoresMoments || kStored % kMomentsGroup == 0,
                 "a group of moments lies in one tile");
   using Sum = typename Problem::Sum;
+  using Columns = typename Problem::template Columns<kWidth>;
   using Inputs = typename Problem::template Inputs<kWidth>;
-  static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
+  static constexpr int kInputBytes = kBytesOf<Columns> + kBytesOf<Inputs>;
   static constexpr int kMoments = Problem::kRowMoments;
 
   // A pass is one vector of kWidth columns a thread. Inputs are fetched for a group of passes: if
@@ -126,6 +132,7 @@ struct TileEpilogue {
   static constexpr bool kFetchAhead = !kSharesRegisters || kGroup * kInputBytes <= 64;
 
   struct Group {
+    Columns columns[kGroup];
     Inputs inputs[kGroup];
   };
 
@@ -179,8 +186,10 @@ struct TileEpilogue {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
-      if (locate(group * kGroup + i, row, column))
+      if (locate(group * kGroup + i, row, column)) {
+        result.columns[i] = problem.template columns<kWidth>(column0 + column);
         result.inputs[i] = problem.template inputs<kWidth>(batch, row0 + row, column0 + column);
+      }
     }
     return result;
   }
@@ -246,7 +255,7 @@ struct TileEpilogue {
         ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
                         combined[m].variance);
       problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, sums,
-                                        fetched.inputs[i], combined);
+                                        fetched.columns[i], fetched.inputs[i], combined);
     }
   }
 

@@ -38,7 +38,9 @@ private:
 /// The texts of the Problem's functions.
 struct GemmEpilogue {
   int64_t width;
-  std::string inputMembers, inputs;
+  std::string columnMembers, columns; ///< what it reads that is the same for all rows
+  std::string inputMembers, inputs;   ///< what else it reads
+  std::string prefetch;
   MomentSources moments;
   std::string text;
   std::set<std::string> sizes;

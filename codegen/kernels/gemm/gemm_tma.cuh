@@ -5,22 +5,29 @@
 // copies of the next: 8192^3 runs at half of what the tensor cores can do.
 //
 // Method
-//   - Roles: one thread asks for boxes of A and B, two warpgroups multiply 64 rows each. They meet
-//     at a pair of barriers a stage ("full", "empty") only; one multiplication stays in flight.
-//     Registers go from the one to the others (setmaxnreg).
+//   - Roles: one thread asks for boxes of A and B, two warpgroups multiply. They meet at a pair of
+//     barriers a stage ("full", "empty") only; one multiplication stays in flight. Registers go
+//     from the one to the others (setmaxnreg).
+//   - Cooperative: the two multiply 64 rows each of one tile, for long K. Ping-pong: each has every
+//     other tile to itself, all 128 rows, and finishes it while the other one multiplies; they
+//     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
 //     columns. Edges are filled with zeros.
+//   - Warps that have nothing else to do prepare the epilogues of the next two tiles: bring what they
+//     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
-//   - A warp's sums reach the generated epilogue through its own piece of shared memory, a few
-//     columns at a time, so that no barrier of the block is needed and the stages stay whole.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
-// (A), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads threads; grid (any
-// number of blocks up to that of tiles); Config::sharedBytes() of shared memory and kRowMoments *
-// sizeof(RowMoments) for each row of the tile, 1024-byte aligned.
+// (A), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
+// threads; grid (any number of blocks up to that of tiles); Config::sharedBytes() of shared memory and
+// kRowMoments * sizeof(RowMoments) for each row of two tiles, 1024-byte aligned.
 // Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
+// Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
+// Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
+// 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36). Two blocks that share the copies of B
+// (multicast in clusters) took as long as one for itself, or longer, in 22 products.
 #pragma once
 
 #include "device/mbarrier.cuh"
@@ -28,6 +35,7 @@
 #include "device/wgmma.cuh"
 #include "kernels/gemm/gemm_block.cuh"
 #include "kernels/gemm/gemm_config.cuh"
+#include "kernels/gemm/gemm_tma_epilogue.cuh"
 
 namespace smelt {
 
@@ -41,120 +49,9 @@ template <int Stages> struct RingPosition {
       parity ^= 1;
     }
   }
-};
-
-/// The way of one warp's sums, 16 rows, to the Problem's epilogue (gemm_epilogue.cuh says what that
-/// is): `Columns` columns at a time, through `exchange`, which is this warp's own.
-template <class Problem, int BlockN, int Columns> struct WarpEpilogue {
-  static constexpr int kRows = 16, kWidth = Problem::kEpilogueWidth;
-  static_assert(Problem::kProducts == 1, "two products go through gemm_epilogue.cuh");
-  static constexpr int kStride = Columns + kExchangePadding;
-  static constexpr int kVectors = Columns / kWidth; // of a row
-  static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);
-  static constexpr int kPanels = BlockN / Columns;
-  static constexpr int kMoments = Problem::kRowMoments;
-  using Sum = typename Problem::Sum;
-  using Inputs = typename Problem::template Inputs<kWidth>;
-  static constexpr int kInputBytes = __is_empty(Inputs) ? 0 : int(sizeof(Inputs));
-  // A pass is one vector a thread. Inputs are fetched for a group of passes; where one group makes
-  // up all that the columns of a panel need and registers allow, while those before are computed.
-  static constexpr int kFitting = kInputBytes == 0 ? 4 : kInputBytes < 96 ? 96 / kInputBytes : 1;
-  static constexpr int kLimit = kFitting < 4 ? kFitting : 4;
-  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
-  static constexpr int kGroups = ceilDiv(kPasses, kGroup);
-  static constexpr bool kFetchAhead = kGroups == 1 && kGroup * kInputBytes <= 64;
-
-  struct Group {
-    Inputs inputs[kGroup];
-  };
-
-  const Problem &problem;
-  const uint32_t exchange, rows; // shared memory; rows: RowMoments of the warp's rows
-  const int row0, column0;       // of the warp's rows in C
-
-  /// Position in the warp's rows and in the panel of this thread's vector; false if it has none in
-  /// C.
-  __device__ __forceinline__ bool locate(int first, int pass, int &row, int &column) const {
-    int vector = threadIdx.x % 32 + pass * 32;
-    row = vector / kVectors;
-    column = vector % kVectors * kWidth;
-    return row < kRows && row0 + row < problem.m() && first + column < problem.n();
-  }
-
-  __device__ __forceinline__ Group fetch(int first, int group = 0) const {
-    Group result;
-#pragma unroll
-    for (int i = 0; i < kGroup; ++i) {
-      int row, column;
-      if (locate(first, group * kGroup + i, row, column))
-        result.inputs[i] = problem.template inputs<kWidth>(0, row0 + row, first + column);
-    }
-    return result;
-  }
-
-  template <int Panel> __device__ __forceinline__ void send(const Sum (&sums)[BlockN / 2]) const {
-    int lane = threadIdx.x % 32;
-    uint32_t target = exchange + (lane / 4 * kStride + lane % 4 * 2) * 4;
-#pragma unroll
-    for (int j = 0; j < Columns / 8; ++j)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        int sum = 4 * (Panel * (Columns / 8) + j) + 2 * h;
-        ptx::storeShared(target + (8 * h * kStride + 8 * j) * 4, sums[sum], sums[sum + 1]);
-      }
-  }
-
-  /// Brings the sums of a panel into rows. The panel before has been read.
-  __device__ __forceinline__ void exchangeSums(int panel, const Sum (&sums)[BlockN / 2]) const {
-    __syncwarp();
-    staticFor<0, kPanels>([&](auto candidate) {
-      if (candidate == panel)
-        send<candidate>(sums);
-    });
-    __syncwarp();
-  }
-
-  __device__ __forceinline__ void finish(int first, const Group &fetched, int group = 0) const {
-#pragma unroll
-    for (int i = 0; i < kGroup; ++i) {
-      int row, column;
-      if (!locate(first, group * kGroup + i, row, column))
-        continue;
-      Sum total[kWidth];
-      loadSharedRow(exchange + (row * kStride + column) * 4, total);
-      RowMoments combined[kMoments > 0 ? kMoments : 1];
-#pragma unroll
-      for (int m = 0; m < kMoments; ++m)
-        ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
-                        combined[m].variance);
-      problem.template epilogue<kWidth>(0, row0 + row, first + column, total, fetched.inputs[i],
-                                        combined);
-    }
-  }
-
-  /// One panel after the other, by one text: unrolled, the compiler would compute the addresses of
-  /// all panels at once, for which there are no registers.
-  __device__ __forceinline__ void run(const Sum (&sums)[BlockN / 2]) const {
-    Group fetched;
-    if constexpr (kFetchAhead)
-      fetched = fetch(column0);
-#pragma unroll 1
-    for (int panel = 0; panel < kPanels; ++panel) {
-      int first = column0 + panel * Columns;
-      if constexpr (kFetchAhead) {
-        Group next;
-        if (panel + 1 < kPanels)
-          next = fetch(first + Columns);
-        exchangeSums(panel, sums);
-        finish(first, fetched);
-        fetched = next;
-      } else {
-        exchangeSums(panel, sums);
-#pragma unroll 1
-        for (int group = 0; group < kGroups; ++group)
-          finish(first, fetch(first, group), group);
-      }
-    }
+  __device__ __forceinline__ void advance(int steps) {
+    parity ^= (stage + steps) / Stages % 2;
+    stage = (stage + steps) % Stages;
   }
 };
 
@@ -165,7 +62,10 @@ template <class Config, class Problem> struct GemmTmaTask {
   static constexpr GemmTmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
   static constexpr int kBlockK = kWgmmaStepBytes / sizeof(ElementA), kStages = kTiling.stages;
-  static constexpr int kConsumers = kTiling.kConsumers;
+  static constexpr int kConsumers = kTiling.kConsumers, kTeams = kTiling.teams();
+  static constexpr int kTeamThreads = kConsumers / kTeams;     // which multiply a tile together
+  static constexpr int kChains = kBlockM / (kTeamThreads / 2); // of 64 rows of one warpgroup
+  static constexpr int kPreparingThreads = 96; // beside the warp whose thread asks for boxes
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr bool kBytes = sizeof(ElementA) == 1;
   static constexpr int kStepK = 32 / sizeof(ElementA);  // of one multiplication
@@ -184,7 +84,10 @@ template <class Config, class Problem> struct GemmTmaTask {
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
   using Ring = RingPosition<kStages>;
-  using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns>;
+  using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
+  using Sums = typename Epilogue::Sums;
+  static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
+  static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
 
   const Problem &problem;
   const TensorMap &mapA, &mapB;
@@ -196,6 +99,15 @@ template <class Config, class Problem> struct GemmTmaTask {
       : problem(problem), mapA(mapA), mapB(mapB), shared(shared),
         tilesM(ceilDiv(problem.m(), kBlockM)), tilesN(ceilDiv(problem.n(), kBlockN)),
         steps(ceilDiv(problem.k(), kBlockK)) {}
+
+  // --- The tiles of this block: one in gridDim.x ---
+
+  __device__ __forceinline__ int tileCount() const {
+    return (tilesM * tilesN - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
+  }
+  __device__ __forceinline__ TileCoordinates tileOf(int ordinal) const {
+    return rasterize<kBand>(blockIdx.x + ordinal * gridDim.x, tilesM, tilesN);
+  }
 
   // --- Shared memory: stages, exchange, barriers, moments ---
 
@@ -212,12 +124,24 @@ template <class Config, class Problem> struct GemmTmaTask {
     return exchange(kConsumers / 32) + stage * mbarrier::kBytes;
   }
   __device__ __forceinline__ uint32_t empty(int stage) const { return full(kStages + stage); }
-  __device__ __forceinline__ uint32_t rows() const { return shared + kTiling.sharedBytes(); }
+  /// Of what is prepared for one tile: there is room for the moments of two.
+  __device__ __forceinline__ uint32_t prepareFull(int slot) const {
+    return full(2 * kStages + slot);
+  }
+  __device__ __forceinline__ uint32_t prepareEmpty(int slot) const { return prepareFull(2 + slot); }
+  __device__ __forceinline__ uint32_t rows(int slot) const {
+    return shared + kTiling.sharedBytes() +
+           slot * kBlockM * Problem::kRowMoments * int(sizeof(RowMoments));
+  }
 
   __device__ __forceinline__ void initBarriers() const {
     for (int stage = 0; stage < kStages; ++stage) {
       mbarrier::init(full(stage), 1);
-      mbarrier::init(empty(stage), kConsumers / 32);
+      mbarrier::init(empty(stage), kTeamThreads / 32);
+    }
+    for (int slot = 0; slot < 2; ++slot) {
+      mbarrier::init(prepareFull(slot), kPreparingThreads / 32);
+      mbarrier::init(prepareEmpty(slot), kTeamThreads / 32);
     }
     mbarrier::publishInit();
   }
@@ -243,17 +167,16 @@ template <class Config, class Problem> struct GemmTmaTask {
     tma::prefetch(mapA);
     tma::prefetch(mapB);
     int ahead = Problem::kBConstant ? min(kStages, steps) : 0; // steps of the first tile
-    TileCoordinates first = rasterize<kBand>(blockIdx.x, tilesM, tilesN);
     for (int step = 0; step < ahead; ++step) {
       mbarrier::arriveExpecting(full(step), kStageBytes);
-      copyB(step, step, first.n);
+      copyB(step, step, tileOf(0).n);
     }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
     Ring ring;
 #pragma unroll 1
-    for (int index = blockIdx.x; index < tilesM * tilesN; index += gridDim.x) {
-      TileCoordinates tile = rasterize<kBand>(index, tilesM, tilesN);
+    for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
+      TileCoordinates tile = tileOf(ordinal);
 #pragma unroll 1
       for (int step = 0; step < steps; ++step) {
         if (step >= ahead) {
@@ -268,22 +191,60 @@ template <class Config, class Problem> struct GemmTmaTask {
     }
   }
 
+  // --- The warps that prepare epilogues ---
+
+  /// Asks for the lines of what the epilogue reads of each row.
+  __device__ __forceinline__ void prefetchInputs(TileCoordinates tile, int thread) const {
+    constexpr int kLine = 32, kLines = kBlockN / kLine; // columns: at most 128 bytes
+    constexpr int kFewSteps = 24;                       // more hide the way from memory themselves
+    if (steps > kFewSteps)
+      return;
+#pragma unroll 1
+    for (int i = thread; i < kBlockM * kLines; i += kPreparingThreads) {
+      int row = tile.m * kBlockM + i / kLines, column = tile.n * kBlockN + i % kLines * kLine;
+      if (row < problem.m() && column < problem.n())
+        problem.prefetch(0, row, column);
+    }
+  }
+
+  __device__ __forceinline__ void prepare() const {
+    if constexpr (kPrepares) {
+      int thread = threadIdx.x - kConsumers - 32;
+      ptx::gridDependencyWait();
+#pragma unroll 1
+      for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
+        int slot = ordinal % 2;
+        mbarrier::wait(prepareEmpty(slot), ordinal / 2 % 2 ^ 1);
+        TileCoordinates tile = tileOf(ordinal);
+        if constexpr (kReads)
+          prefetchInputs(tile, thread);
+        MomentsAhead<Problem, kBlockM, kPreparingThreads>::run(problem, tile.m * kBlockM, thread,
+                                                               rows(slot));
+        __syncwarp();
+        if (thread % 32 == 0)
+          mbarrier::arrive(prepareFull(slot));
+      }
+    }
+  }
+
   // --- The warpgroups that multiply ---
 
-  /// Starts the multiplication of one step for the 64 rows of `group`.
-  __device__ __forceinline__ void multiplyStep(Sum (&sums)[kBlockN / 2], int stage,
-                                               int group) const {
+  /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on.
+  __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int row) const {
     constexpr int kGroupRows = 8, kUnused = 16, kRowBytes = 128;
     constexpr int kStepBytesA = kStepK * sizeof(ElementA);
     constexpr int kStepBytesB = kBTransposed ? kStepBytesA : kStepK * kRowBytes;
-    wgmma::Operand a = wgmma::describe<kRowBytes>(stageA(stage) + group * 64 * kRowBytes,
+    wgmma::Operand a = wgmma::describe<kRowBytes>(stageA(stage) + row * kRowBytes,
                                                   kGroupRows * kRowBytes, kUnused);
     wgmma::Operand b = wgmma::describe<kRowBytes>(stageB(stage), kGroupRows * kRowBytes,
                                                   kBTransposed ? kUnused : kBlockK * kRowBytes);
     wgmma::fence();
     staticFor<0, kBlockK / kStepK>([&](auto step) {
-      wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
-          sums, a.at(step * kStepBytesA), b.at(step * kStepBytesB));
+#pragma unroll
+      for (int chain = 0; chain < kChains; ++chain)
+        wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
+            sums[chain], a.at(chain * 64 * kRowBytes + step * kStepBytesA),
+            b.at(step * kStepBytesB));
     });
     wgmma::commit();
   }
@@ -294,16 +255,27 @@ template <class Config, class Problem> struct GemmTmaTask {
       mbarrier::arrive(empty(stage));
   }
 
-  __device__ __forceinline__ void multiply(Sum (&sums)[kBlockN / 2], Ring &ring, int group) const {
+  __device__ __forceinline__ static void pin(Sums &sums) {
 #pragma unroll
-    for (int i = 0; i < kBlockN / 2; ++i)
-      sums[i] = Sum(0);
-    wgmma::pin(sums);
+    for (int chain = 0; chain < kChains; ++chain)
+      wgmma::pin(sums[chain]);
+  }
+
+  /// `hasArrived` is called when the last step has: all stages before it have, too.
+  template <class HasArrived>
+  __device__ __forceinline__ void multiply(Sums &sums, Ring &ring, int row,
+                                           HasArrived hasArrived) const {
+#pragma unroll
+    for (int i = 0; i < kChains * kBlockN / 2; ++i)
+      sums[i / (kBlockN / 2)][i % (kBlockN / 2)] = Sum(0);
+    pin(sums);
     int last = ring.stage;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       mbarrier::wait(full(ring.stage), ring.parity);
-      multiplyStep(sums, ring.stage, group);
+      multiplyStep(sums, ring.stage, row);
+      if (step == steps - 1)
+        hasArrived();
       wgmma::wait<1>();
       if (step > 0)
         release(last);
@@ -311,36 +283,61 @@ template <class Config, class Problem> struct GemmTmaTask {
       ring.advance();
     }
     wgmma::wait<0>();
-    wgmma::pin(sums);
+    pin(sums);
     release(last);
   }
 
-  /// The moments of the tile's rows, combined in shared memory for all warps.
-  __device__ __forceinline__ void prepareMoments(int row0) const {
-    if constexpr (Problem::kRowMoments > 0) {
-      TileMoments<Problem, kBlockM, kConsumers> moments;
-      moments.load(problem, 0, row0);
-      ptx::barrierSync<1, kConsumers>(); // those of the tile before have been read
-      moments.combine(rows());
+  // A barrier tells the parity of a phase alone, so that a team may look at its stages only when
+  // none of them waits for the phase before: when the other team's have all arrived.
+
+  __device__ __forceinline__ static void awaitTurn(int team) {
+    if (team == 0)
       ptx::barrierSync<1, kConsumers>();
+    else
+      ptx::barrierSync<2, kConsumers>();
+  }
+  __device__ __forceinline__ static void giveTurn(int team) {
+    if (team == 0)
+      ptx::barrierArrive<2, kConsumers>();
+    else
+      ptx::barrierArrive<1, kConsumers>();
+  }
+
+  /// One tile's way from its sums to memory.
+  __device__ __forceinline__ void finish(int ordinal, const Sums &sums) const {
+    constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
+    TileCoordinates tile = tileOf(ordinal);
+    int warp = threadIdx.x / 32, warpRow = warp % (kTeamThreads / 32) * Epilogue::kRows;
+    int slot = ordinal % 2;
+    if constexpr (kPrepares)
+      mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
+    Epilogue{problem, exchange(warp), rows(slot) + warpRow * kMomentsBytes,
+             tile.m * kBlockM + warpRow, tile.n * kBlockN}
+        .run(sums);
+    if constexpr (kPrepares) {
+      __syncwarp();
+      if (threadIdx.x % 32 == 0)
+        mbarrier::arrive(prepareEmpty(slot));
     }
   }
 
   __device__ __forceinline__ void consume(int group) const {
     ptx::gridDependencyWait();
-    int warp = threadIdx.x / 32, warpRow = warp * Epilogue::kRows;
+    int team = kTeams == 1 ? 0 : group, row = kTeams == 1 ? group * 64 : 0, count = tileCount();
     Ring ring;
+    ring.advance(team * steps);
 #pragma unroll 1
-    for (int index = blockIdx.x; index < tilesM * tilesN; index += gridDim.x) {
-      TileCoordinates tile = rasterize<kBand>(index, tilesM, tilesN);
-      int row0 = tile.m * kBlockM;
-      prepareMoments(row0);
-      Sum sums[kBlockN / 2];
-      multiply(sums, ring, group);
-      constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
-      Epilogue{problem, exchange(warp), rows() + warpRow * kMomentsBytes, row0 + warpRow,
-               tile.n * kBlockN}
-          .run(sums);
+    for (int ordinal = team; ordinal < count; ordinal += kTeams) {
+      if (kTeams > 1 && ordinal > 0)
+        awaitTurn(team);
+      Sums sums;
+      multiply(sums, ring, row, [&] {
+        if (kTeams > 1 && ordinal + 1 < count)
+          giveTurn(team);
+      });
+      if (kTeams > 1)
+        ring.advance(steps);
+      finish(ordinal, sums);
     }
   }
 };
@@ -359,6 +356,8 @@ __device__ __forceinline__ void gemmTma(const Problem &problem, const TensorMap 
     wgmma::lowerRegisters<Config::kProducerRegisters>();
     if (threadIdx.x == Task::kConsumers)
       task.produce();
+    else if (threadIdx.x >= Task::kConsumers + 32)
+      task.prepare();
   } else {
     wgmma::raiseRegisters<Config::kConsumerRegisters>();
     task.consume(group);

@@ -98,21 +98,31 @@ struct GemmTestProblem {
     return rowMomentsData + (int64_t(batch) * m() + row) * RowGroups * 2;
   }
 
+  template <int W> struct Columns {
+    Vector<T, W> bias;
+  };
+  template <int W> __device__ Columns<W> columns(int column) const {
+    return {loadVector<W>(biasData + column)};
+  }
   template <int W> struct Inputs {
-    Vector<T, W> bias, residual;
+    Vector<T, W> residual;
   };
   template <int W> __device__ Inputs<W> inputs(int batch, int row, int column) const {
     Inputs<W> in;
-    in.bias = loadVector<W>(biasData + column);
     if constexpr (Residual)
       in.residual = loadVector<W>(residualData + index(batch, row, column));
     return in;
   }
+  __device__ void prefetch(int batch, int row, int column) const {
+    if constexpr (Residual)
+      prefetchToL2(residualData + index(batch, row, column));
+  }
   template <int W>
   __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
-                           const Inputs<W> &in, const RowMoments (&rows)[1]) const {
+                           const Columns<W> &of, const Inputs<W> &in,
+                           const RowMoments (&rows)[1]) const {
     Sum bias[W], residual[W], result[W];
-    unpack<W>(in.bias, bias);
+    unpack<W>(of.bias, bias);
     if constexpr (Residual)
       unpack<W>(in.residual, residual);
     for (int i = 0; i < W; ++i) {

@@ -1,0 +1,207 @@
+// The way of gemm_tma's sums to the generated epilogue, and what is made ready for it.
+//
+// Problem: no barrier of the block may hold up the warps that multiply, nothing may lie over the stages,
+// and an epilogue that waits for memory, or for the statistics of its rows, takes longer than a short
+// product. Method: a warp's sums pass through its own piece of shared memory, a few columns at a time;
+// what the epilogue reads is asked for one panel ahead, once for all rows where it is the same; other
+// warps combine the moments of rows (MomentsAhead) while these multiply.
+//
+// Assumes: as gemm_tma.cuh; one product. Gain, on one H200: 4096x3072x768 with moments to combine takes 39
+// us, 36 without; in BERT-base at 8x512, with the rest of the norm, 44 where it took 49 when the warps that
+// multiply combined them.
+#pragma once
+
+#include "device/moments.cuh"
+#include "kernels/gemm/gemm_epilogue.cuh"
+
+namespace smelt {
+
+/// The way of one warp's sums, 16 rows of every 64 of its warpgroup's `Chains` * 64, to the Problem's
+/// epilogue (gemm_epilogue.cuh says what that is): `Columns` columns of 16 rows at a time, through
+/// `exchange`, which is this warp's own.
+template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogue {
+  static constexpr int kRows = 16, kWidth = Problem::kEpilogueWidth;
+  static_assert(Problem::kProducts == 1, "two products go through gemm_epilogue.cuh");
+  static constexpr int kStride = Columns + kExchangePadding;
+  static constexpr int kVectors = Columns / kWidth; // of a row
+  static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);
+  static constexpr int kPanelsAcross = BlockN / Columns, kPanels = Chains * kPanelsAcross;
+  static constexpr int kMoments = Problem::kRowMoments;
+  using Sum = typename Problem::Sum;
+  using Sums = Sum[Chains][BlockN / 2];
+  using OfColumns = typename Problem::template Columns<kWidth>;
+  using Inputs = typename Problem::template Inputs<kWidth>;
+  // A pass is one vector a thread, in all passes of a panel of the same columns where vectors are
+  // wide enough. Inputs are fetched for a group of passes; where one group makes up all that a panel
+  // needs and registers allow, while those before are computed.
+  static constexpr bool kSameColumns = 32 % kVectors == 0;
+  static constexpr int kInputBytes = kBytesOf<Inputs> + (kSameColumns ? 0 : kBytesOf<OfColumns>);
+  static constexpr int kColumnBytes = kSameColumns ? kBytesOf<OfColumns> : 0, kBudget = 96,
+                       kAheadBudget = 64;
+  static constexpr int kFitting = kInputBytes == 0 ? 4
+                                  : kInputBytes + kColumnBytes < kBudget
+                                      ? (kBudget - kColumnBytes) / kInputBytes
+                                      : 1;
+  static constexpr int kLimit = kFitting < 4 ? kFitting : 4;
+  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
+  static constexpr int kGroups = ceilDiv(kPasses, kGroup);
+  static constexpr bool kFetchAhead =
+      kGroups == 1 && kGroup * kInputBytes + kColumnBytes <= kAheadBudget;
+
+  struct Group {
+    OfColumns columns[kSameColumns ? 1 : kGroup];
+    Inputs inputs[kGroup];
+  };
+
+  /// Where a panel begins: in the rows of the warp's warpgroup, from the warp's first on, and in C.
+  struct Panel {
+    int row, column;
+  };
+
+  const Problem &problem;
+  const uint32_t exchange, rows; // shared memory; rows: RowMoments from the warp's first row on
+  const int row0, column0;       // of the warp's rows in C
+
+  __device__ __forceinline__ Panel place(int panel) const {
+    return {Chains == 1 ? 0 : panel / kPanelsAcross * 64,
+            column0 + (Chains == 1 ? panel : panel % kPanelsAcross) * Columns};
+  }
+
+  /// Position in the panel of this thread's vector.
+  __device__ __forceinline__ static void locate(int pass, int &row, int &column) {
+    int vector = threadIdx.x % 32 + pass * 32;
+    row = vector / kVectors;
+    column = vector % kVectors * kWidth;
+  }
+
+  /// Without branches, which would wait for what they load: threads whose vectors lie outside C fetch
+  /// others.
+  __device__ __forceinline__ Group fetch(Panel panel, int group = 0) const {
+    Group result;
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      locate(group * kGroup + i, row, column);
+      row = min(row0 + panel.row + row, problem.m() - 1);
+      column = min(panel.column + column, problem.n() - kWidth);
+      if (i == 0 || !kSameColumns)
+        result.columns[i] = problem.template columns<kWidth>(column);
+      result.inputs[i] = problem.template inputs<kWidth>(0, row, column);
+    }
+    return result;
+  }
+
+  template <int Index> __device__ __forceinline__ void send(const Sums &sums) const {
+    constexpr int kChain = Index / kPanelsAcross, kFirst = Index % kPanelsAcross * (Columns / 8);
+    int lane = threadIdx.x % 32;
+    uint32_t target = exchange + (lane / 4 * kStride + lane % 4 * 2) * 4;
+#pragma unroll
+    for (int j = 0; j < Columns / 8; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        int sum = 4 * (kFirst + j) + 2 * h;
+        ptx::storeShared(target + (8 * h * kStride + 8 * j) * 4, sums[kChain][sum],
+                         sums[kChain][sum + 1]);
+      }
+  }
+
+  /// Brings the sums of a panel into rows. The panel before has been read.
+  __device__ __forceinline__ void exchangeSums(int panel, const Sums &sums) const {
+    __syncwarp();
+    staticFor<0, kPanels>([&](auto candidate) {
+      if (candidate == panel)
+        send<candidate>(sums);
+    });
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void finish(Panel panel, const Group &fetched, int group = 0) const {
+#pragma unroll
+    for (int i = 0; i < kGroup; ++i) {
+      int row, column;
+      locate(group * kGroup + i, row, column);
+      bool exists = row < kRows && row0 + panel.row + row < problem.m() &&
+                    panel.column + column < problem.n();
+      if (!exists)
+        continue;
+      Sum total[kWidth];
+      loadSharedRow(exchange + (row * kStride + column) * 4, total);
+      RowMoments combined[kMoments > 0 ? kMoments : 1];
+#pragma unroll
+      for (int m = 0; m < kMoments; ++m)
+        ptx::loadShared(rows + ((panel.row + row) * kMoments + m) * sizeof(RowMoments),
+                        combined[m].mean, combined[m].variance);
+      problem.template epilogue<kWidth>(0, row0 + panel.row + row, panel.column + column, total,
+                                        fetched.columns[kSameColumns ? 0 : i], fetched.inputs[i],
+                                        combined);
+    }
+  }
+
+  /// One panel after the other, by one text: unrolled, the compiler would compute the addresses of
+  /// all panels at once, for which there are no registers.
+  __device__ __forceinline__ void run(const Sums &sums) const {
+    Group fetched;
+    if constexpr (kFetchAhead)
+      fetched = fetch(place(0));
+#pragma unroll 1
+    for (int panel = 0; panel < kPanels; ++panel) {
+      if constexpr (kFetchAhead) {
+        Group next = fetch(place(min(panel + 1, kPanels - 1)));
+        exchangeSums(panel, sums);
+        finish(place(panel), fetched);
+        fetched = next;
+      } else {
+        exchangeSums(panel, sums);
+#pragma unroll 1
+        for (int group = 0; group < kGroups; ++group)
+          finish(place(panel), fetch(place(panel), group), group);
+      }
+    }
+  }
+};
+
+/// The moments of `Rows` rows, each by a few neighbours of `Threads` threads, into shared memory: a
+/// RowMoments of every tensor for each row.
+template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
+struct MomentsAhead {
+  __device__ __forceinline__ static void run(const Problem &, int, int, uint32_t) {}
+};
+
+template <class Problem, int Rows, int Threads, int I>
+struct MomentsAhead<Problem, Rows, Threads, I, true> {
+  static constexpr int kGroups = Problem::template momentGroups<I>();
+  static constexpr int kShare = kGroups % 8 == 0 ? 8 : kGroups % 4 == 0 ? 4 : 1; // threads of a row
+  static constexpr int kHeld = kGroups / kShare, kMaxHeld = 12; // groups of a thread, in registers
+  using Groups =
+      Select<(kHeld <= kMaxHeld), RowGroups<kGroups, kShare>, StreamedRowGroups<kGroups, kShare>>;
+  static constexpr int kRowsAtOnce = Threads / kShare;
+  static constexpr int kRounds = kHeld <= 3   ? 4
+                                 : kHeld <= 6 ? 2
+                                              : 1; // whose loads are on their way
+
+  __device__ __forceinline__ static void run(const Problem &problem, int row0, int thread,
+                                             uint32_t rows) {
+    int part = thread % kShare;
+#pragma unroll 1
+    for (int base = 0; base < Rows; base += kRounds * kRowsAtOnce) { // for whole warps
+      int first = base + thread / kShare;
+      Groups groups[kRounds];
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        int row = min(first + round * kRowsAtOnce, Rows - 1);
+        groups[round].load(problem.template moments<I>(0, min(row0 + row, problem.m() - 1)), part);
+      }
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        RowMoments found = groups[round].combine();
+        int row = first + round * kRowsAtOnce;
+        if (part == 0 && row < Rows)
+          ptx::storeShared(rows + (row * Problem::kRowMoments + I) * sizeof(RowMoments), found.mean,
+                           found.variance);
+      }
+    }
+    MomentsAhead<Problem, Rows, Threads, I + 1>::run(problem, row0, thread, rows);
+  }
+};
+
+} // namespace smelt
