@@ -1,82 +1,117 @@
-// Does the cost model of the wgmma tilings choose well? It is held against times measured on an
-// H200 (h200_gemm_wgmma.txt): for every shape, the tiling that it would choose among the measured
-// ones of kGemmWgmmaTilings, against the best of all that were measured.
+// Do the cost models of Hopper's tilings choose well? They are held against times measured on an H200
+// (h200_gemm_wgmma.txt, h200_gemm_tma.txt): for every product, the tiling that a model would choose
+// among the measured ones that are offered, against the best of all that were measured.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <sstream>
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "codegen/kernels/gemm/gemm_config.cuh"
 
 namespace {
 
-struct Measured {
-  smelt::GemmWgmmaTiling tiling;
-  double microseconds;
-};
-using Shape = std::tuple<int, int, int>;
+using namespace smelt;
 
-std::map<Shape, std::vector<Measured>> readMeasurements(const char *path) {
-  std::map<Shape, std::vector<Measured>> shapes;
-  std::ifstream file(path);
+constexpr int kMultiprocessors = 132, kElementBytes = 2; // of the GPU and of what was measured
+
+/// One tiling of a product.
+struct Measured {
+  std::string tiling;
+  bool isOffered;
+  double estimatedClocks, microseconds;
+};
+using Products = std::map<std::string, std::vector<Measured>>;
+
+/// Reads the lines that `parse` understands; comments are not among them.
+Products readMeasurements(const char *name,
+                          const std::function<void(std::istream &, Products &)> &parse) {
+  Products products;
+  std::ifstream file(std::string(SMELT_KERNEL_TESTS_DIR "/../") + name);
   for (std::string line; std::getline(file, line);) {
     std::istringstream in(line);
-    int m, n, k;
-    Measured x{};
-    auto &t = x.tiling;
-    if ((in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >>
-         x.microseconds))
-      shapes[{m, n, k}].push_back(x);
+    if (line[0] != '#')
+      parse(in, products);
   }
-  return shapes;
+  return products;
 }
 
-bool isOffered(const smelt::GemmWgmmaTiling &t) {
-  return std::any_of(std::begin(smelt::kGemmWgmmaTilings), std::end(smelt::kGemmWgmmaTilings),
-                     [&](const smelt::GemmWgmmaTiling &other) {
-                       return t.blockM == other.blockM && t.blockN == other.blockN &&
-                              t.stages == other.stages && t.clusterK == other.clusterK &&
-                              t.helpers == other.helpers;
-                     });
+std::string describe(int m, int n, int k) {
+  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+}
+
+void parseWgmma(std::istream &in, Products &products) {
+  int m, n, k;
+  GemmWgmmaTiling t{};
+  double time;
+  if (!(in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >> time))
+    return;
+  bool isOffered = std::any_of(
+      std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings), [&](const GemmWgmmaTiling &o) {
+        return t.blockM == o.blockM && t.blockN == o.blockN && t.stages == o.stages &&
+               t.clusterK == o.clusterK && t.helpers == o.helpers;
+      });
+  products[describe(m, n, k)].push_back(
+      {describe(t.blockM, t.blockN, t.stages) + " cluster " + std::to_string(t.clusterK), isOffered,
+       estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k), time});
+}
+
+void parseTma(std::istream &in, Products &products) {
+  int m, n, k;
+  GemmTmaTiling t{};
+  bool storesMoments;
+  double time;
+  if (!(in >> m >> n >> k >> t.blockN >> t.stages >> t.pingPong >> storesMoments >> time))
+    return;
+  bool isOffered = std::any_of(
+      std::begin(kGemmTmaTilings), std::end(kGemmTmaTilings), [&](const GemmTmaTiling &o) {
+        return t.blockN == o.blockN && t.stages == o.stages && t.pingPong == o.pingPong;
+      });
+  products[describe(m, n, k) + (storesMoments ? " with moments" : "")].push_back(
+      {describe(t.blockM, t.blockN, t.stages) + (t.pingPong ? " ping-pong" : ""), isOffered,
+       estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k, 1,
+                       gemmTmaCosts(/*isBytes=*/false, storesMoments)),
+       time});
+}
+
+/// Whether the model's choices are within 3 % of the best on average, and each within 15 %.
+bool choosesWell(const char *title, const Products &products) {
+  constexpr double kMostForOne = 1.15, kMostOnAverage = 1.03;
+  double logSum = 0, worst = 1;
+  std::printf("%s\n", title);
+  for (const auto &[product, measured] : products) {
+    const Measured *chosen = nullptr, *best = nullptr;
+    for (const Measured &each : measured) {
+      if (!best || each.microseconds < best->microseconds)
+        best = &each;
+      if (each.isOffered && (!chosen || each.estimatedClocks < chosen->estimatedClocks))
+        chosen = &each;
+    }
+    if (!chosen) {
+      std::printf("  %s: no offered tiling was measured\n", product.c_str());
+      return false;
+    }
+    double loss = chosen->microseconds / best->microseconds;
+    logSum += std::log(loss);
+    worst = std::max(worst, loss);
+    std::printf("  %-28s chosen %-24s %8.2f us, best %8.2f us\n", product.c_str(),
+                chosen->tiling.c_str(), chosen->microseconds, best->microseconds);
+  }
+  double mean = std::exp(logSum / double(products.size()));
+  std::printf("  %zu products: chosen over best %.3f on average, %.3f at worst\n", products.size(),
+              mean, worst);
+  return !products.empty() && mean <= kMostOnAverage && worst <= kMostForOne;
 }
 
 } // namespace
 
 int main() {
-  constexpr double kMostForOne = 1.15, kMostOnAverage = 1.03;
-  constexpr int kMultiprocessors = 132, kElementBytes = 2; // of the GPU and of what was measured
-  auto shapes = readMeasurements(SMELT_KERNEL_TESTS_DIR "/../h200_gemm_wgmma.txt");
-  double logSum = 0, worst = 1;
-  for (const auto &[shape, measured] : shapes) {
-    auto [m, n, k] = shape;
-    const Measured *chosen = nullptr, *best = nullptr;
-    for (const Measured &x : measured) {
-      if (!best || x.microseconds < best->microseconds)
-        best = &x;
-      if (!isOffered(x.tiling))
-        continue;
-      if (!chosen || estimatedClocks(x.tiling, kMultiprocessors, m, n, kElementBytes * k) <
-                         estimatedClocks(chosen->tiling, kMultiprocessors, m, n, kElementBytes * k))
-        chosen = &x;
-    }
-    if (!chosen) {
-      std::printf("%5dx%5dx%5d  no offered tiling was measured\n", m, n, k);
-      return 1;
-    }
-    double loss = chosen->microseconds / best->microseconds;
-    logSum += std::log(loss);
-    worst = loss > worst ? loss : worst;
-    std::printf("%5dx%5dx%5d  chosen %3dx%3d cluster %d: %7.2f us, best %7.2f us\n", m, n, k,
-                chosen->tiling.blockM, chosen->tiling.blockN, chosen->tiling.clusterK,
-                chosen->microseconds, best->microseconds);
-  }
-  double mean = std::exp(logSum / double(shapes.size()));
-  std::printf("%zu shapes: chosen over best %.3f on average, %.3f at worst\n", shapes.size(), mean,
-              worst);
-  return !shapes.empty() && mean <= kMostOnAverage && worst <= kMostForOne ? 0 : 1;
+  bool wgmma = choosesWell("gemm_wgmma", readMeasurements("h200_gemm_wgmma.txt", parseWgmma));
+  bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
+  return wgmma && tma ? 0 : 1;
 }

@@ -6,8 +6,10 @@
 // programmatic launch; cuBLAS through PyTorch in the same session, without activation and residual,
 // in brackets):
 //   - sm_90a, 16-bit, more than 32 rows: gemm_wgmma. 128x768x768 2.6 us (4.0), 128x2304x768 3.5
-//     (4.9), 128x3072x768 3.8 (5.2), 128x768x3072 5.6 (8.3), 197x3072x768 5.4 (5.4), 4096x768x768
-//     10.5 (10.1), 4096x3072x768 40 (34), 4096x4096x4096 207 (206).
+//     (4.9), 128x3072x768 3.8 (5.2), 128x768x3072 5.6 (8.3), 197x3072x768 5.4 (5.4).
+//   - many rows: gemm_tma. 4096x768x768 10.4 us (9.6), 4096x768x3072 30 (28); in ping-pong
+//     4096x2304x768 27 (24), 4096x3072x768 36 (32), 12608x2304x768 75 (80); with columns of 256
+//     4096x4096x4096 196 (210), 8192x8192x8192 1750 (1740).
 //   - up to 32 rows: gemm with kGemmFewRows. 1x768x768 1.8 us, 16x3072x768 2.5.
 //   - N and K up to 512, up to 128 rows: gemm with kGemmSmall. 128x384x384 1.8 us (3.5).
 //   - float: gemm with GemmSplitConfig. Up to 256 rows clusterK 4, 128x384x384 4.4 us (14.2),
@@ -199,7 +201,7 @@ struct GemmTmaCosts {
   double start, wait, tile, finish, finishAlone;
 };
 
-/// Those of 16-bit operands are fitted to 98 measured cases (m 512 to 12608, n and k 384 to 14336): the
+/// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336): the
 /// tiling with the fewest clocks is on average 0.3 % slower than the best that was measured, at most
 /// 8 %. Those of bytes are stated. Moments of rows take 0.29 clocks of each sum, but that is the same for
 /// all templates, and 0.37 of one warpgroup: the difference counts.
