@@ -196,7 +196,7 @@ template <class Config, class Problem> struct GemmTmaTask {
   /// Asks for the lines of what the epilogue reads of each row.
   __device__ __forceinline__ void prefetchInputs(TileCoordinates tile, int thread) const {
     constexpr int kLine = 32, kLines = kBlockN / kLine; // columns: at most 128 bytes
-    constexpr int kFewSteps = 24;                       // more hide the way from memory themselves
+    constexpr int kFewSteps = 24; // with 48, products took 1 to 4 % longer for it
     if (steps > kFewSteps)
       return;
 #pragma unroll 1
