@@ -3,7 +3,7 @@
 
 usage: tools/bench/peers.py [--models a,b] [--modes eager,max-autotune] [--seconds S] [--json tools/bench/results/peers.json]
 
-Each row is a public architecture at its published sizes with random fp16 weights, at one batch and sequence. PyTorch
+Each row is a public architecture at its published sizes (of large ones four layers) with random fp16 weights, at one batch and sequence. PyTorch
 runs it as `transformers` builds it, in each of its modes: plain eager, captured in a CUDA graph, torch.compile's
 reduce-overhead and its max-autotune; the best of them is the peer. Smelt compiles the ONNX export of the same
 architecture twice: for any shape, as people embed it, and for that shape. All are timed as the median of device-side times after a warm-up, inputs in place,
@@ -66,6 +66,39 @@ def gpt2(batch, length):
     config = transformers.GPT2Config(use_cache=False)
     model = transformers.GPT2LMHeadModel(config)
     return model, token_inputs(config.vocab_size, batch, length, masked=False)
+
+
+def decoder(family, batch, length, **sizes):
+    """A causal model of transformers, by the name of its family: the first layers of a large one."""
+    import transformers
+
+    config = getattr(transformers, f"{family}Config")(use_cache=False, num_hidden_layers=4, **sizes)
+    model = getattr(transformers, f"{family}ForCausalLM")(config)
+    return model, token_inputs(config.vocab_size, batch, length, masked=False)
+
+
+def llama(batch, length):
+    sizes = {"hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32, "num_key_value_heads": 8}
+    return decoder("Llama", batch, length, vocab_size=128256, max_position_embeddings=8192, head_dim=64, **sizes)
+
+
+def qwen2(batch, length):
+    sizes = {"hidden_size": 896, "intermediate_size": 4864, "num_attention_heads": 14, "num_key_value_heads": 2}
+    return decoder("Qwen2", batch, length, vocab_size=32000, **sizes)
+
+
+def t5_encoder(batch, length):
+    import transformers
+
+    config = transformers.T5Config()
+    return transformers.T5EncoderModel(config), token_inputs(config.vocab_size, batch, length, masked=False)
+
+
+def clip_vision(batch):
+    import transformers
+
+    model = transformers.CLIPVisionModel(transformers.CLIPVisionConfig(num_hidden_layers=4))
+    return model, {"pixel_values": torch.randn(batch, 3, 224, 224)}
 
 
 def vit(batch):
@@ -137,6 +170,11 @@ PEERS = {
     "efficientnet_b16": Peer("efficientnet.ts_fp16", image(16), lambda: vision("efficientnet_b0", 16)),
     "swin_t_b16": Peer("swin_t.dy20_fp16", image(16), lambda: vision("swin_t", 16)),
     "whisper_enc_b1": Peer("whisper_enc.dy20_fp16", ("input_features=1x80x3000",), lambda: whisper(1)),
+    "llama1b_b1s512": Peer("llama1b.dy20_fp16", tokens(1, 512, False), lambda: llama(1, 512)),
+    "llama1b_b1s4096": Peer("llama1b.dy20_fp16", tokens(1, 4096, False), lambda: llama(1, 4096)),
+    "qwen2_b4s512": Peer("qwen2.dy20_fp16", tokens(4, 512, False), lambda: qwen2(4, 512)),
+    "t5_small_b8s512": Peer("t5_small.ts_fp16", tokens(8, 512, False), lambda: t5_encoder(8, 512)),
+    "clip_vision_b32": Peer("clip_vision.dy20_fp16", ("pixel_values=32x3x224x224",), lambda: clip_vision(32)),
     "convnext_t_b16": Peer("convnext_t.dy20_fp16", image(16), lambda: vision("convnext_tiny", 16)),
 }
 
