@@ -28,15 +28,17 @@ struct Measured {
 };
 using Products = std::map<std::string, std::vector<Measured>>;
 
-/// Reads the lines that `parse` understands; comments are not among them.
+/// Reads all lines but comments; nothing where there is one that `parse` does not understand.
 Products readMeasurements(const char *name,
-                          const std::function<void(std::istream &, Products &)> &parse) {
+                          const std::function<bool(std::istream &, Products &)> &parse) {
   Products products;
   std::ifstream file(std::string(SMELT_KERNEL_TESTS_DIR "/../") + name);
   for (std::string line; std::getline(file, line);) {
     std::istringstream in(line);
-    if (line[0] != '#')
-      parse(in, products);
+    if (line[0] != '#' && !parse(in, products)) {
+      std::printf("%s: '%s' is no measurement\n", name, line.c_str());
+      return {};
+    }
   }
   return products;
 }
@@ -45,12 +47,12 @@ std::string describe(int m, int n, int k) {
   return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
 }
 
-void parseWgmma(std::istream &in, Products &products) {
+bool parseWgmma(std::istream &in, Products &products) {
   int m, n, k;
   GemmWgmmaTiling t{};
   double time;
   if (!(in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >> time))
-    return;
+    return false;
   bool isOffered = std::any_of(
       std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings), [&](const GemmWgmmaTiling &o) {
         return t.blockM == o.blockM && t.blockN == o.blockN && t.stages == o.stages &&
@@ -59,15 +61,16 @@ void parseWgmma(std::istream &in, Products &products) {
   products[describe(m, n, k)].push_back(
       {describe(t.blockM, t.blockN, t.stages) + " cluster " + std::to_string(t.clusterK), isOffered,
        estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k), time});
+  return true;
 }
 
-void parseTma(std::istream &in, Products &products) {
+bool parseTma(std::istream &in, Products &products) {
   int m, n, k;
   GemmTmaTiling t{};
   bool storesMoments;
   double time;
   if (!(in >> m >> n >> k >> t.blockN >> t.stages >> t.pingPong >> storesMoments >> time))
-    return;
+    return false;
   bool isOffered = std::any_of(
       std::begin(kGemmTmaTilings), std::end(kGemmTmaTilings), [&](const GemmTmaTiling &o) {
         return t.blockN == o.blockN && t.stages == o.stages && t.pingPong == o.pingPong;
@@ -77,6 +80,7 @@ void parseTma(std::istream &in, Products &products) {
        estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k, 1,
                        gemmTmaCosts(/*isBytes=*/false, storesMoments)),
        time});
+  return true;
 }
 
 /// Whether the model's choices are within 3 % of the best on average, and each within 15 %.

@@ -219,7 +219,7 @@ void CandidateList::addWgmma(int elementBytes) {
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, finish);
-  // What takes one step waits for memory, not fitted: more blocks a multiprocessor do better.
+  // Products of one step wait for memory; the costs are fitted to none of them.
   bool isDeep = isBytes || shape.k * elementBytes > kWgmmaStepBytes;
   if (isDeep && shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
