@@ -9,6 +9,26 @@
 
 #include "device/types.cuh"
 
+namespace smelt {
+
+/// A place in a ring of stages, and the parity of the phase that its barriers are in.
+template <int Stages> struct RingPosition {
+  int stage = 0;
+  uint32_t parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == Stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+  __device__ __forceinline__ void advance(int steps) {
+    parity ^= (stage + steps) / Stages % 2;
+    stage = (stage + steps) % Stages;
+  }
+};
+
+} // namespace smelt
+
 namespace smelt::mbarrier {
 
 /// Bytes of one, and its alignment.

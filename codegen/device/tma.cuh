@@ -31,4 +31,13 @@ __device__ __forceinline__ void copyBox(uint32_t target, const TensorMap &map, i
                : "memory");
 }
 
+/// The same of a tensor of four axes, at (column, row, plane, volume).
+__device__ __forceinline__ void copyBox(uint32_t target, const TensorMap &map, int column, int row,
+                                        int plane, int volume, uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(target),
+               "l"(&map), "r"(column), "r"(row), "r"(plane), "r"(volume), "r"(barrier)
+               : "memory");
+}
+
 } // namespace smelt::tma

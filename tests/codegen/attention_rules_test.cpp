@@ -102,7 +102,7 @@ TEST_F(AttentionRules, EveryOpenShapeHasCodeForItsSteps) {
 }
 
 TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {
-  auto variants = select({"1", "12", "1", "t"});
+  auto variants = select({"1", "12", "1", "t"}); // too few queries for maps
   ASSERT_EQ(variants.size(), 3u);
   EXPECT_EQ(variants[0].rule.describe(), "0 to 128 keys");
   EXPECT_EQ(variants[1].rule.describe(), "0 to 256 keys");
@@ -114,13 +114,45 @@ TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {
 TEST_F(AttentionRules, BlocksAloneDecideWhereTheKeysAreKnown) {
   for (const char *keys : {"77", "197", "300"}) {
     auto variants = select({"b", "12", keys, keys});
-    ASSERT_EQ(variants.size(), 3u) << keys;
+    ASSERT_EQ(variants.size(), 2u) << keys;
     EXPECT_EQ(variants[0].rule.describe(), "0 to 131 blocks of 64 queries");
+    EXPECT_EQ(variants[1].rule.describe(), "132 or more blocks of 64 queries");
     int64_t count = 0;
     ASSERT_TRUE(llvm::to_integer(keys, count));
     for (int64_t b : {0, 1, 3, 64})
       expectSteps(chosen(variants, b, count, count), count, false);
   }
+}
+
+bool isMapped(const KernelVariant &variant) {
+  return llvm::StringRef(std::get<GeneratedKernel>(variant.launches[0]).name)
+      .contains("AttentionTmaConfig");
+}
+
+/// A map describes no tensor without elements, and a block of few rows is not worth one.
+TEST_F(AttentionRules, MapsAreForMuchWork) {
+  auto variants = select({"b", "12", "s", "t"});
+  EXPECT_FALSE(isMapped(*chosen(variants, 1, 77, 128)));
+  EXPECT_TRUE(isMapped(*chosen(variants, 8, 512, 512)));
+  EXPECT_TRUE(isMapped(*chosen(variants, 8, 512, 1)));
+  EXPECT_FALSE(isMapped(*chosen(variants, 8, 512, 0)));
+  EXPECT_FALSE(isMapped(*chosen(select({"b", "12", "49", "49"}), 64, 49, 49)));
+}
+
+TEST_F(AttentionRules, MapsHaveAxesOfRowsHeadsAndBatches) {
+  auto variants = select({"b", "12", "s", "t", /*causal=*/true});
+  const auto &kernel = std::get<GeneratedKernel>(variants.back().launches[0]);
+  ASSERT_TRUE(isMapped(variants.back()));
+  const auto &keys = std::get<TensorMap>(kernel.arguments[kernel.arguments.size() - 2].held);
+  auto text = [](llvm::ArrayRef<Dim> dims) {
+    std::string result;
+    for (Dim dim : dims)
+      result += dim.toString() + ";";
+    return result;
+  };
+  EXPECT_EQ(text(keys.sizes), "64;t;12;b;");
+  EXPECT_EQ(text(keys.byteStrides), "128;128*t;1536*t;");
+  EXPECT_EQ(keys.box, (llvm::SmallVector<unsigned>{64, 128, 1, 1}));
 }
 
 TEST_F(AttentionRules, KnownShapesHaveOneKernel) {

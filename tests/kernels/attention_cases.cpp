@@ -25,6 +25,14 @@ const std::vector<AttentionShape> kTwoStepShapes = {
 const std::vector<AttentionShape> kFullyMaskedShapes = {{3, 77, 77, 0, 20, true, false},
                                                         {3, 77, 77, 0, 20, true, true}};
 
+// For attention_tma: keys() > 0; tiles whose second or third warpgroup has no rows, more tiles than
+// multiprocessors, one step and many.
+const std::vector<AttentionShape> kMappedShapes = {{1, 128, 128, 0}, {3, 77, 77, 0},   {2, 197, 197, 0},
+                                                {1, 1, 513, 0},   {1, 1, 1, 0},     {50, 130, 40, 0},
+                                                {2, 513, 77, 0},  {9, 1000, 300, 0}};
+const std::vector<AttentionShape> kMappedCausalShapes = {
+    {1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 150, 117}, {1, 40, 24, -8}, {30, 520, 520, 0}};
+
 template <class Tiling> AttentionVariant variant(Tiling tiling, int head, Element element) {
   AttentionVariant v;
   v.tiling = tiling;
@@ -66,10 +74,67 @@ void addFewSteps(std::vector<AttentionCase> &cases, AttentionVariant v) {
   cases.push_back({v, {{1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
 }
 
+/// attention_tma: every tiling of head size 64 that is chosen from, plain, causal and masked.
+void addMapped(std::vector<AttentionCase> &cases) {
+  for (int step : kAttentionSteps) {
+    AttentionVariant v = variant(kAttentionMapped, 64, Element::kHalf);
+    std::get<AttentionTmaTiling>(v.tiling).blockKV = step;
+    cases.push_back({v, kMappedShapes});
+    v.element = Element::kBfloat16;
+    v.bias = Bias::kPerKey;
+    cases.push_back({v, kMaskedShapes});
+    cases.push_back({v, kFullyMaskedShapes});
+    v.zeroMaskedRows = v.causal = true;
+    cases.push_back({v, {{3, 200, 200, 0, 20, true, false}}});
+  }
+  for (const AttentionTmaTiling &tiling : {kAttentionMapped, kAttentionMappedCausal}) {
+    AttentionVariant v = variant(tiling, 64, Element::kHalf);
+    v.causal = v.zeroMaskedRows = true;
+    cases.push_back({v, kMappedCausalShapes});
+    v.causal = false;
+    v.bias = Bias::kPerKey;
+    cases.push_back({v, kFullyMaskedShapes});
+  }
+}
+
+/// The same with head sizes of every width of boxes, and biases of single scores.
+void addMappedSizes(std::vector<AttentionCase> &cases) {
+  struct Sizes {
+    AttentionTmaTiling tiling, biased;
+    int head, value;
+  };
+  for (const Sizes &sizes :
+       {Sizes{kAttentionMapped, kAttentionMapped, 32, 32},
+        Sizes{kAttentionMapped, kAttentionMapped, 64, 64},
+        Sizes{kAttentionMapped, kAttentionMapped, 16, 48},
+        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 40, 72},
+        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 80, 80},
+        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 96, 128},
+        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 128, 128},
+        Sizes{kAttentionMappedHuge, {}, 256, 256}}) {
+    AttentionVariant v = variant(sizes.tiling, sizes.head, Element::kHalf);
+    v.valueSize = sizes.value;
+    cases.push_back({v, kMappedShapes});
+    v.causal = true;
+    v.bias = Bias::kPerKey;
+    cases.push_back({v, {{3, 77, 77, 0, 20, false, true}}});
+    if (sizes.biased.groups == 0)
+      continue;
+    v.tiling = sizes.biased;
+    v.bias = Bias::kFull;
+    cases.push_back({v, {{2, 77, 77, 0, 5}}});
+    v.causal = false;
+    v.softcap = 5;
+    cases.push_back({v, {{2, 77, 77, 0, 5}, {1, 197, 197, 0, 0}, {2, 130, 300, 0, 7, false, true}}});
+  }
+}
+
 } // namespace
 
 std::vector<AttentionCase> attentionChecks() {
   std::vector<AttentionCase> cases;
+  addMapped(cases);
+  addMappedSizes(cases);
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionLong})
     addKinds(cases, variant(tiling, 64, Element::kHalf));
   addKinds(cases, variant(kAttentionLongBiased, 32, Element::kBfloat16));
@@ -117,30 +182,45 @@ std::vector<AttentionCase> attentionTimings() {
     bool causal;
     Bias bias;
     std::vector<AttentionTiling> tilings;
+    std::vector<AttentionTmaTiling> mapped = {};
   };
   const std::vector<AttentionTiling> latency = {kAttentionShort, kAttentionMedium, kPair};
   const std::vector<AttentionTiling> throughput = {
       kAttentionLong, kAttentionLongBiased, {128, 64, 4, 3}, kManyWarps};
+  const std::vector<AttentionTmaTiling> mapped = {kAttentionMapped, kAttentionMappedCausal};
   const std::vector<Timing> timings = {
       {{1, 128, 128, 0}, 12, 64, false, Bias::kPerKey, latency},
       {{1, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency},
       {{1, 128, 128, 0}, 12, 64, true, Bias::kNone, latency},
-      {{1, 197, 197, 0}, 12, 64, false, Bias::kNone, latency},
-      {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput},
-      {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput},
-      {{64, 197, 197, 0}, 12, 64, false, Bias::kNone, throughput},
-      {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput},
-      {{4, 4096, 4096, 0}, 16, 128, false, Bias::kNone, throughput},
+      {{1, 197, 197, 0}, 12, 64, false, Bias::kNone, latency, {{208, 2, 3, 2}}},
+      {{32, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency, {kAttentionMapped}},
+      {{2, 512, 512, 0}, 12, 64, false, Bias::kPerKey, latency, {kAttentionMapped}},
+      {{1, 1024, 1024, 0}, 12, 64, true, Bias::kNone, latency, mapped},
+      {{1, 1500, 1500, 0}, 8, 64, false, Bias::kNone, {kAttentionMedium}, mapped},
+      {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput, mapped},
+      {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput, mapped},
+      {{8, 512, 512, 0}, 8, 64, false, Bias::kFull, {kAttentionLongBiased}, {kAttentionMapped}},
+      {{64, 197, 197, 0}, 12, 64, false, Bias::kNone, throughput,
+       {kAttentionMapped, {208, 2, 3, 2}, {112, 2, 3, 2}}},
+      {{8, 1024, 1024, 0}, 12, 64, true, Bias::kNone, throughput, mapped},
+      {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput, mapped},
+      {{4, 4096, 4096, 0}, 16, 128, false, Bias::kNone, {kManyWarps}, {kAttentionMappedLarge}},
+      {{1, 2048, 2048, 0}, 8, 256, true, Bias::kNone, {kAttentionWide}, {kAttentionMappedHuge}},
   };
   std::vector<AttentionCase> cases;
-  for (const Timing &timing : timings)
-    for (const AttentionTiling &tiling : timing.tilings) {
+  for (const Timing &timing : timings) {
+    auto add = [&](auto tiling) {
       AttentionVariant v = variant(tiling, timing.head, Element::kHalf);
       v.heads = v.kvHeads = timing.heads;
       v.causal = timing.causal;
       v.bias = timing.bias;
       cases.push_back({v, {timing.shape}});
-    }
+    };
+    for (const AttentionTiling &tiling : timing.tilings)
+      add(tiling);
+    for (const AttentionTmaTiling &tiling : timing.mapped)
+      add(tiling);
+  }
   for (const AttentionSimtTiling &tiling : kAttentionSimt) {
     AttentionVariant v = variant(tiling, 32, Element::kFloat);
     v.heads = v.kvHeads = 12;

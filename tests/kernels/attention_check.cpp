@@ -34,8 +34,31 @@ double tolerance(Element element) {
   }
 }
 
-Launch launchOf(const KernelText &kernel, CUfunction function, const AttentionVariant &variant,
-                const AttentionParameters &parameters) {
+/// The problem and, behind it, the maps of its operands.
+struct MappedParameters {
+  AttentionParameters problem;
+  CUtensorMap q, k, v;
+};
+
+MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
+                        const AttentionParameters &p) {
+  const AttentionTmaTiling &tiling = *variant.tensorMaps();
+  auto operand = [&](CUdeviceptr data, int rows, int heads, int size, int boxRows) {
+    auto row = uint64_t(heads) * size;
+    return gpu.encode({data,
+                       {uint64_t(size), uint64_t(rows), uint64_t(heads), uint64_t(p.batches)},
+                       {row, uint64_t(size), row * rows},
+                       {unsigned(AttentionTmaTiling::panel(size)), unsigned(boxRows), 1, 1}});
+  };
+  return {
+      p,
+      operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
+      operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
+      operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV)};
+}
+
+Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
+                const AttentionVariant &variant, const AttentionParameters &parameters) {
   Launch launch;
   launch.function = function;
   int block = variant.blockQ();
@@ -44,7 +67,16 @@ Launch launchOf(const KernelText &kernel, CUfunction function, const AttentionVa
   launch.grid[2] = unsigned(std::min(parameters.batches, 65535));
   launch.threads = unsigned(kernel.threads);
   launch.sharedBytes = unsigned(kernel.sharedBytes);
-  launch.parameters = bytesOf(parameters);
+  if (!variant.tensorMaps()) {
+    launch.parameters = bytesOf(parameters);
+    return launch;
+  }
+  launch.grid[0] = std::min(launch.grid[0] * launch.grid[1] * unsigned(parameters.batches),
+                            unsigned(gpu.multiprocessors()));
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.parameters = bytesOf(mapped(gpu, variant, parameters));
+  launch.offsets = {0, offsetof(MappedParameters, q), offsetof(MappedParameters, k),
+                    offsetof(MappedParameters, v)};
   return launch;
 }
 
@@ -89,7 +121,7 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
   out.poison();
   AttentionParameters parameters{q.data(),  k.data(),  v.data(), bias.data(),   out.data(),
                                  s.batches, s.queries, s.keys,   s.causalOffset};
-  gpu_.run(launchOf(kernel, load(kernel, "kernel"), variant, parameters));
+  gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, parameters));
 
   KernelText referenceKernel = variant.referenceKernel();
   unsigned blocks = unsigned(std::min<size_t>(rows, 4096));
@@ -143,7 +175,7 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
   Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant, s) * s.keys, 1);
   Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
   std::vector<Launch> launches(kLaunches,
-                               launchOf(kernel, load(kernel, "kernel"), variant,
+                               launchOf(gpu_, kernel, load(kernel, "kernel"), variant,
                                         {q.data(), k.data(), v.data(), bias.data(), out.data(),
                                          s.batches, s.queries, s.keys, s.causalOffset}));
   Result result{kernel.name, describe(s)};

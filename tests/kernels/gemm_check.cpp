@@ -85,11 +85,17 @@ struct MappedParameters {
 MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmShape &s,
                         const GemmParameters &parameters) {
   const auto bytes = unsigned(elementBytes(variant.element)), boxColumns = kWgmmaStepBytes / bytes;
-  auto size = [](int value) { return uint64_t(value); };
-  MatrixMap a{parameters.a, size(s.m), size(s.k), unsigned(variant.blockM()), boxColumns, bytes};
-  MatrixMap b{parameters.b, size(s.k), size(s.n), boxColumns, boxColumns, bytes};
-  if (variant.bTransposed)
-    b = {parameters.b, size(s.n), size(s.k), unsigned(variant.blockN()), boxColumns, bytes};
+  auto matrix = [&](CUdeviceptr data, int rows, int columns, unsigned boxRows) {
+    return BoxedTensor{data,
+                       {uint64_t(columns), uint64_t(rows)},
+                       {uint64_t(columns)},
+                       {boxColumns, boxRows},
+                       bytes};
+  };
+  BoxedTensor a = matrix(parameters.a, s.m, s.k, unsigned(variant.blockM()));
+  BoxedTensor b = variant.bTransposed
+                      ? matrix(parameters.b, s.n, s.k, unsigned(variant.blockN()))
+                      : matrix(parameters.b, s.k, s.n, boxColumns);
   return {parameters, gpu.encode(a), gpu.encode(b)};
 }
 

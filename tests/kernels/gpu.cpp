@@ -166,17 +166,25 @@ CUfunction Gpu::load(const std::string &cubin, const std::string &kernel, int sh
   return function;
 }
 
-CUtensorMap Gpu::encode(const MatrixMap &matrix) const {
+CUtensorMap Gpu::encode(const BoxedTensor &tensor) const {
   CUtensorMap map;
-  cuuint64_t sizes[] = {matrix.columns, matrix.rows}, stride = matrix.columns * matrix.elementBytes;
-  cuuint32_t box[] = {matrix.boxColumns, matrix.boxRows}, steps[] = {1, 1};
+  std::vector<cuuint64_t> byteStrides;
+  for (uint64_t stride : tensor.strides)
+    byteStrides.push_back(stride * tensor.elementBytes);
+  const std::vector<cuuint32_t> steps(tensor.sizes.size(), 1);
+  unsigned rowBytes = tensor.box[0] * tensor.elementBytes;
+  CUtensorMapSwizzle swizzle = rowBytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                               : rowBytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                : CU_TENSOR_MAP_SWIZZLE_32B;
   CUtensorMapDataType type =
-      matrix.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
-  driver_->check(driver_->cuTensorMapEncodeTiled(
-                     &map, type, 2, reinterpret_cast<void *>(matrix.data), sizes, &stride, box,
-                     steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-                 "encoding a tensor map");
+      tensor.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
+  driver_->check(
+      driver_->cuTensorMapEncodeTiled(
+          &map, type, cuuint32_t(tensor.sizes.size()), reinterpret_cast<void *>(tensor.data),
+          tensor.sizes.data(), byteStrides.data(), tensor.box.data(), steps.data(),
+          CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      "encoding a tensor map");
   return map;
 }
 

@@ -59,12 +59,13 @@ struct Launch {
   std::vector<size_t> offsets = {0}; // of the arguments in `parameters`
 };
 
-/// A row-major matrix of 16-bit elements as the hardware that copies boxes of it sees it.
-struct MatrixMap {
+/// A tensor of elements of one byte or two as the hardware that copies boxes of it sees it, axes innermost
+/// first.
+struct BoxedTensor {
   CUdeviceptr data = 0;
-  uint64_t rows = 0, columns = 0;
-  unsigned boxRows = 0, boxColumns = 0;
-  unsigned elementBytes = 2; // or 1
+  std::vector<uint64_t> sizes, strides = {}; // elements; of every axis but the innermost
+  std::vector<unsigned> box = {};            // rows of 128, 64 or 32 bytes
+  unsigned elementBytes = 2;
 };
 
 class Gpu {
@@ -83,8 +84,8 @@ public:
   void run(const Launch &launch); // and waits
   Buffer buffer(size_t bytes) { return Buffer(*driver_, bytes); }
   int multiprocessors() const { return multiprocessors_; }
-  /// Rows of 128 bytes in the permutation of that width; what lies outside is zero.
-  CUtensorMap encode(const MatrixMap &matrix) const;
+  /// Rows of a box in the permutation of their width; what lies outside is zero.
+  CUtensorMap encode(const BoxedTensor &tensor) const;
 
   /// Median time of a kernel within a graph of `launches`, each depending on the one before.
   double timeChain(const std::vector<Launch> &launches, bool programmatic);

@@ -95,25 +95,29 @@ std::vector<int> numbers(const GemmSimtTiling &t) {
 std::vector<int> numbers(const AttentionTiling &t) {
   return {t.blockQ, t.blockKV, t.warps, t.stages};
 }
+std::vector<int> numbers(const AttentionTmaTiling &t) {
+  return {t.blockKV, t.groups, t.stages, t.querySlots};
+}
 std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
 
 /// Include, problem and configuration of a kernel that calls `function` of `header`, with maps of
 /// its operands where it takes them.
 std::string kernelText(const std::string &header, const char *problemHeader,
                        const std::string &problem, const std::string &config, const char *function,
-                       bool takesMaps = false) {
+                       std::vector<std::string> maps = {}) {
   std::ostringstream text;
   text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
        << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
        << ";\n"
        << "extern \"C\" __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)\n"
-       << "kernel(const __grid_constant__ Problem problem"
-       << (takesMaps ? ", const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b"
-                     : "")
-       << ") {\n"
-       << "  extern __shared__ __align__(1024) char shared[];\n"
-       << "  " << function << "<Config>(problem, " << (takesMaps ? "a, b, " : "")
-       << "shared);\n}\n}\n";
+       << "kernel(const __grid_constant__ Problem problem";
+  for (const std::string &map : maps)
+    text << ", const __grid_constant__ TensorMap " << map;
+  text << ") {\n  extern __shared__ __align__(1024) char shared[];\n  " << function
+       << "<Config>(problem, ";
+  for (const std::string &map : maps)
+    text << map << ", ";
+  text << "shared);\n}\n}\n";
   return text.str();
 }
 
@@ -181,7 +185,9 @@ KernelText GemmVariant::kernel() const {
         result.text = kernelText("gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh",
                                  gemmProblemType(*this),
                                  std::string(used.config) + "<" + join(numbers(t), ", ") + ">",
-                                 used.function, usesTensorMaps());
+                                 used.function,
+                                 usesTensorMaps() ? std::vector<std::string>{"a", "b"}
+                                                  : std::vector<std::string>());
         result.threads = t.threads();
         int momentsBytes =
             rowGroups > 0 ? tilesOfMoments(t) * blockM() * 8 : 0; // mean and variance of each row
@@ -255,26 +261,46 @@ std::string AttentionVariant::problemName() const {
   return out.str();
 }
 
+namespace {
+
+struct AttentionTemplate {
+  const char *header, *config, *function;
+};
+AttentionTemplate templateOf(const AttentionTiling &) {
+  return {"attention", "AttentionConfig", "attention"};
+}
+AttentionTemplate templateOf(const AttentionTmaTiling &) {
+  return {"attention_tma", "AttentionTmaConfig", "attentionTma"};
+}
+AttentionTemplate templateOf(const AttentionSimtTiling &) {
+  return {"attention_simt", "AttentionSimtConfig", "attentionSimt"};
+}
+
+} // namespace
+
 KernelText AttentionVariant::kernel() const {
-  const auto *simt = std::get_if<AttentionSimtTiling>(&tiling);
-  const auto *tensor = std::get_if<AttentionTiling>(&tiling);
-  std::vector<int> config = simt ? numbers(*simt) : numbers(*tensor);
-  if (steps > 0)
-    config.push_back(steps);
-  KernelText result;
-  std::ostringstream name;
-  name << (simt ? "attention_simt_" : "attention_") << join(config, "x") << '_' << problemName()
-       << "_v" << vector;
-  result.name = name.str();
-  result.text =
-      kernelText(simt ? "attention/attention_simt.cuh" : "attention/attention.cuh",
-                 "attention_problem.cuh", problemType(vector),
-                 (simt ? "AttentionSimtConfig<" : "AttentionConfig<") + join(config, ", ") + ">",
-                 simt ? "attentionSimt" : "attention");
-  result.threads = simt ? simt->threads() : tensor->threads();
-  result.sharedBytes =
-      simt ? simt->sharedBytes(headSize, valueSize) : tensor->sharedBytes(headSize, valueSize);
-  return result;
+  return std::visit(
+      [this](const auto &t) {
+        AttentionTemplate of = templateOf(t);
+        std::vector<int> config = numbers(t);
+        if (steps > 0)
+          config.push_back(steps);
+        std::vector<std::string> maps;
+        if (tensorMaps())
+          maps = {"q", "k", "v"};
+        KernelText result;
+        result.name = std::string(of.header) + '_' + join(config, "x") + '_' + problemName() +
+                      "_v" + std::to_string(vector);
+        result.text = kernelText(std::string("attention/") + of.header + ".cuh",
+                                 "attention_problem.cuh", problemType(vector),
+                                 std::string(of.config) + "<" + join(config, ", ") + ">",
+                                 of.function, maps);
+        result.threads = t.threads();
+        result.sharedBytes = t.sharedBytes(headSize, valueSize);
+        result.needsHopper = tensorMaps() != nullptr;
+        return result;
+      },
+      tiling);
 }
 
 KernelText AttentionVariant::referenceKernel() const {
@@ -287,7 +313,10 @@ KernelText AttentionVariant::referenceKernel() const {
 }
 
 int AttentionVariant::blockQ() const {
-  return std::visit([](const auto &t) { return t.blockQ; }, tiling);
+  if (const AttentionTmaTiling *t = tensorMaps())
+    return t->blockQ();
+  const auto *simt = std::get_if<AttentionSimtTiling>(&tiling);
+  return simt ? simt->blockQ : std::get<AttentionTiling>(tiling).blockQ;
 }
 
 std::vector<KernelText> allKernels(bool withTimings) {

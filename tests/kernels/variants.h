@@ -84,7 +84,7 @@ enum class Bias { kNone, kPerKey, kFull };
 /// An attention: the tiling selects the template.
 struct AttentionVariant {
   Element element = Element::kHalf;
-  std::variant<AttentionTiling, AttentionSimtTiling> tiling;
+  std::variant<AttentionTiling, AttentionTmaTiling, AttentionSimtTiling> tiling;
   int steps = 0; ///< of keys, at most; 0: any number
   int headSize = 64, valueSize = 64, vector = 8;
   bool causal = false;
@@ -97,6 +97,8 @@ struct AttentionVariant {
   /// Text of the double-precision reference kernel for the same problem.
   KernelText referenceKernel() const;
   int blockQ() const;
+  /// The kernel takes maps of Q, K and V behind its problem.
+  const AttentionTmaTiling *tensorMaps() const { return std::get_if<AttentionTmaTiling>(&tiling); }
 
 private:
   std::string problemType(int vectorWidth) const;

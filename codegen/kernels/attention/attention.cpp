@@ -1,14 +1,13 @@
 // Emits attention kernels.
 //
-// The views before query, key and value and after the result become the addresses of rows, the bias
-// becomes a function of (batch, head, query, key). Configurations exclude each other by how often
-// the work fills the multiprocessors: short sequences are cut into blocks of few rows, so that
-// every multiprocessor has some (attention_config.cuh has the measurements).
+// The views before query, key and value and after the result become the addresses of rows, or maps of
+// the operands where they are regular enough, and the bias becomes a function of (batch, head, query,
+// key). Which tilings there are, and when each runs, is attention_choice.h's.
 #include "codegen/kernels/attention/attention.h"
 
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
-#include "codegen/kernels/attention/attention_config.cuh"
+#include "codegen/kernels/attention/attention_choice.h"
 #include "codegen/printer.h"
 
 #include <numeric>
@@ -36,26 +35,37 @@ struct Problem {
   __device__ int queries() const { return $queries$; }
   __device__ int keys() const { return $keys$; }
   __device__ int causalOffset() const { return keys() - queries(); }
-  __device__ const Element *q(int b, int h, int i) const { return $qRow$; }
-  __device__ const Element *k(int b, int h, int j) const { return $kRow$; }
-  __device__ const Element *v(int b, int h, int j) const { return $vRow$; }
+  $addresses$
   __device__ $result$ *out(int b, int h, int i) const { return $outRow$; }
   $bias$
 };
 using Config = $config$;
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$) {
-  extern __shared__ __align__(128) char shared[];
-  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, shared);
+extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$$mapParameters$) {
+  extern __shared__ __align__(1024) char shared[];
+  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, $maps$shared);
 }
 )";
+
+/// How operands are reached where the kernel has no maps of them.
+constexpr char kAddresses[] = R"(
+__device__ const Element *q(int b, int h, int i) const { return $qRow$; }
+__device__ const Element *k(int b, int h, int j) const { return $kRow$; }
+__device__ const Element *v(int b, int h, int j) const { return $vRow$; }
+)";
+
+constexpr char kMapParameters[] =
+    ", const __grid_constant__ smelt::TensorMap mapQ, const __grid_constant__ smelt::TensorMap "
+    "mapK, const __grid_constant__ smelt::TensorMap mapV";
 
 constexpr char kConstants[] = R"(
 using Element = $element$;
 static constexpr int kHeadSize = $head$, kValueSize = $value$, kVector = $vector$;
 static constexpr float kScale = $scale$, kSoftcap = $softcap$;
 static constexpr bool kCausal = $causal$, kHasBias = $hasBias$, kZeroMaskedRows = $zeroMaskedRows$;
+static constexpr bool kBiasByKey = $biasByKey$;
+static constexpr int kHeadsOfKeys = $headsOfKeys$; // that read the same keys
 )";
 
 constexpr char kBiasText[] = R"(
@@ -66,47 +76,20 @@ __device__ __forceinline__ float bias(int b, int h, int i, int j) const {
 }
 )";
 
-constexpr char kBlocksUnit[] = "blocks of 64 queries";
-
 /// One row of an operand or of the result, as an address in a buffer.
 struct Row {
   std::string pointer;
   Dim offset;
+  unsigned input = 0; ///< an operand's
 };
 
-/// A configuration as text, with what the launch needs of it.
-struct Configuration {
-  std::string text;
-  int blockQ, threads, sharedBytes;
-  int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
-  int blockKV = 0;
-  int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
+/// An operand whose element (batch, head, row, column) lies at the sum of constant distances, in
+/// elements; columns are neighbours.
+struct HeadLayout {
+  unsigned input;
+  Dim offset; ///< of the first element in the input
+  Dim rowStride, headStride, batchStride;
 };
-
-template <class Tiling>
-Configuration describe(const char *name, Tiling tiling, const std::string &numbers, int head,
-                       int value) {
-  return {std::string(name) + "<" + numbers + ">", tiling.blockQ, tiling.threads(),
-          tiling.sharedBytes(head, value)};
-}
-
-Configuration tensorCores(AttentionTiling t, int head, int value, int maxSteps) {
-  std::string steps = maxSteps == 0 ? "" : ", " + std::to_string(maxSteps);
-  Configuration result =
-      describe("AttentionConfig", t,
-               std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
-                   std::to_string(t.warps) + ", " + std::to_string(t.stages) + steps,
-               head, value);
-  result.blockKV = t.blockKV, result.maxSteps = maxSteps;
-  return result;
-}
-
-Configuration simt(AttentionSimtTiling t, int head, int value) {
-  return describe("AttentionSimtConfig", t,
-                  std::to_string(t.blockQ) + ", " + std::to_string(t.blockKV) + ", " +
-                      std::to_string(t.stages),
-                  head, value);
-}
 
 class AttentionEmitter {
 public:
@@ -120,6 +103,7 @@ public:
     j = space.add("j", key.getDim(2));
     d = space.add("d", query.getDim(3));
     e = space.add("e", value.getDim(3));
+    g = space.add("g", key.getDim(1));
   }
 
   FailureOr<std::vector<KernelVariant>> run();
@@ -130,19 +114,23 @@ private:
   LogicalResult findRows();
   int vectorWidth() const;
   bool isBiasedByQuery() const;
-  std::vector<Configuration> configurations();
+  std::optional<HeadLayout> layoutOf(Value operand, Dim head, Dim row, Dim column);
+  void findLayouts();
+  AttentionShape shapeOf() const;
+  TensorMap mapOf(const HeadLayout &layout, TensorType type, int boxRows) const;
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string constants(DimPrinter &printer);
-  std::optional<SizeRule> ruleFor(const Configuration &configuration, ArrayRef<Configuration> all);
-  FailureOr<GeneratedKernel> emit(const Configuration &configuration);
+  GeneratedKernel launch(const AttentionChoice &choice) const;
+  FailureOr<GeneratedKernel> emit(const AttentionChoice &choice);
 
   FusionOp fusion;
   AttentionOp attention;
   const Target &target;
   TensorType query, key, value;
   IterationSpace space;
-  Dim b, h, i, j, d, e;
+  Dim b, h, i, j, d, e, g; ///< g: a head of the keys
   Row queryRow, keyRow, valueRow, outRow;
+  std::optional<HeadLayout> mappedQuery, mappedKey, mappedValue; ///< where maps can describe them
 };
 
 /// Follows views back from `operand` at `index` to an input of the fusion.
@@ -154,7 +142,7 @@ FailureOr<Row> AttentionEmitter::operandRow(Value operand, Index index) {
   BlockArgument input = source->input;
   Index position = source->index;
   Dim offset = linearize(position, tensorType(input).getShape(), fusion.getContext());
-  return Row{inputName(input.getArgNumber()), offset - element};
+  return Row{inputName(input.getArgNumber()), offset - element, input.getArgNumber()};
 }
 
 /// Follows the views behind the attention to the fusion's result.
@@ -200,51 +188,77 @@ bool AttentionEmitter::isBiasedByQuery() const {
   return op.getBias() && !tensorType(op.getBias()).getDim(2).isConstant(1);
 }
 
-std::vector<Configuration> AttentionEmitter::configurations() {
-  int head = *query.getDim(3).asConstant(), width = *value.getDim(3).asConstant();
-  bool isLarge = head > 64 || width > 64, isHuge = head > 128 || width > 128;
-  std::vector<Configuration> all;
-  // The first of `tilings`, best first, that fits; none fits: the use falls to the one before.
-  auto add = [&](int64_t minWaves, auto describeTiling, auto... tilings) {
-    for (auto tiling : {tilings...}) {
-      Configuration configuration = describeTiling(tiling, head, width);
-      if (configuration.sharedBytes > target.limits.sharedBytesPerBlock)
-        continue;
-      configuration.minWaves = minWaves;
-      if (all.empty() || all.back().text != configuration.text)
-        all.push_back(std::move(configuration));
-      return;
-    }
-  };
-  auto steps = [](int most) {
-    return [most](AttentionTiling t, int head, int value) {
-      return tensorCores(t, head, value, most);
-    };
-  };
-  if (query.getElementType().isF32()) {
-    if (isHuge) {
-      add(0, simt, kAttentionSimtHuge[0], kAttentionSimtHuge[1]);
-      return all;
-    }
-    add(0, simt, kAttentionSimt[0], kAttentionSimtHuge[0]);
-    add(1, simt, kAttentionSimt[1], AttentionSimtTiling{64, 32, 2}, AttentionSimtTiling{32, 32, 2});
-    return all;
+/// As a map can describe it: rows, heads and batches start at multiples of 16 bytes. None where that
+/// does not hold.
+std::optional<HeadLayout> AttentionEmitter::layoutOf(Value operand, Dim head, Dim row, Dim column) {
+  FailureOr<Row> found = operandRow(operand, {b, head, row, column});
+  if (failed(found))
+    return std::nullopt;
+  int64_t unit = 16 / elementBytes(query.getElementType());
+  Dim first = found->offset, unused = Dim::constant(fusion.getContext(), unit);
+  SmallVector<Dim> strides; // of an axis with one element: any
+  for (Dim coordinate : {row, head, b}) {
+    std::optional<StringRef> symbol = coordinate.asSymbol();
+    std::optional<Dim> stride = symbol ? linearFactor(first, *symbol) : unused;
+    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() ||
+        knownDivisor(*stride, Lanes()) % unit != 0)
+      return std::nullopt;
+    strides.push_back(*stride);
+    if (symbol)
+      first = first - coordinate * *stride;
   }
-  if (isHuge) {
-    add(0, steps(0), AttentionTiling{16, 64, 4, 2}, AttentionTiling{16, 32, 2, 2});
-    add(1, steps(0), kAttentionWide);
-    return all;
-  }
-  for (int most : {1, 2, 0})
-    if (most != 2 || !attention.getCausal())
-      add(0, steps(most), kAttentionShort, AttentionTiling{16, 64, 4, 2});
-  for (int most : {1, 0})
-    add(1, steps(most), kAttentionMedium, AttentionTiling{32, 64, 4, 2});
-  add(2, steps(0),
-      isLarge             ? AttentionTiling{128, 64, 8, 2}
-      : isBiasedByQuery() ? kAttentionLongBiased
-                          : kAttentionLong);
-  return all;
+  bool isKnown = knownDivisor(first, Lanes()) % unit == 0; // and that by sizes alone
+  for (Dim dim : {first, strides[0], strides[1], strides[2]})
+    dim.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
+  if (!isKnown)
+    return std::nullopt;
+  return HeadLayout{found->input, first, strides[0], strides[1], strides[2]};
+}
+
+void AttentionEmitter::findLayouts() {
+  constexpr int kWidest = 8; // the template stores whole pieces of 16 bytes
+  if (!target.instructions.wgmma || query.getElementType().isF32() || vectorWidth() != kWidest ||
+      key.getDim(2).isConstant(0))
+    return;
+  mappedQuery = layoutOf(attention.getQuery(), h, i, d);
+  mappedKey = layoutOf(attention.getKey(), g, j, d);
+  mappedValue = layoutOf(attention.getValue(), g, j, e);
+}
+
+AttentionShape AttentionEmitter::shapeOf() const {
+  AttentionOp op = attention;
+  AttentionShape shape{query.getDim(0),
+                       query.getDim(1),
+                       query.getDim(2),
+                       key.getDim(2),
+                       static_cast<int>(*query.getDim(3).asConstant()),
+                       static_cast<int>(*value.getDim(3).asConstant())};
+  shape.isFloat = query.getElementType().isF32();
+  shape.isCausal = op.getCausal();
+  shape.isBiased = static_cast<bool>(op.getBias());
+  shape.isBiasedByQuery = isBiasedByQuery();
+  shape.allowsTensorMaps = mappedQuery && mappedKey && mappedValue;
+  return shape;
+}
+
+/// Boxes of `boxRows` rows of one head, as attention_tma.cuh expects them.
+TensorMap AttentionEmitter::mapOf(const HeadLayout &layout, TensorType type, int boxRows) const {
+  int64_t bytes = elementBytes(type.getElementType());
+  auto columns = static_cast<unsigned>(AttentionTmaTiling::panel(*type.getDim(3).asConstant()));
+  TensorMap map;
+  map.buffer = {LaunchBuffer::input, layout.input, {}};
+  if (!layout.offset.isConstant(0))
+    map.buffer.offset = layout.offset * bytes;
+  map.elementType = type.getElementType();
+  map.sizes = {type.getDim(3), type.getDim(2), type.getDim(1), type.getDim(0)};
+  map.byteStrides = {layout.rowStride * bytes, layout.headStride * bytes,
+                     layout.batchStride * bytes};
+  map.box = {columns, static_cast<unsigned>(boxRows), 1, 1};
+  map.swizzle = columns == 64   ? plan::Swizzle::bytes_128
+                : columns == 32 ? plan::Swizzle::bytes_64
+                                : plan::Swizzle::bytes_32;
+  map.l2Promotion = plan::L2Promotion::bytes_256;
+  return map;
 }
 
 FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter) {
@@ -270,26 +284,52 @@ std::string AttentionEmitter::constants(DimPrinter &printer) {
                              {"softcap", literal(attention.getSoftcapAttr(), real)},
                              {"causal", flag(attention.getCausal())},
                              {"hasBias", flag(static_cast<bool>(attention.getBias()))},
-                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())}});
+                             {"zeroMaskedRows", flag(attention.getZeroMaskedRows())},
+                             {"biasByKey", flag(attention.getBias() && !isBiasedByQuery())},
+                             {"headsOfKeys", std::to_string(*query.getDim(1).asConstant() /
+                                                            *key.getDim(1).asConstant())}});
 }
 
-FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configuration) {
+/// The kernel without its text.
+GeneratedKernel AttentionEmitter::launch(const AttentionChoice &choice) const {
+  GeneratedKernel kernel;
+  auto size = [&](int64_t number) { return Dim::constant(query.getContext(), number); };
+  Dim blocks = query.getDim(2).ceilDiv(size(choice.blockQ)), heads = query.getDim(1),
+      batches = query.getDim(0);
+  kernel.grid = {blocks, heads, batches.min(size(kMaxGridZ))};
+  if (choice.mapped) // blocks take tiles in turn
+    kernel.grid = {(blocks * heads * batches).min(size(target.part.multiprocessors)), size(1),
+                   size(1)};
+  kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
+  kernel.sharedBytes = choice.sharedBytes;
+  kernel.arithmetic =
+      query.getElementType().isF32() ? plan::Arithmetic::float32 : plan::Arithmetic::half;
+  Dim scores = batches * heads * query.getDim(2) * key.getDim(2);
+  kernel.flops = scores * (query.getDim(3) + value.getDim(3)) * 2;
+  return kernel;
+}
+
+FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice) {
   ExpressionEmitter emitter(fusion, space, Lanes());
   FailureOr<std::string> bias = biasFunction(emitter);
   if (failed(bias))
     return failure();
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
   auto size = [&](Dim dim) { return emitter.printer().print(dim); };
-  bool isFloat = query.getElementType().isF32();
-  std::string q = row(queryRow), k = row(keyRow), v = row(valueRow), o = row(outRow);
+  std::string addresses;
+  if (!choice.mapped) {
+    std::string q = row(queryRow), k = row(keyRow), v = row(valueRow);
+    addresses = format(kAddresses, {{"qRow", q}, {"kRow", k}, {"vRow", v}});
+  }
+  std::string o = row(outRow);
   std::string batches = size(query.getDim(0)), heads = size(query.getDim(1)),
               queries = size(query.getDim(2)), keys = size(key.getDim(2));
   std::string fixed = constants(emitter.printer());
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
   std::string text =
-      format(kText, {{"header", isFloat ? "attention_simt" : "attention"},
-                     {"function", isFloat ? "attentionSimt" : "attention"},
+      format(kText, {{"header", choice.header},
+                     {"function", choice.function},
                      {"constants", fixed},
                      {"members", problemMembers(fusion, sizes)},
                      {"result", storageType(tensorType(attention.getOutput()).getElementType())},
@@ -297,80 +337,46 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const Configuration &configura
                      {"heads", heads},
                      {"queries", queries},
                      {"keys", keys},
-                     {"qRow", q},
-                     {"kRow", k},
-                     {"vRow", v},
+                     {"addresses", addresses},
                      {"outRow", o},
                      {"bias", *bias},
-                     {"config", configuration.text},
+                     {"config", choice.config},
                      {"entry", kEntryName},
                      {"parameters", entryParameters(fusion, sizes)},
-                     {"arguments", entryArguments(fusion, sizes)}});
-  GeneratedKernel kernel;
-  MLIRContext *context = fusion.getContext();
-  kernel.grid = {query.getDim(2).ceilDiv(Dim::constant(context, configuration.blockQ)),
-                 query.getDim(1), query.getDim(0).min(Dim::constant(context, kMaxGridZ))};
-  kernel.block = {static_cast<unsigned>(configuration.threads), 1, 1};
-  kernel.sharedBytes = configuration.sharedBytes;
-  kernel.arithmetic = isFloat ? plan::Arithmetic::float32 : plan::Arithmetic::half;
-  finishKernel(kernel, fusion, std::move(text), configuration.text, used);
-  Dim scores = query.getDim(0) * query.getDim(1) * query.getDim(2) * key.getDim(2);
-  kernel.flops = scores * (query.getDim(3) + value.getDim(3)) * 2;
+                     {"arguments", entryArguments(fusion, sizes)},
+                     {"mapParameters", choice.mapped ? kMapParameters : ""},
+                     {"maps", choice.mapped ? "mapQ, mapK, mapV, " : ""}});
+  GeneratedKernel kernel = launch(choice);
+  finishKernel(kernel, fusion, std::move(text), choice.config, used);
+  if (choice.mapped) {
+    constexpr int kQueries = AttentionTmaTiling::kGroupRows;
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedQuery, query, kQueries)));
+    int keysOfStep = choice.blockKV;
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedKey, key, keysOfStep)));
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedValue, value, keysOfStep)));
+  }
   return kernel;
-}
-
-/// When `configuration` runs, if none of `all` before it does; nothing where that is never.
-std::optional<SizeRule> AttentionEmitter::ruleFor(const Configuration &configuration,
-                                                  ArrayRef<Configuration> all) {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-  MLIRContext *context = fusion.getContext();
-  auto constant = [&](int64_t number) { return Dim::constant(context, number); };
-  Dim blocks = query.getDim(2).ceilDiv(constant(64)) * query.getDim(1) * query.getDim(0);
-  Dim keys = key.getDim(2);
-  int64_t first = configuration.minWaves * target.part.multiprocessors, last = kNoLimit;
-  for (const Configuration &other : all)
-    if (other.minWaves > configuration.minWaves)
-      last = std::min(last, other.minWaves * target.part.multiprocessors - 1);
-  int64_t mostKeys =
-      configuration.maxSteps ? configuration.blockKV * configuration.maxSteps : kNoLimit;
-  std::optional<int64_t> knownBlocks = blocks.asConstant(), knownKeys = keys.asConstant();
-  if ((knownBlocks && (*knownBlocks < first || *knownBlocks > last)) ||
-      (knownKeys && *knownKeys > mostKeys))
-    return std::nullopt;
-  bool fitsBlocks = knownBlocks || (first == 0 && last == kNoLimit);
-  if (knownKeys || mostKeys == kNoLimit)
-    return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, kBlocksUnit};
-  if (fitsBlocks)
-    return SizeRule{keys, 0, mostKeys, "keys"};
-  if (last == kNoLimit)
-    return std::nullopt; // the same without a limit of steps takes it
-  // Every step too many counts for more blocks than the rule takes.
-  Dim tooMany = keys.ceilDiv(constant(configuration.blockKV)) - constant(configuration.maxSteps);
-  return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last,
-                  kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys")};
 }
 
 FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
   if (failed(findRows()))
     return failure();
-  std::vector<Configuration> all = configurations();
+  findLayouts();
+  AttentionShape shape = shapeOf();
+  std::vector<AttentionChoice> all = attentionChoices(shape, target);
   if (all.empty())
     return attention.emitError("no attention configuration fits the shared memory of ")
                << target.arch,
            failure();
-  int64_t least = all.front().minWaves; // of those that fit: they take fewer blocks too
-  for (Configuration &configuration : all)
-    if (configuration.minWaves == least)
-      configuration.minWaves = 0;
   std::vector<KernelVariant> variants;
-  for (const Configuration &configuration : all) {
-    std::optional<SizeRule> rule = ruleFor(configuration, all);
+  for (const AttentionChoice &choice : all) {
+    std::optional<SizeRule> rule = ruleOf(choice, all, shape, target);
     auto isTaken = [&](const KernelVariant &variant) {
       return variant.rule.value == rule->value && variant.rule.last == rule->last;
     };
     if (!rule || llvm::any_of(variants, isTaken)) // known keys: the code for fewer steps takes them
       continue;
-    FailureOr<GeneratedKernel> kernel = emit(configuration);
+    FailureOr<GeneratedKernel> kernel = emit(choice);
     if (failed(kernel))
       return failure();
     KernelVariant variant;

@@ -320,7 +320,7 @@ template <class Config, class Problem> struct AttentionTask {
         merged[c] =
             ::fmaf(weight, ptx::loadShared(rowAddress(part, row) + (column + c) * 4), merged[c]);
     }
-    float scale = block.normalization(total);
+    float scale = normalization(problem, total);
 #pragma unroll
     for (int c = 0; c < kVector; ++c)
       merged[c] *= scale;

@@ -11,6 +11,14 @@
 
 namespace smelt {
 
+/// What a row's sums are multiplied with, given the sum of its probabilities. Without keys the
+/// output is an empty sum, whatever becomes of rows whose keys are all masked.
+template <class Problem>
+__device__ __forceinline__ float normalization(const Problem &problem, float total) {
+  bool isZero = Problem::kZeroMaskedRows ? total == 0.0f : problem.keys() == 0;
+  return isZero ? 0.0f : ptx::reciprocalApprox(total);
+}
+
 template <class Problem, class TileQ, class TileK, class TileV, int Threads, int Stages>
 struct AttentionBlock {
   using Element = typename Problem::Element;
@@ -63,13 +71,6 @@ struct AttentionBlock {
     auto source = [this](int j, int d) { return values.row(j) + d; };
     copyTile<TileV, Along::kColumns, Problem::kVector, Threads, true, true>(
         stageV(step), source, step * kBlockKV, 0, problem.keys(), Problem::kValueSize);
-  }
-
-  /// What a row's sums are multiplied with, given the sum of its probabilities. Without keys the
-  /// output is an empty sum, whatever becomes of rows whose keys are all masked.
-  __device__ __forceinline__ float normalization(float total) const {
-    bool isZero = Problem::kZeroMaskedRows ? total == 0.0f : problem.keys() == 0;
-    return isZero ? 0.0f : ptx::reciprocalApprox(total);
   }
 };
 

@@ -2,17 +2,19 @@
 //
 // Plain C++: the host's selection and the device templates read the same formulas.
 //
-// Choice (times on one H200, chains of dependent kernels; PyTorch's scaled_dot_product_attention in
-// the same session in brackets; head size 64 unless said):
+// Choice (times on one H200, chains of dependent kernels; PyTorch's scaled_dot_product_attention on the
+// same card in brackets; head size 64 unless said):
 //   - 16 bits, blocks of 64 rows do not fill the multiprocessors once: kAttentionShort. 12 heads,
-//     128 x 128 2.4 us (5.7), with head size 32 2.3 (5.7), causal 2.4 (6.2).
-//   - they do not fill them twice: kAttentionMedium. 12 heads, 197 x 197 3.5 us (7.3).
-//   - else kAttentionLong, or kAttentionLongBiased where every score has its own bias: 8 x 12 heads,
-//     512 x 512 29 us (20); 64 x 12 heads, 197 x 197 61 us (46); 4 x 16 heads, 4096 x 4096, causal
-//     570 us (359); head size 128 1550 us (975). wgmma would close this gap.
+//     128 x 128 2.4 us (5.7), with head size 32 2.3 (5.7), causal 2.4 (6.2), 197 x 197 3.7 (7.3).
+//   - else kAttentionMapped, where the operands can be described by tensor maps, sm_90a: 2 x 12 heads,
+//     512 x 512 9.4 us, of Short 15; 8 x 12 22 (20); 64 x 12 heads, 197 x 197 39 (46); causal, from four
+//     times as much work on, kAttentionMappedCausal: 4 x 16 heads, 4096 x 4096 366 (359); head size
+//     128 970 (975).
+//   - else, they do not fill them twice: kAttentionMedium, or kAttentionLong, kAttentionLongBiased where
+//     every score has its own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59.
 //   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
-//   - head sizes beyond 128: kAttentionWide. float: kAttentionSimt, 16 rows for short sequences
-//     (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99 us).
+//   - head sizes beyond 128: kAttentionMappedHuge or kAttentionWide. float: kAttentionSimt, 16 rows for
+//     short sequences (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99).
 #pragma once
 
 namespace smelt {
@@ -94,14 +96,94 @@ template <int BlockQ, int BlockKV, int Stages> struct AttentionSimtConfig {
   }
 };
 
+/// The same for wgmma fed by tensor maps (sm_90a, attention_tma.cuh): `groups` warpgroups compute 64 rows
+/// each, and share steps of blockKV keys, a multiple of 16, that one thread asks for. K, V and what depends
+/// on keys alone have rings of `stages` steps, Q one of `querySlots` tiles.
+struct AttentionTmaTiling {
+  int blockKV;
+  int groups;
+  int stages, querySlots;
+
+  static constexpr int kGroupRows = 64;
+  constexpr int consumers() const { return groups * 128; } // threads
+  constexpr int threads() const { return consumers() + 128; }
+  constexpr int blockQ() const { return groups * kGroupRows; }
+
+  static constexpr int padded(int size) { return AttentionTiling::padded(size); }
+  /// Columns of a box: the widest that tile the padded head size.
+  static constexpr int panel(int size) {
+    return padded(size) % 64 == 0 ? 64 : padded(size) % 32 == 0 ? 32 : 16;
+  }
+
+  // Bytes of one slot, of 16-bit elements. Rows of the output leave by their queries' place.
+  constexpr int queryBytes(int headSize, int valueSize) const {
+    int columns = headSize > valueSize ? padded(headSize) : padded(valueSize);
+    return kGroupRows * columns * 2;
+  }
+  constexpr int keyBytes(int size) const { return blockKV * padded(size) * 2; }
+  static constexpr int aligned(int bytes) { return (bytes + 1023) / 1024 * 1024; }
+
+  constexpr int keysOffset(int headSize, int valueSize) const {
+    return aligned(querySlots * groups * queryBytes(headSize, valueSize));
+  }
+  constexpr int valuesOffset(int headSize, int valueSize) const {
+    return aligned(keysOffset(headSize, valueSize) + stages * keyBytes(headSize));
+  }
+  constexpr int biasOffset(int headSize, int valueSize) const {
+    return valuesOffset(headSize, valueSize) + stages * keyBytes(valueSize);
+  }
+  constexpr int barriersOffset(int headSize, int valueSize) const {
+    return biasOffset(headSize, valueSize) + stages * blockKV * 4;
+  }
+  /// Dynamic shared memory of one block.
+  constexpr int sharedBytes(int headSize, int valueSize) const {
+    constexpr int kBarrierBytes = 8;
+    return barriersOffset(headSize, valueSize) + (6 * stages + 2 * querySlots) * kBarrierBytes;
+  }
+};
+
+template <int BlockKV, int Groups, int Stages, int QuerySlots> struct AttentionTmaConfig {
+  static constexpr AttentionTmaTiling kTiling{BlockKV, Groups, Stages, QuerySlots};
+  static constexpr int kThreads = kTiling.threads();
+  static constexpr int kMinBlocks = 1;
+  // Of a thread: together just below what a multiprocessor has.
+  static constexpr int kProducerRegisters = Groups == 2 ? 56 : 32,
+                       kConsumerRegisters = Groups == 2 ? 224 : 160;
+  static constexpr int sharedBytes(int headSize, int valueSize) {
+    return kTiling.sharedBytes(headSize, valueSize);
+  }
+};
+
 /// Tilings by use; see the top of this file.
 inline constexpr AttentionTiling kAttentionShort{16, 128, 4, 2};
 inline constexpr AttentionTiling kAttentionMedium{32, 128, 4, 2};
 inline constexpr AttentionTiling kAttentionLong{128, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionLongBiased{64, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionWide{64, 32, 4, 2};
+inline constexpr AttentionTmaTiling kAttentionMapped{128, 2, 3, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedCausal{128, 3, 3, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedLarge{128, 2, 2, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedLargeBiased{64, 2, 2, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedHuge{64, 2, 2, 1};
 inline constexpr AttentionSimtTiling kAttentionSimt[] = {{16, 64, 2}, {64, 64, 2}};
 /// Head sizes beyond 128, or little shared memory; the second where that is 99 KB.
 inline constexpr AttentionSimtTiling kAttentionSimtHuge[] = {{16, 32, 2}, {16, 32, 1}};
+
+inline constexpr int kAttentionSteps[] = {128, 64, 96, 112, 144, 176, 208};
+
+/// Keys of a step of kAttentionMapped for so many keys: those that waste least, if they take few steps.
+constexpr int attentionStepOf(long long keys) {
+  constexpr int kFewKeys = 448, kStepCost = 24; // a step more costs as much as so many keys more
+  if (keys > kFewKeys)
+    return kAttentionMapped.blockKV;
+  long long best = 0;
+  int found = 0;
+  for (int step : kAttentionSteps) {
+    long long count = (keys + step - 1) / step, cost = count * (step + kStepCost);
+    if (found == 0 || cost < best)
+      best = cost, found = step;
+  }
+  return found;
+}
 
 } // namespace smelt

@@ -169,7 +169,7 @@ template <class Config, class Problem> struct AttentionSimtTask {
   __device__ __forceinline__ void storeRows() const {
     staticFor<0, kRows>([&](auto i) {
       float total = warpReduce<Sum, kThreadsKV>(rowSum[i]);
-      float scale = block.normalization(total);
+      float scale = normalization(problem, total);
       int row = block.row0 + rowOf(i);
       if (row < problem.queries())
         staticFor<0, kColumnQuads>([&](auto d) {

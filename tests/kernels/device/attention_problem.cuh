@@ -15,7 +15,8 @@ struct AttentionTestProblem {
   using Element = T;
   static constexpr int kHeadSize = HeadSize, kValueSize = ValueSize, kVector = Vector;
   static constexpr bool kCausal = Causal, kHasBias = Bias != TestBias::kNone;
-  static constexpr bool kZeroMaskedRows = ZeroMaskedRows;
+  static constexpr bool kZeroMaskedRows = ZeroMaskedRows, kBiasByKey = Bias == TestBias::kPerKey;
+  static constexpr int kHeadsOfKeys = Heads / KvHeads; // that read the same keys
   static constexpr float kScale = HeadSize == 64 ? 0.125f : 0.11f;
   static constexpr float kSoftcap = Softcap;
 
@@ -42,7 +43,9 @@ struct AttentionTestProblem {
   __device__ T *out(int b, int h, int i) const {
     return outData + ((int64_t(b) * queryCount + i) * Heads + h) * ValueSize;
   }
-  __device__ float bias(int b, int h, int i, int j) const {
+  /// Only where there is one, as generated problems have it.
+  template <TestBias Kind = Bias> __device__ float bias(int b, int h, int i, int j) const {
+    static_assert(Kind != TestBias::kNone, "no bias is asked for");
     if constexpr (Bias == TestBias::kPerKey)
       return convert<float>(biasData[int64_t(b) * keyCount + j]);
     else

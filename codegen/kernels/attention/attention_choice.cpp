@@ -1,0 +1,203 @@
+// Chooses tilings of the attention templates.
+//
+// Tilings exclude each other by how often the work fills the multiprocessors: short sequences are cut
+// into blocks of few rows, so that every multiprocessor has some (attention_config.cuh has the
+// measurements). Code for one or two steps of keys goes before that for any number.
+#include "codegen/kernels/attention/attention_choice.h"
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+constexpr char kBlocksUnit[] = "blocks of 64 queries";
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+std::string withNumbers(StringRef config, ArrayRef<int> numbers) {
+  std::string text;
+  for (int number : numbers)
+    text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return config.str() + "<" + text + ">";
+}
+
+AttentionChoice choiceOf(AttentionTiling t, const AttentionShape &shape, int maxSteps) {
+  SmallVector<int> numbers = {t.blockQ, t.blockKV, t.warps, t.stages};
+  if (maxSteps > 0)
+    numbers.push_back(maxSteps);
+  AttentionChoice choice{"attention", "attention", withNumbers("AttentionConfig", numbers),
+                         t.blockQ,    t.threads(), t.sharedBytes(shape.headSize, shape.valueSize)};
+  choice.blockKV = t.blockKV, choice.maxSteps = maxSteps;
+  return choice;
+}
+
+AttentionChoice choiceOf(AttentionSimtTiling t, const AttentionShape &shape) {
+  return {"attention_simt",
+          "attentionSimt",
+          withNumbers("AttentionSimtConfig", {t.blockQ, t.blockKV, t.stages}),
+          t.blockQ,
+          t.threads(),
+          t.sharedBytes(shape.headSize, shape.valueSize)};
+}
+
+AttentionChoice choiceOf(AttentionTmaTiling t, const AttentionShape &shape) {
+  AttentionChoice choice{
+      "attention_tma",
+      "attentionTma",
+      withNumbers("AttentionTmaConfig", {t.blockKV, t.groups, t.stages, t.querySlots}),
+      t.blockQ(),
+      t.threads(),
+      t.sharedBytes(shape.headSize, shape.valueSize)};
+  choice.blockKV = t.blockKV;
+  choice.mapped = t;
+  return choice;
+}
+
+/// The choices of one shape, as they are found.
+class Choices {
+public:
+  Choices(const AttentionShape &shape, const Target &target) : shape(shape), target(target) {}
+
+  std::vector<AttentionChoice> run() {
+    if (shape.isFloat)
+      addSimt();
+    else if (isHuge())
+      addHuge();
+    else
+      addTensorCores();
+    return std::move(all);
+  }
+
+private:
+  bool isLarge() const { return shape.headSize > 64 || shape.valueSize > 64; }
+  bool isHuge() const { return shape.headSize > 128 || shape.valueSize > 128; }
+  bool fits(const AttentionChoice &choice) const {
+    return choice.sharedBytes <= target.limits.sharedBytesPerBlock;
+  }
+
+  /// The first of `choices`, best first, that fits; none fits: the use falls to the one before.
+  void add(int64_t minWaves, ArrayRef<AttentionChoice> choices) {
+    const AttentionChoice *choice =
+        llvm::find_if(choices, [this](const AttentionChoice &c) { return fits(c); });
+    if (choice == choices.end() || (!all.empty() && all.back().config == choice->config))
+      return;
+    all.push_back(*choice);
+    all.back().minWaves = minWaves;
+  }
+  void add(int64_t minWaves, int maxSteps, ArrayRef<AttentionTiling> tilings) {
+    add(minWaves, llvm::map_to_vector(tilings, [&](const AttentionTiling &t) {
+          return choiceOf(t, shape, maxSteps);
+        }));
+  }
+  void add(int64_t minWaves, ArrayRef<AttentionSimtTiling> tilings) {
+    add(minWaves, llvm::map_to_vector(tilings, [&](const AttentionSimtTiling &t) {
+          return choiceOf(t, shape);
+        }));
+  }
+
+  void addSimt() {
+    if (isHuge())
+      return add(0, {kAttentionSimtHuge[0], kAttentionSimtHuge[1]});
+    add(0, {kAttentionSimt[0], kAttentionSimtHuge[0]});
+    add(1, {kAttentionSimt[1], AttentionSimtTiling{64, 32, 2}, AttentionSimtTiling{32, 32, 2}});
+  }
+
+  void addHuge() {
+    add(0, 0, {AttentionTiling{16, 64, 4, 2}, AttentionTiling{16, 32, 2, 2}});
+    if (!addMapped(1))
+      add(1, 0, {kAttentionWide});
+  }
+
+  void addTensorCores() {
+    for (int most : {1, 2, 0})
+      if (most != 2 || !shape.isCausal)
+        add(0, most, {kAttentionShort, AttentionTiling{16, 64, 4, 2}});
+    if (addMapped(1))
+      return;
+    for (int most : {1, 0})
+      add(1, most, {kAttentionMedium, AttentionTiling{32, 64, 4, 2}});
+    add(2, 0,
+        {isLarge()               ? AttentionTiling{128, 64, 8, 2}
+         : shape.isBiasedByQuery ? kAttentionLongBiased
+                                 : kAttentionLong});
+  }
+
+  /// False where tensor maps are not for this shape.
+  bool addMapped(int64_t minWaves) {
+    // Biases of single scores and sums of wide values do not fit in the registers together; one
+    // warpgroup alone waits for itself.
+    std::optional<int64_t> queries = shape.queries.asConstant();
+    bool hasOneGroup = queries && *queries <= AttentionTmaTiling::kGroupRows;
+    if (!shape.allowsTensorMaps || (isHuge() && shape.isBiasedByQuery) || hasOneGroup)
+      return false;
+    AttentionChoice choice = choiceOf(mappedTiling(), shape);
+    if (!fits(choice))
+      return false;
+    add(minWaves, {choice});
+    constexpr int kManyWaves = 4; // larger tiles, where not filling the last ones matters little
+    if (shape.isCausal && !shape.isBiased && !isLarge())
+      add(kManyWaves, {choiceOf(kAttentionMappedCausal, shape)});
+    return true;
+  }
+
+  AttentionTmaTiling mappedTiling() const {
+    if (isHuge())
+      return kAttentionMappedHuge;
+    if (isLarge())
+      return shape.isBiasedByQuery ? kAttentionMappedLargeBiased : kAttentionMappedLarge;
+    AttentionTmaTiling tiling = kAttentionMapped;
+    if (std::optional<int64_t> keys = shape.keys.asConstant(); keys && !shape.isBiasedByQuery)
+      tiling.blockKV = attentionStepOf(*keys);
+    return tiling;
+  }
+
+  const AttentionShape &shape;
+  const Target &target;
+  std::vector<AttentionChoice> all;
+};
+
+} // namespace
+
+std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const Target &target) {
+  std::vector<AttentionChoice> all = Choices(shape, target).run();
+  if (all.empty())
+    return all;
+  int64_t least = all.front().minWaves; // of those that fit: they take fewer blocks too
+  for (AttentionChoice &choice : all)
+    if (choice.minWaves == least)
+      choice.minWaves = 0;
+  return all;
+}
+
+std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<AttentionChoice> all,
+                               const AttentionShape &shape, const Target &target) {
+  MLIRContext *context = shape.queries.getContext();
+  auto constant = [&](int64_t number) { return Dim::constant(context, number); };
+  Dim blocks = shape.queries.ceilDiv(constant(64)) * shape.heads * shape.batches;
+  // A map describes no tensor without elements: without keys there is little work.
+  bool isMapped = llvm::any_of(all, [](const AttentionChoice &c) { return c.mapped.has_value(); });
+  if (isMapped && !shape.keys.asConstant())
+    blocks = blocks.min(shape.keys * std::numeric_limits<int32_t>::max());
+  int64_t first = choice.minWaves * target.part.multiprocessors, last = kNoLimit;
+  for (const AttentionChoice &other : all)
+    if (other.minWaves > choice.minWaves)
+      last = std::min(last, other.minWaves * target.part.multiprocessors - 1);
+  int64_t mostKeys = choice.maxSteps ? choice.blockKV * choice.maxSteps : kNoLimit;
+  std::optional<int64_t> knownBlocks = blocks.asConstant(), knownKeys = shape.keys.asConstant();
+  if ((knownBlocks && (*knownBlocks < first || *knownBlocks > last)) ||
+      (knownKeys && *knownKeys > mostKeys))
+    return std::nullopt;
+  bool fitsBlocks = knownBlocks || (first == 0 && last == kNoLimit);
+  if (knownKeys || mostKeys == kNoLimit)
+    return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, kBlocksUnit};
+  if (fitsBlocks)
+    return SizeRule{shape.keys, 0, mostKeys, "keys"};
+  if (last == kNoLimit)
+    return std::nullopt; // the same without a limit of steps takes it
+  // Every step too many counts for more blocks than the rule takes.
+  Dim tooMany = shape.keys.ceilDiv(constant(choice.blockKV)) - constant(choice.maxSteps);
+  return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last,
+                  kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys")};
+}
+
+} // namespace smelt::codegen

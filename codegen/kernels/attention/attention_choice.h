@@ -1,0 +1,40 @@
+// Which tilings run an attention, and at which sizes each: an analytic choice, made on the host.
+#pragma once
+
+#include "codegen/kernel.h"
+#include "codegen/kernels/attention/attention_config.cuh"
+
+#include <optional>
+
+namespace smelt::codegen {
+
+/// softmax(Q K^T) V of so many batches, query heads, queries and keys.
+struct AttentionShape {
+  Dim batches, heads, queries, keys;
+  int headSize, valueSize;
+  bool isFloat = false, isCausal = false, isBiased = false;
+  bool isBiasedByQuery = false;  ///< every score has its own bias
+  bool allowsTensorMaps = false; ///< Q, K and V can be described by one each
+};
+
+/// An attention template with its configuration.
+struct AttentionChoice {
+  std::string header;   ///< "attention_simt": the template's file
+  std::string function; ///< "attentionSimt": its device function
+  std::string config;   ///< "AttentionSimtConfig<16, 64, 2>"
+  int blockQ, threads, sharedBytes;
+  int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
+  int blockKV = 0;
+  int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
+  std::optional<AttentionTmaTiling> mapped = {}; ///< the kernel takes maps of its operands
+};
+
+/// All that suit the shape and fit the target, best first among those that run at the same sizes. None
+/// where not even the smallest fits.
+std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const Target &target);
+
+/// When `choice` runs, if none of `all` before it does; nothing where that is never.
+std::optional<SizeRule> ruleOf(const AttentionChoice &choice, llvm::ArrayRef<AttentionChoice> all,
+                               const AttentionShape &shape, const Target &target);
+
+} // namespace smelt::codegen
