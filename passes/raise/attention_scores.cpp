@@ -115,6 +115,8 @@ std::optional<Scores> ScoreMatcher::match(Value value, int depth) {
     return matchFactor(scaled->value, scaled->factor, depth);
   if (isa<TanhOp>(op))
     return matchTanh(op, depth);
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return matchSplit(reshape, depth);
   if (isa<AddOp, SubOp>(op))
     return matchSum(op, depth);
   if (auto select = dyn_cast<SelectOp>(op))
@@ -160,6 +162,18 @@ std::optional<Scores> ScoreMatcher::matchTanh(Operation *op, int depth) {
   if (!scores || scores->bias || scores->capIsOpen || scores->softcap > 0)
     return std::nullopt;
   scores->capIsOpen = true;
+  return scores;
+}
+
+/// Scores of windows, split by image: what was added to them before is split, too.
+std::optional<Scores> ScoreMatcher::matchSplit(ReshapeOp op, int depth) {
+  std::optional<Windows> windows = matchWindows(shapeOf(op.getInput()), shapeOf(op.getOutput()));
+  std::optional<Scores> scores = windows ? match(op.getInput(), depth + 1) : std::nullopt;
+  if (!scores || scores->windows)
+    return std::nullopt;
+  if (scores->bias)
+    scores->bias = splitWindows(builder, location, scores->bias, *windows);
+  scores->windows = windows;
   return scores;
 }
 
@@ -237,7 +251,11 @@ std::optional<Probabilities> matchProbabilities(SoftmaxOp softmax, std::string &
     HiddenRows hidden = select ? matchHiddenGuard(select, value, softmax) : HiddenRows::unknown;
     if (select && (isNanGuard(select, value) || hidden == HiddenRows::thoseOfBias))
       result.zeroMaskedRows = true;
-    else if (isFloatCast(reader))
+    else if (auto merge = dyn_cast_or_null<ReshapeOp>(reader); merge && !result.windows) {
+      result.windows = matchWindows(shapeOf(merge.getOutput()), shapeOf(value));
+      if (!result.windows)
+        return std::nullopt;
+    } else if (isFloatCast(reader))
       result.narrowed |= isNarrow(reader->getResult(0));
     else if (hidden != HiddenRows::none)
       return std::nullopt;

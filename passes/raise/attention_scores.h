@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "passes/raise/attention_windows.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -28,6 +29,7 @@ struct Scores {
   mlir::Value bias;              ///< null: none
   std::optional<MaskFill> fill;  ///< of the masks with a finite fill
   bool narrowed = false;         ///< a cast on the way rounds
+  std::optional<Windows> windows; ///< of the softmax's input, where the product's axes are merged
 };
 
 /// The predicate that failed and what was found instead.
@@ -52,6 +54,7 @@ private:
   std::optional<Scores> matchCast(mlir::Operation *op, int depth);
   std::optional<Scores> matchFactor(mlir::Value value, double factor, int depth);
   std::optional<Scores> matchTanh(mlir::Operation *op, int depth);
+  std::optional<Scores> matchSplit(ReshapeOp op, int depth);
   std::optional<Scores> matchSum(mlir::Operation *op, int depth);
   std::optional<Scores> matchSelect(SelectOp op, int depth);
   std::optional<Scores> masked(Scores scores, SelectOp op, double fill, bool fillWhenTrue);
@@ -66,6 +69,7 @@ private:
 struct Probabilities {
   MatmulOp weighted;
   bool zeroMaskedRows = false, narrowed = false;
+  std::optional<Windows> windows; ///< of the softmax's result, which the product reads merged
 };
 
 /// Follows the only reader of the softmax: a guard of rows without a visible key, casts, then the product with V. Where that

@@ -13,6 +13,7 @@
 #include "passes/passes.h"
 #include "passes/raise/attention_bias.h"
 #include "passes/raise/attention_scores.h"
+#include "passes/raise/attention_windows.h"
 #include "passes/raise/expand_attention.h"
 #include "passes/raise/raise.h"
 #include "passes/view_shape.h"
@@ -160,7 +161,8 @@ public:
     if (!probabilities)
       return refuse(softmax, {"its result is read once, by a product with values", found});
     unsigned rank = tensorType(softmax.getOutput()).getRank();
-    if (softmax.getAxis() != rank - 1 || rank > 4 || rank < 2)
+    unsigned most = probabilities->windows ? 5 : 4;
+    if (softmax.getAxis() != rank - 1 || rank > most || rank < 2)
       return refuse(softmax, {"softmax runs along the last of 2 to 4 axes", shapeText(softmax)});
     OpBuilder builder(probabilities->weighted);
     ScoreMatcher matcher(builder, softmax.getLoc());
@@ -170,7 +172,10 @@ public:
     if (!scores || scores->capIsOpen)
       return refuse(softmax,
                     {"its input is a product with scale, cap and mask", sourceText(softmax)});
-    if (shapeOf(scores->product.getOutput()) != shapeOf(softmax.getInput()))
+    if (scores->windows != probabilities->windows)
+      return refuse(softmax, {"windows are split before the softmax and merged behind it",
+                              shapeText(softmax)});
+    if (!scores->windows && shapeOf(scores->product.getOutput()) != shapeOf(softmax.getInput()))
       return refuse(softmax, {"the mask does not widen the scores", shapeText(softmax)});
     form(softmax, *probabilities, *scores, builder);
   }
@@ -240,10 +245,14 @@ private:
   };
 
   static Operands makeOperands(OpBuilder &builder, Location location, MatmulOp product,
-                               MatmulOp weighted, ArrayRef<Dim> batch) {
+                               MatmulOp weighted, ArrayRef<Dim> batch,
+                               const std::optional<Windows> &windows) {
     Scaled query = peel(builder, product.getLhs(), true);
     Scaled keyTransposed = peel(builder, product.getRhs(), true);
     Value values = peel(builder, weighted.getRhs(), false).value;
+    if (windows)
+      for (Value *operand : {&query.value, &keyTransposed.value, &values})
+        *operand = flattenOperand(builder, location, *operand, *windows);
     Value keyRows = withoutRepeat(builder, keyTransposed.value);
     SmallVector<int64_t> swap(llvm::to_vector(llvm::seq<int64_t>(tensorType(keyRows).getRank())));
     std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
@@ -258,6 +267,15 @@ private:
     for (Value *operand : {&made.query, &made.key, &made.value})
       *operand = castTo(builder, location, *operand, type);
     return made;
+  }
+
+  /// No operand broadcasts along the windows or their heads.
+  static bool haveAllWindows(MatmulOp product, MatmulOp weighted, const Windows &windows) {
+    std::array operands{product.getLhs(), product.getRhs(), weighted.getRhs()};
+    return llvm::all_of(
+        operands, [&](Value operand) {
+          return ArrayRef<Dim>(shapeOf(operand)).drop_back(2) == ArrayRef<Dim>(windows.merged());
+        });
   }
 
   static std::optional<Refusal> misfit(Value query, Value key, Value value) {
@@ -275,19 +293,26 @@ private:
             OpBuilder &builder) {
     MatmulOp weighted = probabilities.weighted;
     Location location = softmax.getLoc();
-    SmallVector<Dim> shape = shapeOf(softmax.getInput());
-    auto batch = ArrayRef<Dim>(shape).drop_back(2);
-    if (ArrayRef<Dim>(shapeOf(weighted.getOutput())).drop_back(2) != batch)
+    MatmulOp product = scores.product;
+    const std::optional<Windows> &windows = scores.windows;
+    SmallVector<Dim> batch(ArrayRef<Dim>(shapeOf(product.getOutput())).drop_back(2));
+    if (ArrayRef<Dim>(shapeOf(weighted.getOutput())).drop_back(2) != ArrayRef<Dim>(batch))
       return refuse(softmax, {"V has the batch and heads of the scores",
                               toString(shapeOf(weighted.getRhs()))});
-    Operands made = makeOperands(builder, location, scores.product, weighted, batch);
+    if (windows && !haveAllWindows(product, weighted, *windows))
+      return refuse(softmax, {"each window has its own heads",
+                              toString(shapeOf(weighted.getRhs()))});
+    if (windows)
+      batch = windows->flat();
+    Operands made = makeOperands(builder, location, product, weighted, batch, windows);
     if (std::optional<Refusal> refusal = misfit(made.query, made.key, made.value))
       return refuse(softmax, *refusal);
 
     Dim queries = shapeOf(made.query)[2], keys = shapeOf(made.key)[2];
     NormalBias normal = normaliseBias(builder, location, scores.bias, queries, keys);
     if (normal.bias)
-      normal.bias = withFourAxes(builder, location, normal.bias, batch);
+      normal.bias = windows ? flattenBias(builder, location, normal.bias, *windows)
+                            : withFourAxes(builder, location, normal.bias, batch);
     llvm::SetVector<Value> leaves =
         leavesOf(made.queryLeaf, made.keyLeaf, weighted.getRhs(), scores.bias);
     // Without a bias each query sees a key, unless a causal mask starts before the first.

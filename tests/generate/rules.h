@@ -43,6 +43,7 @@ std::vector<Rule> quantizedGraphRules();
 std::vector<Rule> scatterRules();
 std::vector<Rule> sequenceRules();
 std::vector<Rule> attentionRules();
+std::vector<Rule> attentionGraphRules();
 std::vector<Rule> spatialRules();
 std::vector<Rule> resampleRules();
 std::vector<Rule> einsumRules();

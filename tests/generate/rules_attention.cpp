@@ -169,6 +169,7 @@ const std::vector<Rule> &rules() {
                         recurrentRules,
                         scatterRules,
                         attentionRules,
+                        attentionGraphRules,
                         spatialRules,
                         resampleRules,
                         einsumRules,
