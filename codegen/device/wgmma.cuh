@@ -138,7 +138,7 @@ template <int N, class A, class B, bool TransposedB> struct Multiply;
       asm volatile("{.reg .pred accumulate; setp.eq.u32 accumulate, 0, 0;"                         \
                    "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                 \
                    " {" SMELT_NAMES_##registers "}, {" o0 "," o1 "," o2 "," o3 "}," o4             \
-                   ", accumulate, 1, 1, " o5 ";}"                                                  \
+                                                ", accumulate, 1, 1, " o5 ";}"                     \
                    : SMELT_REGISTERS_##registers("+f", 0)                                          \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(describedB),                  \
                      "n"(int(TransposedB)));                                                       \

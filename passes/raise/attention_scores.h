@@ -24,11 +24,11 @@ struct MaskFill {
 /// How a softmax's input comes from Q K^T: softcap * tanh(scale * product / softcap) + bias.
 struct Scores {
   MatmulOp product;
-  double scale = 1, softcap = 0; ///< a soft cap of 0 is none
-  bool capIsOpen = false;        ///< a tanh without the factor that makes it a cap
-  mlir::Value bias;              ///< null: none
-  std::optional<MaskFill> fill;  ///< of the masks with a finite fill
-  bool narrowed = false;         ///< a cast on the way rounds
+  double scale = 1, softcap = 0;  ///< a soft cap of 0 is none
+  bool capIsOpen = false;         ///< a tanh without the factor that makes it a cap
+  mlir::Value bias;               ///< null: none
+  std::optional<MaskFill> fill;   ///< of the masks with a finite fill
+  bool narrowed = false;          ///< a cast on the way rounds
   std::optional<Windows> windows; ///< of the softmax's input, where the product's axes are merged
 };
 

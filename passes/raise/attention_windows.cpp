@@ -15,8 +15,7 @@ std::optional<Windows> matchWindows(ArrayRef<Dim> merged, ArrayRef<Dim> split) {
 }
 
 Value splitWindows(OpBuilder &builder, Location location, Value value, const Windows &windows) {
-  SmallVector<Dim> shape =
-      padShape(dropLeadingOnes(shapeOf(value)), 4, builder.getContext());
+  SmallVector<Dim> shape = padShape(dropLeadingOnes(shapeOf(value)), 4, builder.getContext());
   Dim one = Dim::constant(builder.getContext(), 1);
   bool repeats = shape[0].isConstant(1);
   SmallVector<Dim> split = {repeats ? one : windows.batch, repeats ? one : windows.windows};
@@ -24,16 +23,28 @@ Value splitWindows(OpBuilder &builder, Location location, Value value, const Win
   return reshapeTo(builder, location, value, split);
 }
 
-Value flattenOperand(OpBuilder &builder, Location location, Value operand,
-                     const Windows &windows) {
-  SmallVector<Dim> flat = windows.flat();
-  llvm::append_range(flat, ArrayRef<Dim>(shapeOf(operand)).drop_front(2));
-  return reshapeTo(builder, location, operand, flat);
+// By way of split windows, so that each reshape is one product of axes (axis_classes.h).
+
+Value flattenOperand(OpBuilder &builder, Location location, Value operand, const Windows &windows) {
+  SmallVector<Dim> shape = shapeOf(operand);
+  ArrayRef<Dim> matrix = ArrayRef<Dim>(shape).take_back(2);
+  SmallVector<Dim> split{windows.batch, windows.windows, windows.heads}, flat = windows.flat();
+  llvm::append_range(split, matrix);
+  llvm::append_range(flat, matrix);
+  return reshapeTo(builder, location, reshapeTo(builder, location, operand, split), flat);
+}
+
+Value mergeResult(OpBuilder &builder, Location location, Value result, const Windows &windows) {
+  SmallVector<Dim> shape = shapeOf(result);
+  ArrayRef<Dim> matrix = ArrayRef<Dim>(shape).take_back(2);
+  SmallVector<Dim> split{windows.batch, windows.windows, windows.heads}, merged = windows.merged();
+  llvm::append_range(split, matrix);
+  llvm::append_range(merged, matrix);
+  return reshapeTo(builder, location, reshapeTo(builder, location, result, split), merged);
 }
 
 Value flattenBias(OpBuilder &builder, Location location, Value bias, const Windows &windows) {
-  SmallVector<Dim> shape =
-      padShape(dropLeadingOnes(shapeOf(bias)), 5, builder.getContext());
+  SmallVector<Dim> shape = padShape(dropLeadingOnes(shapeOf(bias)), 5, builder.getContext());
   bias = reshapeTo(builder, location, bias, shape);
   if (!shape[1].isConstant(1) || !shape[2].isConstant(1)) {
     shape[1] = windows.windows;

@@ -39,6 +39,10 @@ mlir::Value splitWindows(mlir::OpBuilder &builder, mlir::Location location, mlir
 mlir::Value flattenOperand(mlir::OpBuilder &builder, mlir::Location location, mlir::Value operand,
                            const Windows &windows);
 
+/// The result of an attention over all windows, as the windows' products with V have it.
+mlir::Value mergeResult(mlir::OpBuilder &builder, mlir::Location location, mlir::Value result,
+                        const Windows &windows);
+
 /// A bias that broadcasts to split scores, as it broadcasts to those of an attention over all windows.
 mlir::Value flattenBias(mlir::OpBuilder &builder, mlir::Location location, mlir::Value bias,
                         const Windows &windows);

@@ -246,6 +246,26 @@ Dim AxisClasses::composed(const Composition &composition, ArrayRef<Dim> sizes) c
   return result;
 }
 
+/// One class that is split the same way twice has the same parts.
+void AxisClasses::uniteParts() {
+  auto sizesOf = [&](const Composition &composition) {
+    return llvm::map_to_vector(composition.parts,
+                               [&](int part) { return part == kNone ? Dim() : original[part]; });
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto [index, first] : llvm::enumerate(compositions))
+      for (const Composition &second : ArrayRef<Composition>(compositions).drop_front(index + 1)) {
+        if (rootOf(first.whole) != rootOf(second.whole) || first.isProduct != second.isProduct ||
+            sizesOf(first) != sizesOf(second))
+          continue;
+        for (auto [one, other] : llvm::zip(first.parts, second.parts))
+          if (one != kNone && rootOf(one) != rootOf(other))
+            unite(one, other), changed = true;
+      }
+  }
+}
+
 void AxisClasses::keepParts() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -260,6 +280,7 @@ void AxisClasses::keepParts() {
 }
 
 bool AxisClasses::shrink(int64_t firstSize) {
+  uniteParts();
   keepParts();
   std::set<int64_t> large;
   for (size_t axis = 0; axis < original.size(); ++axis)

@@ -56,6 +56,7 @@ private:
     bool isProduct;
   };
   void compose(int whole, llvm::ArrayRef<int> parts, bool isProduct);
+  void uniteParts();
   /// Composed classes get the size of their parts; a class of fixed size fixes its parts.
   void keepParts();
   Dim composed(const Composition &composition, llvm::ArrayRef<Dim> sizes) const;

@@ -272,10 +272,9 @@ private:
   /// No operand broadcasts along the windows or their heads.
   static bool haveAllWindows(MatmulOp product, MatmulOp weighted, const Windows &windows) {
     std::array operands{product.getLhs(), product.getRhs(), weighted.getRhs()};
-    return llvm::all_of(
-        operands, [&](Value operand) {
-          return ArrayRef<Dim>(shapeOf(operand)).drop_back(2) == ArrayRef<Dim>(windows.merged());
-        });
+    return llvm::all_of(operands, [&](Value operand) {
+      return ArrayRef<Dim>(shapeOf(operand)).drop_back(2) == ArrayRef<Dim>(windows.merged());
+    });
   }
 
   static std::optional<Refusal> misfit(Value query, Value key, Value value) {
@@ -300,8 +299,8 @@ private:
       return refuse(softmax, {"V has the batch and heads of the scores",
                               toString(shapeOf(weighted.getRhs()))});
     if (windows && !haveAllWindows(product, weighted, *windows))
-      return refuse(softmax, {"each window has its own heads",
-                              toString(shapeOf(weighted.getRhs()))});
+      return refuse(softmax,
+                    {"each window has its own heads", toString(shapeOf(weighted.getRhs()))});
     if (windows)
       batch = windows->flat();
     Operands made = makeOperands(builder, location, product, weighted, batch, windows);
@@ -326,7 +325,8 @@ private:
     // and its location would then hold this one's, and so on.
     Location own = weighted.getLoc();
     Value result = castTo(builder, own, attention, elementType(weighted.getOutput()));
-    result = reshapeTo(builder, own, result, shapeOf(weighted.getOutput()));
+    result = windows ? mergeResult(builder, own, result, *windows)
+                     : reshapeTo(builder, own, result, shapeOf(weighted.getOutput()));
     bool narrowed = scores.narrowed || probabilities.narrowed;
     raiser.replace(weighted.getOutput(), result, leaves.getArrayRef(),
                    narrowed ? roundingTolerance(builder.getF16Type()) : kScaleTolerance,

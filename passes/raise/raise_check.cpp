@@ -185,7 +185,7 @@ RaiseCheck checkAtSizes(ModuleOp module, ArrayRef<Value> roots, ArrayRef<Value> 
 RaiseCheck checkShrunk(ModuleOp module, ArrayRef<Operation *> ops, ArrayRef<Value> roots,
                        ArrayRef<Value> leaves, double tolerance, bool keepsCounted) {
   RaiseCheck result;
-  for (int64_t firstSize : {4, 7}) {
+  for (int64_t firstSize : {4, 5}) {
     std::optional<ShrunkOps> small = shrinkSizes(ops, leaves, roots, firstSize, keepsCounted);
     if (!small)
       return {};

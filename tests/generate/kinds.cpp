@@ -178,8 +178,8 @@ void drawAttentionGraph(Drawing &draw) {
   bool isWindowed = draw.chance(0.5);
   ElementType type =
       draw.pick(std::vector<ElementType>{Wire::FLOAT16, Wire::FLOAT16, Wire::BFLOAT16});
-  Shape shape{Size::of(4 * draw.between(1, 4)), Size::of(draw.between(1, 4)),
-              draw.drawConstant(65), Size::of(8 * draw.between(1, 5))};
+  Shape shape{Size::of(4 * draw.between(1, 4)), Size::of(draw.between(1, 4)), draw.drawConstant(65),
+              Size::of(8 * draw.between(1, 5))};
   Value value = isWindowed ? operand(draw, type, shape, {-2, 2})
                            : operand(draw, type, draw.drawShape(2, 1 << 8), {-2, 2});
   findRule(isWindowed ? "windowed attention" : "attention of many rows")->draw(draw, value);

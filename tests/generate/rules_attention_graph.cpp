@@ -27,8 +27,7 @@ Value drawScores(Drawing &draw, const Operands &from) {
                                from.key.type, turned, from.key.bounds);
   Value scale = draw.scalar(from.query.type, 0.25);
   double most = from.query.bounds.magnitude();
-  Value scaled =
-      draw.node("Mul", {from.query, scale}, {}, from.query.type, query, {-most, most});
+  Value scaled = draw.node("Mul", {from.query, scale}, {}, from.query.type, query, {-most, most});
   double sum = most * from.key.bounds.magnitude() * static_cast<double>(query[3].largest());
   return product(draw, scaled, transposed, {query[0], query[1], query[2], key[2]}, {-sum, sum});
 }
@@ -68,20 +67,22 @@ Drawn drawWindowedAttention(Drawing &draw, const Value &operand) {
   int64_t windows = draw.pick(counts), images = shape[0].values[0] / windows;
   Size columns = draw.chance(0.5) ? shape[2] : draw.drawConstant(65);
   Bounds bounds{-1, 1};
-  Operands from{draw.tamed(operand, 4),
-                generate::operand(draw, operand.type, {shape[0], shape[1], columns, shape[3]}, bounds),
-                generate::operand(draw, operand.type, {shape[0], shape[1], columns, shape[3]}, bounds)};
+  Operands from{
+      draw.tamed(operand, 4),
+      generate::operand(draw, operand.type, {shape[0], shape[1], columns, shape[3]}, bounds),
+      generate::operand(draw, operand.type, {shape[0], shape[1], columns, shape[3]}, bounds)};
   Value scores = drawScores(draw, from);
   Shape merged = scores.shape;
   if (draw.chance(0.6)) // of positions, of all windows alike or of each
-    scores = plus(draw, scores,
-                  draw.leaf(scores.type,
-                            {draw.chance(0.7) ? Size::of(1) : merged[0], merged[1], merged[2], columns},
-                            {-2, 2}));
+    scores =
+        plus(draw, scores,
+             draw.leaf(scores.type,
+                       {draw.chance(0.7) ? Size::of(1) : merged[0], merged[1], merged[2], columns},
+                       {-2, 2}));
   Shape split{Size::of(images), Size::of(windows), merged[1], merged[2], columns};
   Size rows = draw.chance(0.3) ? Size::of(1) : merged[2];
-  Value mask = draw.leaf(scores.type, {Size::of(1), Size::of(windows), Size::of(1), rows, columns},
-                         {-3, 3});
+  Value mask =
+      draw.leaf(scores.type, {Size::of(1), Size::of(windows), Size::of(1), rows, columns}, {-3, 3});
   scores = reshaped(draw, plus(draw, reshaped(draw, scores, split), mask), merged);
   return drawResult(draw, scores, from.value);
 }

@@ -27,9 +27,9 @@ const std::vector<AttentionShape> kFullyMaskedShapes = {{3, 77, 77, 0, 20, true,
 
 // For attention_tma: keys() > 0; tiles whose second or third warpgroup has no rows, more tiles than
 // multiprocessors, one step and many.
-const std::vector<AttentionShape> kMappedShapes = {{1, 128, 128, 0}, {3, 77, 77, 0},   {2, 197, 197, 0},
-                                                {1, 1, 513, 0},   {1, 1, 1, 0},     {50, 130, 40, 0},
-                                                {2, 513, 77, 0},  {9, 1000, 300, 0}};
+const std::vector<AttentionShape> kMappedShapes = {
+    {1, 128, 128, 0}, {3, 77, 77, 0},   {2, 197, 197, 0}, {1, 1, 513, 0},
+    {1, 1, 1, 0},     {50, 130, 40, 0}, {2, 513, 77, 0},  {9, 1000, 300, 0}};
 const std::vector<AttentionShape> kMappedCausalShapes = {
     {1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 150, 117}, {1, 40, 24, -8}, {30, 520, 520, 0}};
 
@@ -103,15 +103,14 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
     AttentionTmaTiling tiling, biased;
     int head, value;
   };
-  for (const Sizes &sizes :
-       {Sizes{kAttentionMapped, kAttentionMapped, 32, 32},
-        Sizes{kAttentionMapped, kAttentionMapped, 64, 64},
-        Sizes{kAttentionMapped, kAttentionMapped, 16, 48},
-        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 40, 72},
-        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 80, 80},
-        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 96, 128},
-        Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 128, 128},
-        Sizes{kAttentionMappedHuge, {}, 256, 256}}) {
+  for (const Sizes &sizes : {Sizes{kAttentionMapped, kAttentionMapped, 32, 32},
+                             Sizes{kAttentionMapped, kAttentionMapped, 64, 64},
+                             Sizes{kAttentionMapped, kAttentionMapped, 16, 48},
+                             Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 40, 72},
+                             Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 80, 80},
+                             Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 96, 128},
+                             Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 128, 128},
+                             Sizes{kAttentionMappedHuge, {}, 256, 256}}) {
     AttentionVariant v = variant(sizes.tiling, sizes.head, Element::kHalf);
     v.valueSize = sizes.value;
     cases.push_back({v, kMappedShapes});
@@ -125,7 +124,8 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
     cases.push_back({v, {{2, 77, 77, 0, 5}}});
     v.causal = false;
     v.softcap = 5;
-    cases.push_back({v, {{2, 77, 77, 0, 5}, {1, 197, 197, 0, 0}, {2, 130, 300, 0, 7, false, true}}});
+    cases.push_back(
+        {v, {{2, 77, 77, 0, 5}, {1, 197, 197, 0, 0}, {2, 130, 300, 0, 7, false, true}}});
   }
 }
 
@@ -200,7 +200,12 @@ std::vector<AttentionCase> attentionTimings() {
       {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput, mapped},
       {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput, mapped},
       {{8, 512, 512, 0}, 8, 64, false, Bias::kFull, {kAttentionLongBiased}, {kAttentionMapped}},
-      {{64, 197, 197, 0}, 12, 64, false, Bias::kNone, throughput,
+      {{64, 197, 197, 0},
+       12,
+       64,
+       false,
+       Bias::kNone,
+       throughput,
        {kAttentionMapped, {208, 2, 3, 2}, {112, 2, 3, 2}}},
       {{8, 1024, 1024, 0}, 12, 64, true, Bias::kNone, throughput, mapped},
       {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput, mapped},

@@ -50,11 +50,10 @@ MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
                        {row, uint64_t(size), row * rows},
                        {unsigned(AttentionTmaTiling::panel(size)), unsigned(boxRows), 1, 1}});
   };
-  return {
-      p,
-      operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
-      operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
-      operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV)};
+  return {p,
+          operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
+          operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
+          operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV)};
 }
 
 Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,

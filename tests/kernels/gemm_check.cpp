@@ -93,9 +93,8 @@ MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmSh
                        bytes};
   };
   BoxedTensor a = matrix(parameters.a, s.m, s.k, unsigned(variant.blockM()));
-  BoxedTensor b = variant.bTransposed
-                      ? matrix(parameters.b, s.n, s.k, unsigned(variant.blockN()))
-                      : matrix(parameters.b, s.k, s.n, boxColumns);
+  BoxedTensor b = variant.bTransposed ? matrix(parameters.b, s.n, s.k, unsigned(variant.blockN()))
+                                      : matrix(parameters.b, s.k, s.n, boxColumns);
   return {parameters, gpu.encode(a), gpu.encode(b)};
 }
 

@@ -178,13 +178,12 @@ CUtensorMap Gpu::encode(const BoxedTensor &tensor) const {
                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
   CUtensorMapDataType type =
       tensor.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
-  driver_->check(
-      driver_->cuTensorMapEncodeTiled(
-          &map, type, cuuint32_t(tensor.sizes.size()), reinterpret_cast<void *>(tensor.data),
-          tensor.sizes.data(), byteStrides.data(), tensor.box.data(), steps.data(),
-          CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-      "encoding a tensor map");
+  driver_->check(driver_->cuTensorMapEncodeTiled(
+                     &map, type, cuuint32_t(tensor.sizes.size()),
+                     reinterpret_cast<void *>(tensor.data), tensor.sizes.data(), byteStrides.data(),
+                     tensor.box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                 "encoding a tensor map");
   return map;
 }
 

@@ -182,12 +182,10 @@ KernelText GemmVariant::kernel() const {
           name << "_groups" << rowGroups;
         KernelText result;
         result.name = name.str();
-        result.text = kernelText("gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh",
-                                 gemmProblemType(*this),
-                                 std::string(used.config) + "<" + join(numbers(t), ", ") + ">",
-                                 used.function,
-                                 usesTensorMaps() ? std::vector<std::string>{"a", "b"}
-                                                  : std::vector<std::string>());
+        result.text = kernelText(
+            "gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
+            std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function,
+            usesTensorMaps() ? std::vector<std::string>{"a", "b"} : std::vector<std::string>());
         result.threads = t.threads();
         int momentsBytes =
             rowGroups > 0 ? tilesOfMoments(t) * blockM() * 8 : 0; // mean and variance of each row
@@ -291,10 +289,10 @@ KernelText AttentionVariant::kernel() const {
         KernelText result;
         result.name = std::string(of.header) + '_' + join(config, "x") + '_' + problemName() +
                       "_v" + std::to_string(vector);
-        result.text = kernelText(std::string("attention/") + of.header + ".cuh",
-                                 "attention_problem.cuh", problemType(vector),
-                                 std::string(of.config) + "<" + join(config, ", ") + ">",
-                                 of.function, maps);
+        result.text =
+            kernelText(std::string("attention/") + of.header + ".cuh", "attention_problem.cuh",
+                       problemType(vector), std::string(of.config) + "<" + join(config, ", ") + ">",
+                       of.function, maps);
         result.threads = t.threads();
         result.sharedBytes = t.sharedBytes(headSize, valueSize);
         result.needsHopper = tensorMaps() != nullptr;

@@ -39,6 +39,20 @@ func.func @own_masks(%q: !smelt.tensor<[4*b, 3, 49, 32], f16>, %k: !smelt.tensor
   return %y : !smelt.tensor<[4*b, 3, 49, 32], f16>
 }
 
+// So many scores are only compared at smaller sizes: what the windows split, in the mask and in every operand, shrinks alike.
+// CHECK-LABEL: func @many_images
+func.func @many_images(%q: !smelt.tensor<[4096, 3, 49, 32], f16>, %k: !smelt.tensor<[4096, 3, 32, 49], f16>, %v: !smelt.tensor<[4096, 3, 49, 32], f16>, %mask: !smelt.tensor<[64, 49, 49], f16>) -> !smelt.tensor<[4096, 3, 49, 32], f16> {
+  %scores = smelt.matmul %q, %k : <[4096, 3, 49, 32], f16>, <[4096, 3, 32, 49], f16> -> <[4096, 3, 49, 49], f16>
+  %split = smelt.reshape %scores : <[4096, 3, 49, 49], f16> -> <[64, 64, 3, 49, 49], f16>
+  %wide = smelt.reshape %mask : <[64, 49, 49], f16> -> <[1, 64, 1, 49, 49], f16>
+  %masked = smelt.add %split, %wide : <[64, 64, 3, 49, 49], f16>, <[1, 64, 1, 49, 49], f16> -> <[64, 64, 3, 49, 49], f16>
+  %merged = smelt.reshape %masked : <[64, 64, 3, 49, 49], f16> -> <[4096, 3, 49, 49], f16>
+  %p = smelt.softmax %merged axis 3 : <[4096, 3, 49, 49], f16>
+  %y = smelt.matmul %p, %v : <[4096, 3, 49, 49], f16>, <[4096, 3, 49, 32], f16> -> <[4096, 3, 49, 32], f16> loc("Many")
+  // CHECK: smelt.attention %{{.*}} bias %{{.*}} : !smelt.tensor<[1, 192, 49, 49], f16>
+  return %y : !smelt.tensor<[4096, 3, 49, 32], f16>
+}
+
 // Values that all windows share have no heads of their own for each.
 // CHECK-LABEL: func @shared_values
 func.func @shared_values(%q: !smelt.tensor<[4*b, 3, 49, 32], f16>, %k: !smelt.tensor<[4*b, 3, 32, 49], f16>, %v: !smelt.tensor<[3, 49, 32], f16>, %mask: !smelt.tensor<[1, 4, 1, 49, 49], f16>) -> !smelt.tensor<[4*b, 3, 49, 32], f16> {

@@ -90,9 +90,8 @@ private:
         }));
   }
   void add(int64_t minWaves, ArrayRef<AttentionSimtTiling> tilings) {
-    add(minWaves, llvm::map_to_vector(tilings, [&](const AttentionSimtTiling &t) {
-          return choiceOf(t, shape);
-        }));
+    add(minWaves, llvm::map_to_vector(
+                      tilings, [&](const AttentionSimtTiling &t) { return choiceOf(t, shape); }));
   }
 
   void addSimt() {

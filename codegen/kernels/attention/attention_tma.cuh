@@ -294,8 +294,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       });
     }
     bool crossesEdge = !Rows::kBiasByKey && key0 + kBlockKV > problem.keys();
-    if (crossesEdge ||
-        (Problem::kCausal && key0 + kBlockKV > row + problem.causalOffset() + 1)) {
+    if (crossesEdge || (Problem::kCausal && key0 + kBlockKV > row + problem.causalOffset() + 1)) {
       int visible[2];
       for (int h = 0; h < 2; ++h) {
         visible[h] = problem.keys();
@@ -386,8 +385,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
         __device__ __forceinline__ Registers() {}
       } registers;
       ptx::loadShared(place + TileOut::offset(from, piece % kPieces), registers.words);
-      storeVector<kChunk>(problem.out(tile.batch, tile.head, row + from) +
-                              piece % kPieces * kChunk,
+      storeVector<kChunk>(problem.out(tile.batch, tile.head, row + from) + piece % kPieces * kChunk,
                           registers.vector);
     }
     wgmma::publishShared(); // the next queries come by another way
