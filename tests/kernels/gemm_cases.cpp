@@ -139,7 +139,7 @@ void addBytesOnHopper(std::vector<GemmCase> &cases) {
       takeTurns();
       cases.push_back({v, mapped});
     }
-  v.tiling = kGemmTmaTilings[0];
+  v.tiling = kGemmTmaTilings[1];
   v.width = 1;
   cases.push_back({v, {{77, 197, 144, 1}, {513, 513, 208, 1}, {1, 1, 16, 1}}});
   v.tiling = GemmWgmmaTiling{64, 64, 4, 1};
@@ -190,6 +190,8 @@ static void addPairs(std::vector<GemmCase> &cases) {
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
     if (tiling.blockM < 256)
       add(variant(tiling));
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    add(variant(tiling));
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     add(floatVariant(tiling));
   for (const GemmSplitTiling &tiling : kGemmSplitTilings)
@@ -395,6 +397,29 @@ static void addByteTimings(std::vector<GemmCase> &cases) {
   }
 }
 
+/// Products whose tiles fill the multiprocessors about once: templates compete.
+template <class Add> void addRowsOfOneWave(const Add &add) {
+  for (GemmShape shape : {GemmShape{128, 2304, 768, 1},
+                          {128, 3072, 768, 1},
+                          {512, 2048, 2048, 1},
+                          {512, 2048, 8192, 1},
+                          {512, 3072, 2048, 1},
+                          {1024, 768, 768, 1},
+                          {1024, 768, 3072, 1},
+                          {1500, 512, 512, 1},
+                          {1500, 512, 2048, 1},
+                          {1500, 1536, 512, 1},
+                          {2048, 896, 896, 1},
+                          {2048, 896, 4864, 1}}) {
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      if (tiling.blockN <= 192)
+        add(tiling, shape);
+    for (const GemmWgmmaTiling &tiling :
+         {GemmWgmmaTiling{64, 64, 7, 1, 1}, {64, 64, 5, 4, 1}, {128, 64, 5, 4}, {64, 128, 5, 1}})
+      add(tiling, shape);
+  }
+}
+
 std::vector<GemmCase> gemmTimings() {
   std::vector<GemmCase> cases;
   auto add = [&cases](auto tiling, GemmShape shape) {
@@ -428,6 +453,19 @@ std::vector<GemmCase> gemmTimings() {
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
       add(tiling, shape);
   add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
+  addRowsOfOneWave(add);
+  for (GemmShape shape :
+       {GemmShape{512, 16384, 2048, 1}, {4096, 16384, 2048, 1}, {2048, 9728, 896, 1}}) {
+    auto addPair = [&](auto tiling) {
+      add(tiling, shape);
+      GemmVariant &v = cases.back().variant;
+      v.products = 2;
+      v.activation = v.residual = false;
+    };
+    addPair(GemmWgmmaTiling{128, 256, 4, 1});
+    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+      addPair(tiling);
+  }
   for (const GemmTmaTiling &tiling : kGemmTmaTilings) // with norms before and after
     for (GemmShape shape : {GemmShape{4096, 768, 768, 1},
                             {4096, 3072, 768, 1},

@@ -129,7 +129,7 @@ inline constexpr int kShallowBytes = 640;
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// two warpgroups, which multiply half the rows of a tile each, or whole tiles in turn (pingPong).
-/// blockN is 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// blockN is 64, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
 struct GemmTmaTiling {
   int blockN;
   int stages;
@@ -149,8 +149,8 @@ struct GemmTmaTiling {
   }
   /// Dynamic shared memory of one block: nothing is used twice, for copies run ahead of the epilogue.
   constexpr int sharedBytes() const {
-    constexpr int kBarrierBytes = 128;
-    return stages * stageBytes() + exchangeBytes() + kBarrierBytes;
+    constexpr int kBarrierBytes = 8; // a pair for every stage, and for the rows of two tiles
+    return stages * stageBytes() + exchangeBytes() + 2 * (stages + tilesOfMoments) * kBarrierBytes;
   }
 };
 
@@ -164,7 +164,7 @@ template <int BlockN, int Stages, bool PingPong> struct GemmTmaConfig {
 };
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
-    {128, 5, false}, {192, 5, false}, {256, 4, false}, {128, 5, true}};
+    {64, 7, false}, {128, 5, false}, {192, 5, false}, {256, 4, false}, {128, 5, true}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
 inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
@@ -201,9 +201,9 @@ struct GemmTmaCosts {
   double start, wait, tile, finish, finishAlone;
 };
 
-/// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336): the
-/// tiling with the fewest clocks is on average 0.3 % slower than the best that was measured, at most
-/// 8 %. Those of bytes are stated. Moments of rows take 0.29 clocks of each sum, but that is the same for
+/// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336) and held
+/// against 160, those of blockN 64 among them: the tiling with the fewest clocks is on average 0.2 % slower
+/// than the best that was measured, at most 8 %. Those of bytes are stated. Moments of rows take 0.29 clocks of each sum, but that is the same for
 /// all templates, and 0.37 of one warpgroup: the difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
   GemmTmaCosts costs = {180, 119, 190, 0.236, 0.461};

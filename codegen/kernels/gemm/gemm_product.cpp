@@ -119,8 +119,9 @@ std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, S
   MLIRContext *context = lhs.getContext();
   Dim offset = space.collapse(operand.offset);
   std::optional<Dim> alongRow = linearFactor(offset, column), distance = linearFactor(offset, row);
-  // Two products go through gemm_epilogue.cuh, which that template does not.
-  if (products() > 1 || !operand.isLinear || !batches.isConstant(1) || !alongRow ||
+  // Half a panel of that template's columns is less than a group of moments.
+  bool storesPair = products() > 1 && storesMoments();
+  if (storesPair || !operand.isLinear || !batches.isConstant(1) || !alongRow ||
       !alongRow->isConstant(1) || !distance || distance->isConstant(0) ||
       !distance->isKnownNonNegative())
     return std::nullopt;

@@ -8,7 +8,8 @@
 //   - Roles: one thread asks for boxes of A and B, two warpgroups multiply. They meet at a pair of
 //     barriers a stage ("full", "empty") only; one multiplication stays in flight. Registers go
 //     from the one to the others (setmaxnreg).
-//   - Cooperative: the two multiply 64 rows each of one tile, for long K. Ping-pong: each has every
+//   - Cooperative: the two multiply 64 rows each of one tile, for long K; of 64 columns where wider tiles
+//     would leave multiprocessors without one. Ping-pong: each has every
 //     other tile to itself, all 128 rows, and finishes it while the other one multiplies; they
 //     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
@@ -26,7 +27,9 @@
 // Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
 // Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
 // Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
-// 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36). Two blocks that share the copies of B
+// 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36); of 64 columns over gemm_wgmma:
+// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of two products over it: 4096x2x8192x2048 380 (424),
+// 2048x2x4864x896 56 (70). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products.
 #pragma once
 
@@ -67,6 +70,7 @@ template <class Config, class Problem> struct GemmTmaTask {
                        PanelTile<ElementB, kBlockK, kBlockN, kPanel>>;
   static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
+  static_assert(kTiling.tilesOfMoments == 2, "two slots are prepared");
   using Ring = RingPosition<kStages>;
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
@@ -179,14 +183,15 @@ template <class Config, class Problem> struct GemmTmaTask {
 
   /// Asks for the lines of what the epilogue reads of each row.
   __device__ __forceinline__ void prefetchInputs(TileCoordinates tile, int thread) const {
-    constexpr int kLine = 32, kLines = kBlockN / kLine; // columns: at most 128 bytes
+    constexpr int kStored = kBlockN / Problem::kProducts;
+    constexpr int kLine = 32, kLines = kStored / kLine; // columns: at most 128 bytes
     constexpr int kFewSteps = 24; // with 48, products took 1 to 4 % longer for it
     if (steps > kFewSteps)
       return;
 #pragma unroll 1
     for (int i = thread; i < kBlockM * kLines; i += kPreparingThreads) {
-      int row = tile.m * kBlockM + i / kLines, column = tile.n * kBlockN + i % kLines * kLine;
-      if (row < problem.m() && column < problem.n())
+      int row = tile.m * kBlockM + i / kLines, column = tile.n * kStored + i % kLines * kLine;
+      if (row < problem.m() && column < problem.n() / Problem::kProducts)
         problem.prefetch(0, row, column);
     }
   }
@@ -296,7 +301,7 @@ template <class Config, class Problem> struct GemmTmaTask {
     if constexpr (kPrepares)
       mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
     Epilogue{problem, exchange(warp), rows(slot) + warpRow * kMomentsBytes,
-             tile.m * kBlockM + warpRow, tile.n * kBlockN}
+             tile.m * kBlockM + warpRow, tile.n * kBlockN / Problem::kProducts}
         .run(sums);
     if constexpr (kPrepares) {
       __syncwarp();

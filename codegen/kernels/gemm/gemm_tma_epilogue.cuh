@@ -6,7 +6,7 @@
 // what the epilogue reads is asked for one panel ahead, once for all rows where it is the same; other
 // warps combine the moments of rows (MomentsAhead) while these multiply.
 //
-// Assumes: as gemm_tma.cuh; one product. Gain, on one H200: 4096x3072x768 with moments to combine takes 39
+// Assumes: as gemm_tma.cuh; of two products (gemm_epilogue.cuh), no moments to store. Gain, on one H200: 4096x3072x768 with moments to combine takes 39
 // us, 36 without; in BERT-base at 8x512, with the rest of the norm, 44 where it took 49 when the warps that
 // multiply combined them.
 #pragma once
@@ -21,9 +21,13 @@ namespace smelt {
 /// `exchange`, which is this warp's own.
 template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogue {
   static constexpr int kRows = 16, kWidth = Problem::kEpilogueWidth;
-  static_assert(Problem::kProducts == 1, "two products go through gemm_epilogue.cuh");
+  static constexpr int kProducts = Problem::kProducts;
+  static constexpr int kStored = Columns / kProducts; // columns of the results
+  static_assert(kProducts == 1 ||
+                    (Columns % (kProducts * kTurnColumns) == 0 && !Problem::kStoresMoments),
+                "a panel holds whole groups of columns of each product");
   static constexpr int kStride = Columns + kExchangePadding;
-  static constexpr int kVectors = Columns / kWidth; // of a row
+  static constexpr int kVectors = kStored / kWidth; // of a row
   static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);
   static constexpr int kPanelsAcross = BlockN / Columns, kPanels = Chains * kPanelsAcross;
   static constexpr int kMoments = Problem::kRowMoments;
@@ -53,18 +57,19 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
     Inputs inputs[kGroup];
   };
 
-  /// Where a panel begins: in the rows of the warp's warpgroup, from the warp's first on, and in C.
+  /// Where a panel begins: in the rows of the warp's warpgroup, from the warp's first on, and in the
+  /// results.
   struct Panel {
     int row, column;
   };
 
   const Problem &problem;
   const uint32_t exchange, rows; // shared memory; rows: RowMoments from the warp's first row on
-  const int row0, column0;       // of the warp's rows in C
+  const int row0, column0;       // of the warp's rows in the results
 
   __device__ __forceinline__ Panel place(int panel) const {
     return {Chains == 1 ? 0 : panel / kPanelsAcross * 64,
-            column0 + (Chains == 1 ? panel : panel % kPanelsAcross) * Columns};
+            column0 + (Chains == 1 ? panel : panel % kPanelsAcross) * kStored};
   }
 
   /// Position in the panel of this thread's vector.
@@ -83,7 +88,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
       int row, column;
       locate(group * kGroup + i, row, column);
       row = min(row0 + panel.row + row, problem.m() - 1);
-      column = min(panel.column + column, problem.n() - kWidth);
+      column = min(panel.column + column, problem.n() / kProducts - kWidth);
       if (i == 0 || !kSameColumns)
         result.columns[i] = problem.template columns<kWidth>(column);
       result.inputs[i] = problem.template inputs<kWidth>(0, row, column);
@@ -115,17 +120,32 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
     __syncwarp();
   }
 
+  /// The sums of all products for the kWidth results at (row, column) of a panel.
+  __device__ __forceinline__ void load(int row, int column, Sum (&sums)[kProducts * kWidth]) const {
+#pragma unroll
+    for (int product = 0; product < kProducts; ++product) {
+      Sum own[kWidth];
+      int from = kProducts == 1 ? column
+                                : (column / kTurnColumns * kProducts + product) * kTurnColumns +
+                                      column % kTurnColumns;
+      loadSharedRow(exchange + (row * kStride + from) * 4, own);
+#pragma unroll
+      for (int c = 0; c < kWidth; ++c)
+        sums[product * kWidth + c] = own[c];
+    }
+  }
+
   __device__ __forceinline__ void finish(Panel panel, const Group &fetched, int group = 0) const {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
       locate(group * kGroup + i, row, column);
       bool exists = row < kRows && row0 + panel.row + row < problem.m() &&
-                    panel.column + column < problem.n();
+                    panel.column + column < problem.n() / kProducts;
       if (!exists)
         continue;
-      Sum total[kWidth];
-      loadSharedRow(exchange + (row * kStride + column) * 4, total);
+      Sum total[kProducts * kWidth];
+      load(row, column, total);
       RowMoments combined[kMoments > 0 ? kMoments : 1];
 #pragma unroll
       for (int m = 0; m < kMoments; ++m)
