@@ -140,8 +140,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
   __device__ __forceinline__ void initBarriers() const {
     for (int stage = 0; stage < kStages; ++stage)
       for (Held ring : {kKeys, kValues, kBiases}) {
-        mbarrier::init(full(ring, stage), ring == kBiases ? kPreparingThreads / 32 : 1);
-        mbarrier::init(empty(ring, stage), kConsumers / 32);
+        mbarrier::init(full(ring, stage), ring == kBiases ? kPreparingThreads : 1);
+        mbarrier::init(empty(ring, stage), ring == kBiases ? kConsumers : kConsumers / 32);
       }
     for (int slot = 0; slot < kQuerySlots; ++slot) {
       mbarrier::init(queriesFull(slot), 1);
@@ -218,9 +218,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
                              key < problem.keys() ? problem.bias(tile.batch, tile.head, 0, key)
                                                   : -infinity());
           }
-          __syncwarp();
-          if (thread % 32 == 0)
-            mbarrier::arrive(full(kBiases, ring.stage));
+          mbarrier::arrive(full(kBiases, ring.stage));
           ring.advance();
         }
       }
@@ -282,8 +280,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
           ptx::loadShared(address + j * 32, pair[0], pair[1]);
         return pair[c];
       });
-      __syncwarp();
-      release(empty(kBiases, ring.stage));
+      mbarrier::arrive(empty(kBiases, ring.stage));
     } else if constexpr (!Problem::kHasBias) {
       rows.finishScores([](int, int, int) { return 0.0f; });
     } else {
@@ -352,7 +349,10 @@ template <class Config, class Problem> struct AttentionTmaTask {
       for (Held of : {kKeys, kValues, kBiases})
         if (of != kBiases || Rows::kBiasByKey) {
           mbarrier::wait(full(of, ring.stage), ring.parity);
-          release(empty(of, ring.stage));
+          if (of == kBiases)
+            mbarrier::arrive(empty(of, ring.stage));
+          else
+            release(empty(of, ring.stage));
         }
       ring.advance();
     }

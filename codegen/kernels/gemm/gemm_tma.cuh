@@ -128,8 +128,8 @@ template <class Config, class Problem> struct GemmTmaTask {
       mbarrier::init(empty(stage), kTeamThreads / 32);
     }
     for (int slot = 0; slot < 2; ++slot) {
-      mbarrier::init(prepareFull(slot), kPreparingThreads / 32);
-      mbarrier::init(prepareEmpty(slot), kTeamThreads / 32);
+      mbarrier::init(prepareFull(slot), kPreparingThreads);
+      mbarrier::init(prepareEmpty(slot), kTeamThreads);
     }
     mbarrier::publishInit();
   }
@@ -209,9 +209,7 @@ template <class Config, class Problem> struct GemmTmaTask {
           prefetchInputs(tile, thread);
         MomentsAhead<Problem, kBlockM, kPreparingThreads>::run(problem, tile.m * kBlockM, thread,
                                                                rows(slot));
-        __syncwarp();
-        if (thread % 32 == 0)
-          mbarrier::arrive(prepareFull(slot));
+        mbarrier::arrive(prepareFull(slot));
       }
     }
   }
@@ -303,11 +301,8 @@ template <class Config, class Problem> struct GemmTmaTask {
     Epilogue{problem, exchange(warp), rows(slot) + warpRow * kMomentsBytes,
              tile.m * kBlockM + warpRow, tile.n * kBlockN / Problem::kProducts}
         .run(sums);
-    if constexpr (kPrepares) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0)
-        mbarrier::arrive(prepareEmpty(slot));
-    }
+    if constexpr (kPrepares)
+      mbarrier::arrive(prepareEmpty(slot));
   }
 
   __device__ __forceinline__ void consume(int group) const {
