@@ -10,7 +10,7 @@ namespace smelt::generate {
 
 namespace {
 
-ElementType drawByteType(Drawing &draw) { return draw.chance(0.5) ? Wire::INT8 : Wire::UINT8; }
+ElementType drawStoredType(Drawing &draw) { return draw.chance(0.5) ? Wire::INT8 : Wire::UINT8; }
 
 /// An end of the type, or any.
 double drawZero(Drawing &draw, ElementType type) {
@@ -94,7 +94,7 @@ Value Quantiser::dequantized(const Value &codes, const Coding &coding) {
 
 ElementType Quantiser::activationType() {
   bool isShort = draw.chance(0.05);
-  return isShort && draw.opset() >= 21 ? ElementType(Wire::INT16) : drawByteType(draw);
+  return isShort && draw.opset() >= 21 ? ElementType(Wire::INT16) : drawStoredType(draw);
 }
 
 bool Quantiser::takes(const Value &value) {
@@ -136,7 +136,7 @@ Quantiser::Granularity Quantiser::weightGranularity(const Shape &shape, size_t a
 }
 
 Quantiser::Weight Quantiser::weight(const Shape &shape, size_t axis) {
-  Coding drawn = coding(drawByteType(draw), weightGranularity(shape, axis), {-8, -7}, 0.3);
+  Coding drawn = coding(drawStoredType(draw), weightGranularity(shape, axis), {-8, -7}, 0.3);
   bool isTrained = draw.chance(0.1); // for quantisation: floats that pass through bytes
   Value codes = isTrained ? quantized(draw.initializer(Wire::FLOAT, shape, {-0.5, 0.5}), drawn)
                           : drawCodes(draw, drawn.type, shape);

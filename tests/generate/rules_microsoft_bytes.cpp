@@ -94,7 +94,7 @@ Drawn drawSoftmax(Drawing &draw, const Value &operand) {
                    operand.type, operand.shape, range);
 }
 
-Drawn drawWhere(Drawing &draw, const Value &operand) {
+Drawn drawByteWhere(Drawing &draw, const Value &operand) {
   if (!isByte(operand.type))
     return std::nullopt;
   ElementType type = operand.type;
@@ -119,7 +119,7 @@ std::vector<Rule> microsoftByteRules() {
   return {{"com.microsoft.QLinearAveragePool", 11, drawByteAveragePool},
           {"com.microsoft.QLinearReduceMean", 11, drawReduceMean},
           {"com.microsoft.QLinearSoftmax", 11, drawSoftmax},
-          {"com.microsoft.QLinearWhere", 11, drawWhere}};
+          {"com.microsoft.QLinearWhere", 11, drawByteWhere}};
 }
 
 } // namespace smelt::generate

@@ -28,7 +28,7 @@ Drawn drawRespelled(Drawing &draw, const Value &operand, std::string_view own,
   return drawn;
 }
 
-Drawn drawTrilu(Drawing &draw, const Value &operand) {
+Drawn drawMicrosoftTrilu(Drawing &draw, const Value &operand) {
   return drawRespelled(draw, operand, "Trilu", "Trilu");
 }
 
@@ -43,7 +43,7 @@ Drawn drawExpandDims(Drawing &draw, const Value &operand) {
 }
 
 /// Rows, matrices or elements of the operand by the indices of its first axes.
-Drawn drawGatherNd(Drawing &draw, const Value &operand) {
+Drawn drawMicrosoftGatherNd(Drawing &draw, const Value &operand) {
   size_t rank = operand.shape.size();
   if (rank < 1)
     return std::nullopt;
@@ -63,7 +63,7 @@ Drawn drawGatherNd(Drawing &draw, const Value &operand) {
                    operand.bounds);
 }
 
-Drawn drawGridSample(Drawing &draw, const Value &operand) {
+Drawn drawMicrosoftGridSample(Drawing &draw, const Value &operand) {
   const Shape &shape = operand.shape;
   if (operand.type != Wire::FLOAT || shape.size() != 4 || hasDerived(shape) ||
       shape[2].smallest() < 1 || shape[3].smallest() < 1)
@@ -84,7 +84,7 @@ Drawn drawGridSample(Drawing &draw, const Value &operand) {
                    operand.type, result, {-most, most});
 }
 
-Drawn drawPad(Drawing &draw, const Value &operand) {
+Drawn drawMicrosoftPad(Drawing &draw, const Value &operand) {
   size_t rank = operand.shape.size();
   if (!isSingleOrHalf(operand) || rank < 1 || hasDerived(operand.shape))
     return std::nullopt;
@@ -112,7 +112,7 @@ Drawn drawPad(Drawing &draw, const Value &operand) {
 }
 
 /// Added to the operand.
-Drawn drawRange(Drawing &draw, const Value &operand) {
+Drawn drawMicrosoftRange(Drawing &draw, const Value &operand) {
   bool isTaken =
       operand.type == Wire::FLOAT || operand.type == Wire::INT64 || operand.type == Wire::INT32;
   if (!isTaken || operand.shape.empty() || !operand.shape.back().isConstant())
@@ -221,14 +221,14 @@ std::vector<Rule> microsoftStandardRules() {
   return {{"com.microsoft.ExpandDims", 11, drawExpandDims},
           {"com.microsoft.FusedConv", 11, convolution({"FusedConv", false, true})},
           {"com.microsoft.FusedGemm", 11, drawFusedGemm},
-          {"com.microsoft.GatherND", 11, drawGatherNd},
-          {"com.microsoft.GridSample", 11, drawGridSample},
+          {"com.microsoft.GatherND", 11, drawMicrosoftGatherNd},
+          {"com.microsoft.GridSample", 11, drawMicrosoftGridSample},
           {"com.microsoft.NhwcConv", 11, convolution({"NhwcConv", true, false})},
           {"com.microsoft.NhwcFusedConv", 11, convolution({"NhwcFusedConv", true, true})},
           {"com.microsoft.NhwcMaxPool", 12, drawMaxPoolOfLast},
-          {"com.microsoft.Pad", 11, drawPad},
-          {"com.microsoft.Range", 11, drawRange},
-          {"com.microsoft.Trilu", 14, drawTrilu}};
+          {"com.microsoft.Pad", 11, drawMicrosoftPad},
+          {"com.microsoft.Range", 11, drawMicrosoftRange},
+          {"com.microsoft.Trilu", 14, drawMicrosoftTrilu}};
 }
 
 } // namespace smelt::generate

@@ -43,7 +43,7 @@ Value drawPosition(Drawing &draw, int64_t position, int64_t count) {
 }
 
 /// `count` parts of the operand along an axis whose size is a number: equal ones, or of given sizes.
-std::optional<Sequence> drawSplit(Drawing &draw, const Value &operand) {
+std::optional<Sequence> drawParts(Drawing &draw, const Value &operand) {
   if (operand.shape.empty())
     return std::nullopt;
   size_t axis = drawAxis(draw, operand.shape);
@@ -145,7 +145,7 @@ std::optional<Sequence> drawList(Drawing &draw, const Value &operand, Op op) {
                                          "SequenceInsert", "SequenceMap"};
   bool mustSplit = op == "SplitToSequence",
        splits = mustSplit || (!kOfWholes.contains(op) && draw.chance(0.4));
-  std::optional<Sequence> parts = splits ? drawSplit(draw, operand) : std::nullopt;
+  std::optional<Sequence> parts = splits ? drawParts(draw, operand) : std::nullopt;
   if (parts || mustSplit)
     return parts;
   bool grows = op == "SequenceEmpty" || (op != "SequenceConstruct" && draw.chance(0.3));

@@ -146,7 +146,7 @@ def bytes_of(rng, element, batch):
 
 
 IMAGE = ('batch', 5, 8, 2, 32)
-# An attention takes larger tiles from 132 blocks of 64 rows on, and again from 264.
+# An attention takes larger tiles, by tensor maps where they describe it, from 132 blocks of 64 rows on; else again from 264.
 BATCHES = ((1,), (5,))
 LENGTHS = ((1, 1), (3, 77), (2, 513))
 ONE_HEAD = ((1, 1), (3, 77), (1, 513), (67, 77), (89, 150))
