@@ -23,24 +23,24 @@ Value splitWindows(OpBuilder &builder, Location location, Value value, const Win
   return reshapeTo(builder, location, value, split);
 }
 
-// By way of split windows, so that each reshape is one product of axes (axis_classes.h).
+/// `value` with other leading axes, by way of split windows, so that each reshape is one product of axes
+/// (axis_classes.h).
+static Value withLeading(OpBuilder &builder, Location location, Value value, const Windows &windows,
+                         SmallVector<Dim> leading) {
+  SmallVector<Dim> shape = shapeOf(value);
+  ArrayRef<Dim> matrix = ArrayRef<Dim>(shape).take_back(2);
+  SmallVector<Dim> split{windows.batch, windows.windows, windows.heads};
+  llvm::append_range(split, matrix);
+  llvm::append_range(leading, matrix);
+  return reshapeTo(builder, location, reshapeTo(builder, location, value, split), leading);
+}
 
 Value flattenOperand(OpBuilder &builder, Location location, Value operand, const Windows &windows) {
-  SmallVector<Dim> shape = shapeOf(operand);
-  ArrayRef<Dim> matrix = ArrayRef<Dim>(shape).take_back(2);
-  SmallVector<Dim> split{windows.batch, windows.windows, windows.heads}, flat = windows.flat();
-  llvm::append_range(split, matrix);
-  llvm::append_range(flat, matrix);
-  return reshapeTo(builder, location, reshapeTo(builder, location, operand, split), flat);
+  return withLeading(builder, location, operand, windows, windows.flat());
 }
 
 Value mergeResult(OpBuilder &builder, Location location, Value result, const Windows &windows) {
-  SmallVector<Dim> shape = shapeOf(result);
-  ArrayRef<Dim> matrix = ArrayRef<Dim>(shape).take_back(2);
-  SmallVector<Dim> split{windows.batch, windows.windows, windows.heads}, merged = windows.merged();
-  llvm::append_range(split, matrix);
-  llvm::append_range(merged, matrix);
-  return reshapeTo(builder, location, reshapeTo(builder, location, result, split), merged);
+  return withLeading(builder, location, result, windows, windows.merged());
 }
 
 Value flattenBias(OpBuilder &builder, Location location, Value bias, const Windows &windows) {

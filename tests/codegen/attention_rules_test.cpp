@@ -13,19 +13,20 @@ namespace {
 constexpr int64_t kStepKeys = 128;
 
 constexpr char kText[] = R"(
-func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, 64], f16>, %k: !smelt.tensor<[$b$, $h$, $t$, 64], f16>, %v: !smelt.tensor<[$b$, $h$, $t$, 64], f16>) -> !smelt.tensor<[$b$, $h$, $s$, 64], f16> {
-  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[$b$, $h$, $s$, 64], f16>, !smelt.tensor<[$b$, $h$, $t$, 64], f16>, !smelt.tensor<[$b$, $h$, $t$, 64], f16>) -> !smelt.tensor<[$b$, $h$, $s$, 64], f16> {
-  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, 64], f16>, %y: !smelt.tensor<[$b$, $h$, $t$, 64], f16>, %z: !smelt.tensor<[$b$, $h$, $t$, 64], f16>):
-    %1 = smelt.attention %x, %y, %z {$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, 64], f16>, <[$b$, $h$, $t$, 64], f16>, <[$b$, $h$, $t$, 64], f16> -> <[$b$, $h$, $s$, 64], f16>
-    smelt.yield %1 : !smelt.tensor<[$b$, $h$, $s$, 64], f16>
+func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, !smelt.tensor<[$b$, $h$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %y: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, %z: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>):
+    %1 = smelt.attention %x, %y, %z {$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, $d$], f16>, <[$b$, $h$, $t$, $d$], f16>, <[$b$, $h$, $t$, $d$], f16> -> <[$b$, $h$, $s$, $d$], f16>
+    smelt.yield %1 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
   }
-  return %0 : !smelt.tensor<[$b$, $h$, $s$, 64], f16>
+  return %0 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
 })";
 
 /// Batches, heads, queries and keys: numbers, or symbols of those names.
 struct Sizes {
   std::string b, h, s, t;
   bool causal = false;
+  int64_t headSize = 64;
 };
 
 struct AttentionRules : testing::Test {
@@ -40,6 +41,7 @@ struct AttentionRules : testing::Test {
                        {"h", sizes.h},
                        {"s", sizes.s},
                        {"t", sizes.t},
+                       {"d", std::to_string(sizes.headSize)},
                        {"causal", sizes.causal ? "causal, " : ""}}),
         &context);
     std::vector<KernelVariant> result;
@@ -137,6 +139,14 @@ TEST_F(AttentionRules, MapsAreForMuchWork) {
   EXPECT_TRUE(isMapped(*chosen(variants, 8, 512, 1)));
   EXPECT_FALSE(isMapped(*chosen(variants, 8, 512, 0)));
   EXPECT_FALSE(isMapped(*chosen(select({"b", "12", "49", "49"}), 64, 49, 49)));
+}
+
+/// Any other of more than 128 elements was never run by them.
+TEST_F(AttentionRules, HugeHeadsHaveMapsAtOneSize) {
+  for (int64_t size : {128, 136, 192, 224, 240, 256}) {
+    auto variants = select({"b", "12", "s", "t", /*causal=*/false, size});
+    EXPECT_EQ(isMapped(*chosen(variants, 8, 512, 512)), size == 128 || size == 256) << size;
+  }
 }
 
 TEST_F(AttentionRules, MapsHaveAxesOfRowsHeadsAndBatches) {

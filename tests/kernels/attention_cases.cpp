@@ -106,6 +106,8 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
   for (const Sizes &sizes : {Sizes{kAttentionMapped, kAttentionMapped, 32, 32},
                              Sizes{kAttentionMapped, kAttentionMapped, 64, 64},
                              Sizes{kAttentionMapped, kAttentionMapped, 16, 48},
+                             Sizes{kAttentionMapped, kAttentionMapped, 8, 56},
+                             Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 112, 104},
                              Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 40, 72},
                              Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 80, 80},
                              Sizes{kAttentionMappedLarge, kAttentionMappedLargeBiased, 96, 128},

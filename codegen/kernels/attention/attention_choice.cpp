@@ -123,11 +123,13 @@ private:
 
   /// False where tensor maps are not for this shape.
   bool addMapped(int64_t minWaves) {
-    // Biases of single scores and sums of wide values do not fit in the registers together; one
-    // warpgroup alone waits for itself.
+    // Of huge heads 256 elements alone were run; biases of single scores and their sums do not fit in the
+    // registers together. One warpgroup alone waits for itself.
+    bool isOtherHuge = isHuge() && (shape.headSize != 256 || shape.valueSize != 256);
     std::optional<int64_t> queries = shape.queries.asConstant();
     bool hasOneGroup = queries && *queries <= AttentionTmaTiling::kGroupRows;
-    if (!shape.allowsTensorMaps || (isHuge() && shape.isBiasedByQuery) || hasOneGroup)
+    if (!shape.allowsTensorMaps || isOtherHuge || (isHuge() && shape.isBiasedByQuery) ||
+        hasOneGroup)
       return false;
     AttentionChoice choice = choiceOf(mappedTiling(), shape);
     if (!fits(choice))
