@@ -145,6 +145,23 @@ DeviceMemory::~DeviceMemory() {
     device->api().cuMemFree(start);
 }
 
+Result<PinnedMemory> PinnedMemory::allocate(SharedDevice device, uint64_t bytes) {
+  PinnedMemory memory;
+  if (bytes == 0)
+    return memory;
+  SMELT_RETURN_IF_CUDA_ERROR(device->api(), "allocating pinned host memory", cuMemHostAlloc,
+                             &memory.start, bytes, 0);
+  memory.device = std::move(device);
+  return memory;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (start == nullptr)
+    return;
+  Result<CurrentContext> current = CurrentContext::enter(*device);
+  device->api().cuMemFreeHost(start);
+}
+
 void DeviceMemory::swap(DeviceMemory &other) noexcept {
   std::swap(device, other.device);
   std::swap(allocator, other.allocator);

@@ -122,4 +122,23 @@ private:
   uint64_t size = 0;
 };
 
+/// Host memory that copies reach without the driver's staging; released with the object.
+class PinnedMemory {
+public:
+  static Result<PinnedMemory> allocate(SharedDevice device, uint64_t bytes);
+
+  PinnedMemory(PinnedMemory &&other) noexcept
+      : device(std::move(other.device)), start(std::exchange(other.start, nullptr)) {}
+  PinnedMemory &operator=(PinnedMemory &&) = delete;
+  ~PinnedMemory();
+
+  void *data() const { return start; }
+
+private:
+  PinnedMemory() = default;
+
+  SharedDevice device;
+  void *start = nullptr;
+};
+
 } // namespace smelt::runtime

@@ -87,6 +87,7 @@ std::vector<std::string> FakeDriver::leaks() const {
   leaks.reserve(memory.size());
   for (const auto &[address, held] : memory)
     leaks.push_back(joinText("memory of ", held.bytes, " bytes"));
+  leaks.insert(leaks.end(), hostMemory.size(), "pinned memory");
   leaks.insert(leaks.end(), modules.size(), "module");
   leaks.insert(leaks.end(), streams.size(), "stream");
   leaks.insert(leaks.end(), events.size(), "event");

@@ -134,7 +134,8 @@ private:
   mutable std::recursive_mutex mutex;
   FakeDevice device;
   std::map<std::string, FakeKernel> kernels;
-  std::map<CUdeviceptr, Memory> memory; ///< keyed by the address handed out
+  std::map<CUdeviceptr, Memory> memory;                      ///< keyed by the address handed out
+  std::map<void *, std::unique_ptr<std::byte[]>> hostMemory; ///< pinned
   size_t allocatedBytes = 0;
   std::map<CUmodule, std::unique_ptr<Module>> modules;
   std::map<CUstream, std::unique_ptr<Stream>> streams, callerStreams;

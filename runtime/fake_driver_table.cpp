@@ -94,6 +94,18 @@ void FakeDriver::fillDevices(DriverApi &api) {
           return *value = device.computeCapability % 10, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
           return *value = 227 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+          return *value = 132, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // kHz
+          return *value = 1980000, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // kHz
+          return *value = 3201000, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+          return *value = 6144, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+        case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+          return *value = 0, CUDA_SUCCESS;
         default:
           return CUDA_ERROR_INVALID_VALUE;
         }
@@ -156,6 +168,15 @@ void FakeDriver::fillMemory(DriverApi &api) {
   });
   api.cuMemFree =
       releasing("cuMemFree", [this](CUdeviceptr address) { return this->free(address); });
+  api.cuMemHostAlloc = traced("cuMemHostAlloc", [this](void **address, size_t bytes, unsigned) {
+    auto room = std::make_unique<std::byte[]>(bytes);
+    *address = room.get();
+    hostMemory.emplace(*address, std::move(room));
+    return CUDA_SUCCESS;
+  });
+  api.cuMemFreeHost = releasing("cuMemFreeHost", [this](void *address) {
+    return hostMemory.erase(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
   api.cuMemGetInfo = traced("cuMemGetInfo", [this](size_t *available, size_t *total) {
     *available = device.memoryBytes - allocatedBytes;
     *total = device.memoryBytes;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMinSamples = 5;
 constexpr size_t kBurstLaunches = 64;     // samples of single launches taken between two waits
+constexpr size_t kRunsInFlight = 8;       // of each lane: enough to keep it busy
 constexpr size_t kLaunchesPerGate = 100;  // what a stream surely queues without blocking its caller
 constexpr double kMinMilliseconds = 1e-3; // below the resolution of events
 
@@ -159,7 +160,96 @@ Status timeLaunches(const DriverApi &api, const Context::Ready &ready, CUstream 
   return {};
 }
 
+/// The four events around a run and its copies.
+struct RunEvents {
+  Event start, compute, out, end;
+  double enqueueMicroseconds = 0;
+
+  static Result<RunEvents> create(const DriverApi &api) {
+    SMELT_ASSIGN_OR_RETURN(Event start, Event::create(api));
+    SMELT_ASSIGN_OR_RETURN(Event compute, Event::create(api));
+    SMELT_ASSIGN_OR_RETURN(Event out, Event::create(api));
+    SMELT_ASSIGN_OR_RETURN(Event end, Event::create(api));
+    return RunEvents{std::move(start), std::move(compute), std::move(out), std::move(end)};
+  }
+
+  /// Queues one run of the lane with the events around it.
+  Status queue(const Lane &lane) {
+    SMELT_RETURN_IF_ERROR(start.record(lane.stream));
+    if (lane.copyIn) {
+      SMELT_RETURN_IF_ERROR(lane.copyIn(lane.stream));
+      SMELT_RETURN_IF_ERROR(compute.record(lane.stream));
+    }
+    Stopwatch watch;
+    SMELT_RETURN_IF_ERROR(lane.context->enqueue(lane.stream));
+    enqueueMicroseconds = watch.seconds() * 1e6;
+    if (lane.copyOut) {
+      SMELT_RETURN_IF_ERROR(out.record(lane.stream));
+      SMELT_RETURN_IF_ERROR(lane.copyOut(lane.stream));
+    }
+    return end.record(lane.stream);
+  }
+
+  Result<RunTime> read(const Lane &lane) const {
+    RunTime time;
+    time.enqueueMicroseconds = enqueueMicroseconds;
+    const Event &from = lane.copyIn ? compute : start, &until = lane.copyOut ? out : end;
+    SMELT_ASSIGN_OR_RETURN(time.computeMilliseconds, from.millisecondsUntil(until));
+    if (lane.copyIn) {
+      SMELT_ASSIGN_OR_RETURN(time.inMilliseconds, start.millisecondsUntil(compute));
+    }
+    if (lane.copyOut) {
+      SMELT_ASSIGN_OR_RETURN(time.outMilliseconds, out.millisecondsUntil(end));
+    }
+    return time;
+  }
+};
+
+/// Runs the lanes in turn until `isEnough`, never more than the events allow in flight. Appends the times.
+Status runInTurn(const std::vector<Lane> &lanes, std::vector<RunEvents> &events,
+                 const std::function<bool(size_t queued)> &isEnough, std::vector<RunTime> &runs) {
+  size_t queued = 0;
+  auto laneOf = [&](size_t run) -> const Lane & { return lanes[run % lanes.size()]; };
+  auto take = [&](size_t run) -> Status {
+    const RunEvents &around = events[run % events.size()];
+    SMELT_RETURN_IF_ERROR(around.end.wait());
+    SMELT_ASSIGN_OR_RETURN(RunTime time, around.read(laneOf(run)));
+    runs.push_back(time);
+    return {};
+  };
+  for (; !isEnough(queued); ++queued) {
+    if (queued >= events.size())
+      SMELT_RETURN_IF_ERROR(take(queued - events.size()));
+    SMELT_RETURN_IF_ERROR(events[queued % events.size()].queue(laneOf(queued)));
+  }
+  for (size_t run = queued - std::min(queued, events.size()); run < queued; ++run)
+    SMELT_RETURN_IF_ERROR(take(run));
+  return {};
+}
+
 } // namespace
+
+Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &options) {
+  const Engine &engine = lanes.front().context->engine();
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
+  std::vector<RunEvents> events;
+  for (size_t i = 0; i < kRunsInFlight * lanes.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(RunEvents around, RunEvents::create(engine.api()));
+    events.push_back(std::move(around));
+  }
+  RunTimes times;
+  auto run = [&](size_t least, double seconds) -> Status {
+    times.runs.clear();
+    Stopwatch watch;
+    auto isEnough = [&](size_t queued) { return queued >= least && watch.seconds() >= seconds; };
+    SMELT_RETURN_IF_ERROR(runInTurn(lanes, events, isEnough, times.runs));
+    times.seconds = watch.seconds();
+    return {};
+  };
+  SMELT_RETURN_IF_ERROR(run(lanes.size(), options.warmupSeconds));
+  SMELT_RETURN_IF_ERROR(run(options.leastRuns, options.seconds));
+  return times;
+}
 
 double median(std::vector<double> values) {
   if (values.empty())

@@ -4,6 +4,8 @@
 
 #include "runtime/context.h"
 
+#include <functional>
+
 namespace smelt::runtime {
 
 struct TimingOptions {
@@ -18,6 +20,36 @@ struct TimingOptions {
 /// enqueue; the stream must not be the default one.
 Result<std::vector<double>> timeGraph(Context &context, CUstream stream,
                                       const TimingOptions &options);
+
+/// One run by itself, as an application sees it.
+struct RunTime {
+  double computeMilliseconds = 0;
+  double inMilliseconds = 0, outMilliseconds = 0; ///< of the copies; 0 without
+  double enqueueMicroseconds = 0;                 ///< of the processor, until the run is queued
+};
+
+/// A context and a stream of its own, with what is queued before and behind each run: copies of inputs
+/// and outputs, or nothing.
+struct Lane {
+  Context *context;
+  CUstream stream;
+  std::function<Status(CUstream)> copyIn, copyOut;
+};
+
+struct RunTimes {
+  std::vector<RunTime> runs;
+  double seconds = 0; ///< that all of them took, by the clock on the wall
+};
+
+struct RunOptions {
+  double warmupSeconds = 0.2;
+  double seconds = 3.0;
+  size_t leastRuns = 10;
+};
+
+/// Times every run by itself, taking turns between the lanes, whose runs may overlap. The contexts must
+/// be ready to enqueue, and no stream the default one. A time carries the cost of an event, about a microsecond.
+Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &options);
 
 /// Microseconds for each launch of the program when launched by itself, in the program's order: the
 /// median over the repetitions of the time between two events around it, less the time between two

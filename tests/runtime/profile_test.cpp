@@ -19,15 +19,17 @@ protected:
     model.fake.addKernel("add", {{8, 8, 8, 4}, [](const FakeKernelCall &) {
                                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
                                  }});
-    Result<SharedEngine> engine = model.createEngine();
-    ASSERT_TRUE(isOk(engine));
-    Result<std::unique_ptr<Context>> created = Context::create(*engine, {});
+    Result<SharedEngine> made = model.createEngine();
+    ASSERT_TRUE(isOk(made));
+    engine = *made;
+    Result<std::unique_ptr<Context>> created = Context::create(engine, {});
     ASSERT_TRUE(isOk(created));
     context = std::move(*created);
     ASSERT_TRUE(isOk(FakeModel::bindHost(*context, data)));
   }
 
   FakeModel model;
+  SharedEngine engine;
   AddScaleData data{{3, 77}};
   std::unique_ptr<Context> context;
 };
@@ -62,6 +64,46 @@ TEST_F(ProfileTest, TimesGraphLaunchesOneByOne) {
   EXPECT_GT(median(*samples), 1.5);
 }
 
+TEST_F(ProfileTest, TimesRunsWithTheirCopiesInTurn) {
+  ASSERT_TRUE(isOk(context->prepare()));
+  Result<std::unique_ptr<Context>> second = Context::create(engine, {});
+  ASSERT_TRUE(isOk(second));
+  AddScaleData others{{3, 77}};
+  ASSERT_TRUE(isOk(FakeModel::bindHost(**second, others)));
+  ASSERT_TRUE(isOk((*second)->prepare()));
+  CUstream streams[] = {model.fake.stream(), model.fake.stream()};
+  std::vector<CUstream> copied;
+  auto copy = [&](CUstream stream) {
+    copied.push_back(stream);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Status();
+  };
+  Result<RunTimes> times =
+      timeRuns({{context.get(), streams[0], copy, {}}, {second->get(), streams[1], {}, copy}},
+               {.warmupSeconds = 0, .seconds = 0, .leastRuns = 40});
+  ASSERT_TRUE(isOk(times));
+  ASSERT_EQ(times->runs.size(), 40u);
+  EXPECT_GT(times->seconds, 0.1);
+  EXPECT_EQ(copied.size(), 42u); // two runs of warm-up
+  for (size_t i = 0; i < 40; ++i) {
+    const RunTime &run = times->runs[i];
+    EXPECT_EQ(copied[i + 2], streams[i % 2]);
+    EXPECT_GT(run.computeMilliseconds, 1.5);
+    EXPECT_GT(run.enqueueMicroseconds, 1500.0);
+    EXPECT_GT(i % 2 ? run.outMilliseconds : run.inMilliseconds, 0.9);
+    EXPECT_EQ(i % 2 ? run.inMilliseconds : run.outMilliseconds, 0.0);
+  }
+}
+
+TEST_F(ProfileTest, TimesRunsForAWhile) {
+  ASSERT_TRUE(isOk(context->prepare()));
+  Result<RunTimes> times = timeRuns({{context.get(), model.fake.stream(), {}, {}}},
+                                    {.warmupSeconds = 0, .seconds = 0.1, .leastRuns = 1});
+  ASSERT_TRUE(isOk(times));
+  EXPECT_GT(times->runs.size(), 8u); // more than are in flight
+  EXPECT_GE(times->seconds, 0.1);
+}
+
 TEST_F(ProfileTest, NeedsAPreparedContext) {
   EXPECT_TRUE(isRefused(timeKernels(*context, nullptr, 1).status(), StatusCode::kUsage, "prepare"));
 }
@@ -73,6 +115,17 @@ TEST_F(ProfileTest, EndsCleanlyWhenALaunchFails) {
     model.fake.failCall(function, 1, CUDA_ERROR_UNKNOWN);
     EXPECT_EQ(timeKernels(*context, model.fake.stream(), 2).status().code(), StatusCode::kRunFailed)
         << function;
+  }
+}
+
+TEST_F(ProfileTest, EndsCleanlyWhenATimedRunFails) {
+  ASSERT_TRUE(isOk(context->prepare()));
+  for (const char *function : {"cuGraphLaunch", "cuEventRecord", "cuEventSynchronize",
+                               "cuEventElapsedTime", "cuEventCreate"}) {
+    model.fake.failCall(function, 3, CUDA_ERROR_UNKNOWN);
+    Result<RunTimes> times = timeRuns({{context.get(), model.fake.stream(), {}, {}}},
+                                      {.warmupSeconds = 0, .seconds = 0});
+    EXPECT_EQ(times.status().code(), StatusCode::kRunFailed) << function;
   }
 }
 
