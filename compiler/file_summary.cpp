@@ -35,15 +35,18 @@ std::string dimName(const onnx_wire::Shape::Dimension &dim) {
   return dim.dim_param().empty() ? "?" : dim.dim_param();
 }
 
-std::string portType(const onnx_wire::ValueInfo &info) {
+DeclaredPort portOf(const onnx_wire::ValueInfo &info) {
   if (!info.type().has_tensor_type())
-    return "no tensor";
+    return {info.name(), "no tensor", {}};
   const auto &tensor = info.type().tensor_type();
   std::string text = elementName(tensor.elem_type());
   if (!tensor.has_shape())
-    return text + " of any shape";
-  auto dims = llvm::map_range(tensor.shape().dim(), dimName);
-  return text + " [" + llvm::join(dims, ", ") + "]";
+    return {info.name(), text + " of any shape", {}};
+  DeclaredPort port{info.name(), "", {}};
+  for (const onnx_wire::Shape::Dimension &dim : tensor.shape().dim())
+    port.shape.push_back(dimName(dim));
+  port.type = text + " [" + llvm::join(port.shape, ", ") + "]";
+  return port;
 }
 
 /// What the tensor takes in a file; 0 for elements of no fixed size, and for sizes that overflow.
@@ -87,7 +90,7 @@ portsOf(const google::protobuf::RepeatedPtrField<onnx_wire::ValueInfo> &infos,
   std::vector<DeclaredPort> ports;
   for (const onnx_wire::ValueInfo &info : infos)
     if (!initializers.contains(info.name()))
-      ports.push_back({info.name(), portType(info)});
+      ports.push_back(portOf(info));
   return ports;
 }
 

@@ -20,6 +20,7 @@ struct ListedNode {
 struct DeclaredPort {
   std::string name;
   std::string type;
+  std::vector<std::string> shape; ///< "batch", "128", or "?"; empty where none is declared
 };
 
 /// Initializers of one element type, those of graphs in nodes included.

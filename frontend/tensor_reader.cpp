@@ -269,7 +269,8 @@ Value TensorReader::readExternal(GraphBuilder &build, Location location, StringR
     return makeWeight(build, name, *range, std::nullopt, type);
   if (!*file) {
     emitError(location) << "its external file '" << range->file
-                        << "' is missing from the model's folder";
+                        << "' is missing from the model's folder; --random-weights SEED draws "
+                           "weights that are missing";
     return {};
   }
   if (failed(checkRange(location, *range, (*file)->getBufferSize())))

@@ -1,165 +1,316 @@
-// smelt bench: how long one run takes on the device, without transfers, and where the time goes.
+// smelt bench: how long one run takes on the device, and where the time goes.
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/limits.h"
+#include "tools/smelt/measurement.h"
 #include "tools/smelt/report.h"
+#include "tools/smelt/run_times.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
-#include <optional>
+#include <map>
+#include <tuple>
 
 namespace smelt::tools {
 
-static constexpr double kSeconds = 3.0;
-static constexpr size_t kMinSamples = 5;
+using runtime::RunTime;
 
 namespace {
 
 struct Flags {
   OpenFlags open;
   InputFlags inputs;
+  MeasureOptions measure;
+  std::vector<std::string> percentiles = {"90", "95", "99"};
+  std::string timesFile;
+  bool profile = false;
   bool json = false;
 };
 
-struct Latency {
-  double median, p99, min, mean;
-  size_t samples;
+/// The launches of one run that run the same machine code.
+struct KernelGroup {
+  std::string name;
+  size_t launches = 0;
+  double microseconds = 0, leastMicroseconds = 0;
+  int64_t bytes = 0, flops = 0;
 };
 
 } // namespace
 
-/// `samples` in ms, at least one.
-static Latency summarize(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  size_t count = samples.size();
-  double median = (samples[(count - 1) / 2] + samples[count / 2]) / 2;
-  double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(count);
-  return {median, samples[(count - 1) * 99 / 100], samples[0], mean, count};
+static llvm::json::Value shareOf(double least, double taken) {
+  return least > 0 && taken > 0 ? llvm::json::Value(least / taken) : llvm::json::Value(nullptr);
 }
 
-/// Runs in the interpreter for the measured time, after one run that also folds constants.
-static Result<std::vector<double>> timeRuns(Session &session, const std::vector<Array> &inputs) {
-  using Clock = std::chrono::steady_clock;
-  SMELT_ASSIGN_OR_RETURN([[maybe_unused]] auto outputs, session.run(inputs));
-  std::vector<double> samples;
-  Clock::time_point begin = Clock::now();
-  ProgressLine progress;
-  while (Clock::now() - begin < std::chrono::duration<double>(kSeconds) ||
-         samples.size() < kMinSamples) {
-    Clock::time_point start = Clock::now();
-    SMELT_ASSIGN_OR_RETURN(outputs, session.run(inputs));
-    samples.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-    progress.show(joinText("measured ", samples.size(), " runs"));
+static std::string shareText(double least, double taken) {
+  return least > 0 && taken > 0 ? numberText(100 * least / taken, 0) : "-";
+}
+
+/// Those that take most first.
+static std::vector<KernelGroup> groupKernels(const Measurement &measured) {
+  std::map<std::string, KernelGroup> byEntry;
+  for (const KernelTime &kernel : measured.kernels) {
+    KernelGroup &group = byEntry[kernel.entry.empty() ? kernel.name : kernel.entry];
+    group.name = kernel.name;
+    ++group.launches;
+    group.microseconds += kernel.microseconds;
+    group.leastMicroseconds += measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
+    group.bytes += kernel.bytes;
+    group.flops += kernel.flops;
   }
-  return samples;
+  std::vector<KernelGroup> groups;
+  for (auto &[entry, group] : byEntry)
+    groups.push_back(std::move(group));
+  llvm::sort(groups, [](const KernelGroup &left, const KernelGroup &right) {
+    return std::tie(right.microseconds, left.name) < std::tie(left.microseconds, right.name);
+  });
+  return groups;
 }
 
-/// The least time that the kernel could take on this device, in microseconds; 0 where the rate of
-/// its arithmetic is not known.
-static double leastMicroseconds(const CudaSession::KernelTime &kernel,
-                                const CudaSession::Peaks &peaks) {
-  double flopsPerSecond = peaks.flopsPerSecond(kernel.arithmetic);
-  if (flopsPerSecond == 0)
-    return 0;
-  return 1e6 * std::max(static_cast<double>(kernel.bytes) / peaks.bytesPerSecond,
-                        static_cast<double>(kernel.flops) / flopsPerSecond);
+static double totalMicroseconds(const std::vector<KernelGroup> &groups) {
+  double total = 0;
+  for (const KernelGroup &group : groups)
+    total += group.microseconds;
+  return total;
 }
 
-static llvm::json::Object latencyJson(const Latency &latency) {
-  return llvm::json::Object{{"median", latency.median},
-                            {"p99", latency.p99},
-                            {"min", latency.min},
-                            {"mean", latency.mean},
-                            {"samples", static_cast<int64_t>(latency.samples)}};
+static void printProfile(const Measurement &measured) {
+  std::vector<KernelGroup> groups = groupKernels(measured);
+  double total = totalMicroseconds(groups);
+  Table table({"kernel", "launches", "time, us", "share, %", "bytes", "flops", "roofline, %"});
+  for (const KernelGroup &group : groups)
+    table.add({group.name, std::to_string(group.launches), numberText(group.microseconds, 2),
+               numberText(100 * group.microseconds / total, 1), std::to_string(group.bytes),
+               std::to_string(group.flops),
+               shareText(group.leastMicroseconds, group.microseconds)});
+  table.add(
+      {"all", std::to_string(measured.kernels.size()), numberText(total, 2), "100.0", "", "", ""});
+  table.print();
 }
 
-static void report(const Flags &flags, const Session &session, const RunInputs &inputs,
-                   const Latency &latency, const std::vector<CudaSession::KernelTime> &kernels,
-                   const std::optional<CudaSession::Peaks> &peak) {
+static void printKernels(const Measurement &measured) {
+  Table table({"#", "kernel", "time, us", "bytes", "flops", "roofline, %", "ONNX nodes"});
+  for (size_t i = 0; i < measured.kernels.size(); ++i) {
+    const KernelTime &kernel = measured.kernels[i];
+    double least = measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
+    table.add({std::to_string(i), kernel.name, numberText(kernel.microseconds, 2),
+               std::to_string(kernel.bytes), std::to_string(kernel.flops),
+               shareText(least, kernel.microseconds), llvm::join(kernel.onnxNodes, " ")});
+  }
+  table.print();
+}
+
+/// Of what the memory and the arithmetic of the device allow for all kernels.
+static double leastMilliseconds(const Measurement &measured) {
   double least = 0;
+  for (const KernelTime &kernel : measured.kernels)
+    least += measured.peaks ? 1e-3 * measured.peaks->leastMicroseconds(kernel) : 0;
+  return least;
+}
+
+static llvm::json::Array kernelsJson(const Measurement &measured) {
   llvm::json::Array list;
-  Table table({"kernel", "time, us", "bytes", "flops", "roofline, %", "ONNX nodes"});
-  for (const CudaSession::KernelTime &kernel : kernels) {
-    double bound = peak ? leastMicroseconds(kernel, *peak) : 0;
-    least += bound;
-    bool isKnown = bound > 0 && kernel.microseconds > 0;
+  for (const KernelTime &kernel : measured.kernels) {
+    double least = measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
+    list.push_back(llvm::json::Object{{"name", kernel.name},
+                                      {"entry", kernel.entry},
+                                      {"time_us", kernel.microseconds},
+                                      {"bytes", kernel.bytes},
+                                      {"flops", kernel.flops},
+                                      {"roofline_share", shareOf(least, kernel.microseconds)},
+                                      {"onnx_nodes", llvm::json::Array(kernel.onnxNodes)}});
+  }
+  return list;
+}
+
+static llvm::json::Array profileJson(const Measurement &measured) {
+  std::vector<KernelGroup> groups = groupKernels(measured);
+  double total = totalMicroseconds(groups);
+  llvm::json::Array list;
+  for (const KernelGroup &group : groups)
     list.push_back(llvm::json::Object{
-        {"name", kernel.name},
-        {"time_us", kernel.microseconds},
-        {"bytes", kernel.bytes},
-        {"flops", kernel.flops},
-        {"roofline_share",
-         isKnown ? llvm::json::Value(bound / kernel.microseconds) : llvm::json::Value(nullptr)},
-        {"onnx_nodes", llvm::json::Array(kernel.onnxNodes)}});
-    table.add({kernel.name, numberText(kernel.microseconds, 2), std::to_string(kernel.bytes),
-               std::to_string(kernel.flops),
-               isKnown ? numberText(100 * bound / kernel.microseconds, 0) : "-",
-               llvm::join(kernel.onnxNodes, " ")});
+        {"name", group.name},
+        {"launches", static_cast<int64_t>(group.launches)},
+        {"time_us", group.microseconds},
+        {"share", total > 0 ? group.microseconds / total : 0},
+        {"bytes", group.bytes},
+        {"flops", group.flops},
+        {"roofline_share", shareOf(group.leastMicroseconds, group.microseconds)}});
+  return list;
+}
+
+static llvm::json::Object distributionJson(const Distribution &times, const Flags &flags) {
+  llvm::json::Object percentiles;
+  for (const std::string &percent : flags.percentiles)
+    percentiles[percent] = times.percentile(std::stod(percent));
+  return llvm::json::Object{{"median", times.median()},
+                            {"min", times.min()},
+                            {"max", times.max()},
+                            {"mean", times.mean()},
+                            {"variation", times.variation()},
+                            {"percentiles", std::move(percentiles)},
+                            {"samples", static_cast<int64_t>(times.sorted.size())}};
+}
+
+static llvm::json::Object singleRunsJson(const Flags &flags, const Measurement &measured) {
+  llvm::json::Object runs{
+      {"streams", static_cast<int64_t>(flags.measure.streams)},
+      {"throughput_per_s", measured.runsPerSecond()},
+      {"compute_ms", distributionJson(measured.of(&RunTime::computeMilliseconds), flags)},
+      {"enqueue_us", distributionJson(measured.of(&RunTime::enqueueMicroseconds), flags)}};
+  if (flags.measure.copies) {
+    runs["in_ms"] = distributionJson(measured.of(&RunTime::inMilliseconds), flags);
+    runs["out_ms"] = distributionJson(measured.of(&RunTime::outMilliseconds), flags);
   }
-  double share = least / (1e3 * latency.median);
-  if (flags.json) {
-    llvm::json::Object shapes;
-    for (size_t i = 0; i < inputs.inputs.size(); ++i)
-      shapes[session.signature().inputs[i].name] = llvm::json::Array(inputs.inputs[i].shape);
-    return printJson(llvm::json::Object{
-        {"schema", "smelt.bench/1"},
-        {"model", flags.open.model.path},
-        {"device", session.deviceName()},
-        {"shapes", std::move(shapes)},
-        {"latency_ms", latencyJson(latency)},
-        {"roofline_share", peak ? llvm::json::Value(share) : llvm::json::Value(nullptr)},
-        {"kernels", std::move(list)}});
-  }
+  return runs;
+}
+
+static llvm::json::Array statesJson(const Measurement &measured) {
+  llvm::json::Array list;
+  for (const GpuState &state : measured.states)
+    list.push_back(
+        llvm::json::Object{{"clock_mhz", static_cast<int64_t>(state.clockMhz)},
+                           {"highest_clock_mhz", static_cast<int64_t>(state.highestClockMhz)},
+                           {"memory_clock_mhz", static_cast<int64_t>(state.memoryClockMhz)},
+                           {"celsius", static_cast<int64_t>(state.celsius)},
+                           {"slowed_by", llvm::json::Array(state.slowedBy)},
+                           {"processes", static_cast<int64_t>(state.processes)}});
+  return list;
+}
+
+static void printReport(const Flags &flags, const Session &session, const RunInputs &inputs,
+                        const Measurement &measured) {
+  Distribution latency(measured.latencies);
+  llvm::json::Object shapes;
+  for (size_t i = 0; i < inputs.inputs.size(); ++i)
+    shapes[session.signature().inputs[i].name] = llvm::json::Array(inputs.inputs[i].shape);
+  printJson(llvm::json::Object{
+      {"schema", "smelt.bench/1"},
+      {"model", flags.open.model.path},
+      {"device", session.deviceName()},
+      {"shapes", std::move(shapes)},
+      {"latency_ms", llvm::json::Object{{"median", latency.median()},
+                                        {"p99", latency.percentile(99)},
+                                        {"min", latency.min()},
+                                        {"mean", latency.mean()},
+                                        {"samples", static_cast<int64_t>(latency.sorted.size())}}},
+      {"single_runs", singleRunsJson(flags, measured)},
+      {"roofline_share", shareOf(leastMilliseconds(measured), latency.median())},
+      {"gpu_states", statesJson(measured)},
+      {"warnings", llvm::json::Array(measured.warnings)},
+      {"profile", profileJson(measured)},
+      {"kernels", kernelsJson(measured)}});
+}
+
+/// "median 0.0771, p90 0.0779, p99 0.0801, min 0.0765, max 0.0922, mean 0.0773"
+static std::string distributionText(const Distribution &times, const Flags &flags) {
+  std::string text = "median " + shortText(times.median());
+  for (const std::string &percent : flags.percentiles)
+    text += joinText(", p", percent, " ", shortText(times.percentile(std::stod(percent))));
+  return joinText(text, ", min ", shortText(times.min()), ", max ", shortText(times.max()),
+                  ", mean ", shortText(times.mean()));
+}
+
+static void printRuns(const Flags &flags, const Measurement &measured) {
+  print(joinText(
+      "single runs, ms: ", distributionText(measured.of(&RunTime::computeMilliseconds), flags),
+      " (", measured.runs.runs.size(), " runs)"));
+  print(joinText("throughput: ", shortText(measured.runsPerSecond()), " runs a second",
+                 flags.measure.streams > 1 ? joinText(" on ", flags.measure.streams, " streams")
+                                           : ""));
+  if (flags.measure.copies)
+    print(joinText("copies, ms: in ", shortText(measured.of(&RunTime::inMilliseconds).median()),
+                   ", out ", shortText(measured.of(&RunTime::outMilliseconds).median()),
+                   " (medians)"));
+}
+
+static void printText(const Flags &flags, const Session &session, const Measurement &measured) {
+  Distribution latency(measured.latencies);
   print("device: " + session.deviceName());
-  print(joinText("latency, ms: median ", numberText(latency.median, 4), ", p99 ",
-                 numberText(latency.p99, 4), ", min ", numberText(latency.min, 4), ", mean ",
-                 numberText(latency.mean, 4), " (", latency.samples, " samples)"));
-  if (peak)
-    print(joinText("roofline: ", numberText(100 * share, 0),
+  print(joinText("latency, ms: median ", numberText(latency.median(), 4), ", p99 ",
+                 numberText(latency.percentile(99), 4), ", min ", numberText(latency.min(), 4),
+                 ", mean ", numberText(latency.mean(), 4), " (", latency.sorted.size(),
+                 " samples)"));
+  printRuns(flags, measured);
+  if (!measured.kernels.empty())
+    print(joinText("enqueue, us: ",
+                   distributionText(measured.of(&RunTime::enqueueMicroseconds), flags)));
+  if (double least = leastMilliseconds(measured); least > 0)
+    print(joinText("roofline: ", numberText(100 * least / latency.median(), 0),
                    " % of what memory and arithmetic allow"));
-  if (!kernels.empty())
-    table.print();
+  if (!measured.states.empty()) {
+    const GpuState &state = measured.states.back();
+    print(joinText("clocks: ", state.clockMhz, " of ", state.highestClockMhz, " MHz, memory ",
+                   state.memoryClockMhz, " MHz, ", state.celsius, " degrees"));
+  }
+  if (!measured.kernels.empty())
+    flags.profile ? printProfile(measured) : printKernels(measured);
+}
+
+static Status checkPercentiles(const std::vector<std::string> &percentiles) {
+  for (const std::string &text : percentiles) {
+    double percent = 0;
+    if (!llvm::to_float(text, percent) || !(percent > 0 && percent <= 100))
+      return Status(StatusCode::kUsage,
+                    joinText("'", text, "' is no percentile; write a number up to 100"));
+  }
+  return {};
 }
 
 static Status bench(Flags flags) {
+  SMELT_RETURN_IF_ERROR(checkPercentiles(flags.percentiles));
+  SMELT_RETURN_IF_ERROR(
+      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
   if (!isPlan(flags.open.model.path))
     flags.open.model.shapes = flags.inputs.shapes;
   flags.open.model.values = flags.inputs.inputs;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));
+  if (!model.cuda && (flags.measure.streams > 1 || flags.measure.copies))
+    return Status(StatusCode::kUsage, "--streams and --copies are of a GPU; this runs on the CPU");
   setActivity("reading and drawing the inputs");
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(model.session->signature(), flags.inputs));
-  setActivity("measuring the model");
-  std::vector<double> samples;
-  std::vector<CudaSession::KernelTime> kernels;
-  std::optional<CudaSession::Peaks> peaks;
-  if (model.cuda) {
-    SMELT_RETURN_IF_ERROR(model.cuda->prepareOnDevice(inputs.inputs));
-    SMELT_ASSIGN_OR_RETURN(samples, model.cuda->timeGraph(kSeconds));
-    SMELT_ASSIGN_OR_RETURN(kernels, model.cuda->timeKernels());
-    SMELT_ASSIGN_OR_RETURN(peaks, model.cuda->peaks());
-  } else {
-    SMELT_ASSIGN_OR_RETURN(samples, timeRuns(*model.session, inputs.inputs));
-  }
-  report(flags, *model.session, inputs, summarize(std::move(samples)), kernels, peaks);
+  SMELT_ASSIGN_OR_RETURN(Measurement measured, measure(model, inputs.inputs, flags.measure));
+  for (const std::string &warning : measured.warnings)
+    note("warning: " + warning);
+  if (!flags.timesFile.empty())
+    SMELT_RETURN_IF_ERROR(writeRunTimes(measured.runs, flags.timesFile));
+  if (flags.json)
+    printReport(flags, *model.session, inputs, measured);
+  else
+    printText(flags, *model.session, measured);
   return {};
 }
 
 void addBench(CommandLine &line) {
   auto flags = std::make_shared<Flags>();
   Command command = line.add("bench",
-                             "Measure a model for 3 s after a warm-up: graph "
-                             "launches, inputs on the device, no transfers",
+                             "Measure a model for 3 s after a warm-up: graph launches, inputs on "
+                             "the device, no transfers; then run by run",
                              [flags] { return bench(*flags); });
   addModel(command, "The .onnx or .plan file", flags->open);
   addInputs(command, flags->inputs);
+  command.seconds("--duration", flags->measure.seconds,
+                  "How long to measure; single runs take a third of it more (default: 3)");
+  command.count("--iterations", flags->measure.iterations, 1, "N",
+                "Single runs to measure at least (default: 10)");
+  command.seconds("--warm-up", flags->measure.warmupSeconds, "Before measuring (default: 0.2)");
+  command.list("--percentiles", flags->percentiles, "P[,P...]",
+               "Percentiles of single runs to print (default: 90,95,99)");
+  command.count("--streams", flags->measure.streams, 1, "N",
+                "Streams, each with a context, that single runs take turns on (default: 1)");
+  command.flag("--copies", flags->measure.copies,
+               "Copy inputs and outputs around single runs, and time that apart");
+  command.text("--export-times", flags->timesFile,
+               "File for the times of all single runs, as JSON");
+  command.flag("--profile", flags->profile,
+               "Print kernels by what they take together, those that run the same code as one");
   addJson(command, flags->json);
   command.footer("An .onnx is compiled for exactly the shapes that --shape gives; a .plan runs as "
                  "it was compiled.\n"
                  "examples:\n"
                  "  smelt bench model.onnx --shape input_ids=1x128\n"
+                 "  smelt bench model.plan --dim batch=8 --profile\n"
                  "  smelt bench model.plan --shape input_ids=8x512 --json");
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/file_summary.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -161,7 +162,8 @@ static void printFindings(const Flags &flags, const Findings &findings) {
     print(flags.model.path + ": supported");
 }
 
-static Status check(const Flags &flags) {
+static Status check(Flags flags) {
+  SMELT_RETURN_IF_ERROR(nameShapes(flags.model.path, flags.model.dimensions, flags.model.shapes));
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags.model));
   Status unread;
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.model.values, unread));
@@ -184,6 +186,7 @@ void addCheck(CommandLine &line) {
   command.argument("model", flags->model.path, "The .onnx file");
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Check what would be compiled for this shape (repeatable)");
+  addDimensions(command, flags->model.dimensions);
   addValues(command, flags->model.values);
   addMissing(command, flags->model);
   addJson(command, flags->json);

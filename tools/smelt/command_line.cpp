@@ -1,5 +1,9 @@
 #include "tools/smelt/command_line.h"
 
+#include "tools/smelt/suggestion.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +14,8 @@
 #include <new>
 
 namespace smelt::tools {
+
+static constexpr uint64_t kMostCount = 1000000000;
 
 struct Command::Parser {
   CLI::App &app;
@@ -54,7 +60,18 @@ static CLI::Validator toleranceNumber() {
   return CLI::Validator(check, "");
 }
 
-static CLI::Validator seconds() {
+static CLI::Validator countNumber(size_t least) {
+  auto check = [least](const std::string &text) {
+    uint64_t count;
+    bool isOne = llvm::to_integer(text, count, 10) && count >= least && count <= kMostCount;
+    return isOne ? std::string()
+                 : "'" + text + "' is no integer from " + std::to_string(least) + " to " +
+                       std::to_string(kMostCount);
+  };
+  return CLI::Validator(check, "");
+}
+
+static CLI::Validator secondsNumber() {
   auto check = [](const std::string &text) {
     double number;
     bool isOne = llvm::to_float(text, number) && std::isfinite(number) && number > 0;
@@ -72,9 +89,9 @@ static CLI::Validator memorySize() {
 }
 
 /// The flags that every command takes.
-static void addLimits(CLI::App &command, Limits &limits) {
+static void addShared(CLI::App &command, Limits &limits) {
   command.add_option("--timeout", limits.seconds, "End with code 5 after so many seconds")
-      ->check(seconds())
+      ->check(secondsNumber())
       ->option_text("SECONDS");
   command
       .add_option_function<std::string>(
@@ -83,6 +100,8 @@ static void addLimits(CLI::App &command, Limits &limits) {
           "mapped files and a GPU's memory do not count")
       ->check(memorySize())
       ->option_text("SIZE");
+  command.add_flag("-v,--verbose", limits.isVerbose,
+                   "Say on stderr what is being done, with the seconds since the start");
 }
 
 void Command::argument(const char *name, std::string &value, const char *help) {
@@ -111,6 +130,33 @@ void Command::seed(const char *names, std::function<void(uint64_t)> set, const c
   parser.app.add_option_function<uint64_t>(names, std::move(set), help)->check(seedNumber());
 }
 
+void Command::count(const char *names, size_t &value, size_t least, const char *takes,
+                    const char *help) {
+  parser.app.add_option(names, value, help)->check(countNumber(least))->option_text(takes);
+}
+
+void Command::seconds(const char *names, double &value, const char *help) {
+  parser.app.add_option(names, value, help)->check(secondsNumber())->option_text("SECONDS");
+}
+
+void Command::parsed(const char *names, std::function<std::string(const std::string &)> take,
+                     const char *takes, const char *help) {
+  auto check = [take = std::move(take), names](const std::string &text) {
+    if (std::string wrong = take(text); !wrong.empty())
+      throw CLI::ValidationError(names, wrong);
+  };
+  parser.app.add_option_function<std::string>(names, check, help)->option_text(takes);
+}
+
+void Command::called(const char *names, std::function<std::string(const std::string &)> take,
+                     const char *help) {
+  auto check = [take = std::move(take), names](int64_t) {
+    if (std::string wrong = take(""); !wrong.empty())
+      throw CLI::ValidationError(names, wrong);
+  };
+  parser.app.add_flag_function(names, check, help);
+}
+
 void Command::tolerance(const char *names, std::optional<double> &value, const char *help) {
   parser.app.add_option(names, value, help)->check(toleranceNumber());
 }
@@ -136,7 +182,7 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::add(const char *name, const char *help, std::function<Status()> run) {
   CLI::App *command = parsers->app.add_subcommand(name, help);
-  addLimits(*command, parsers->limits);
+  addShared(*command, parsers->limits);
   command->callback([this, run = std::move(run)] {
     parsers->status = setLimits(parsers->limits, parsers->end);
     if (parsers->status.isOk())
@@ -145,29 +191,58 @@ Command CommandLine::add(const char *name, const char *help, std::function<Statu
   return Command(parsers->commands.emplace_back(Command::Parser{*command}));
 }
 
+static Status usage(const std::string &what) {
+  return Status(StatusCode::kUsage, what + "\nsmelt: run with --help for the flags and examples");
+}
+
+/// ", did you mean 'compile'?"
+static std::string question(const std::string &meant) {
+  return meant.empty() ? "" : ", did you mean '" + meant + "'?";
+}
+
 /// Whether the first word is a command; flags are left to the parser.
 Status CommandLine::refuseUnknownCommand(int count, char **arguments) const {
   std::string word = count > 1 ? arguments[1] : "-";
-  std::string names;
-  for (const CLI::App *command : parsers->app.get_subcommands({})) {
-    if (word == command->get_name())
-      return {};
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  if (word.starts_with('-'))
+  std::vector<std::string> names;
+  for (const CLI::App *command : parsers->app.get_subcommands({}))
+    names.push_back(command->get_name());
+  if (word.starts_with('-') || llvm::is_contained(names, word))
     return {};
-  return Status(StatusCode::kUsage, "'" + word + "' is no command; the commands are " + names);
+  return Status(StatusCode::kUsage, "'" + word + "' is no command" +
+                                        question(nearest(word, names)) + "; the commands are " +
+                                        llvm::join(names, ", "));
+}
+
+/// The first flag that the command does not know, with what may have been meant; "" where there is none.
+std::string CommandLine::describeUnknownFlag(int count, char **arguments) const {
+  std::vector<std::string> names;
+  for (const CLI::App *command : parsers->app.get_subcommands()) // the one that was given
+    for (const CLI::Option *option : command->get_options())
+      for (const std::string &name : option->get_lnames())
+        names.push_back("--" + name);
+  for (const std::string argument : llvm::ArrayRef(arguments, count).drop_front(2)) {
+    std::string name = argument.substr(0, argument.find('='));
+    if (name.starts_with("--") && !llvm::is_contained(names, name))
+      return "the command has no flag '" + name + "'" + question(nearest(name, names));
+  }
+  return "";
 }
 
 Status CommandLine::parse(int count, char **arguments) {
+  if (count == 1) {
+    std::cout << parsers->app.help();
+    return {};
+  }
   SMELT_RETURN_IF_ERROR(refuseUnknownCommand(count, arguments));
   try {
     parsers->app.parse(count, arguments);
   } catch (const CLI::Success &request) { // --help, --version
     parsers->app.exit(request, std::cout, std::cerr);
+  } catch (const CLI::ExtrasError &error) {
+    std::string unknown = describeUnknownFlag(count, arguments);
+    return usage(unknown.empty() ? error.what() : unknown);
   } catch (const CLI::ParseError &error) {
-    return Status(StatusCode::kUsage, std::string(error.what()) +
-                                          "\nsmelt: run with --help for the flags and examples");
+    return usage(error.what());
   } catch (const std::bad_alloc &) {
     return outOfMemory();
   }

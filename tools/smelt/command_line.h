@@ -35,8 +35,18 @@ public:
             const std::string &help);
   /// From 0 to 2^64 - 1: none is rounded or wrapped.
   void seed(const char *names, std::function<void(uint64_t)> set, const char *help);
+  /// An integer from `least` on.
+  void count(const char *names, size_t &value, size_t least, const char *takes, const char *help);
+  /// A finite number above 0.
+  void seconds(const char *names, double &value, const char *help);
   /// A finite number of at least 0.
   void tolerance(const char *names, std::optional<double> &value, const char *help);
+  /// A value that `take` makes something of; it returns what is wrong with the text, or "".
+  void parsed(const char *names, std::function<std::string(const std::string &)> take,
+              const char *takes, const char *help);
+  /// The same for a flag without a value, which gets "".
+  void called(const char *names, std::function<std::string(const std::string &)> take,
+              const char *help);
   /// One of the values by its name; anything else is refused in words.
   template <typename Enum>
   void choice(const char *names, Enum &value, const std::map<std::string, Enum> &choices,
@@ -67,12 +77,13 @@ public:
   /// Adds a subcommand that does `run` within the limits that it takes, for the caller to describe.
   Command add(const char *name, const char *help, std::function<Status()> run);
 
-  /// Runs the command that the arguments name, or prints the help or the version to std::cout. kUsage where the arguments
-  /// are wrong, kResources where memory ran out, else what the command returned.
+  /// Runs the command that the arguments name, or prints the help or the version to std::cout; the help too where there are
+  /// no arguments. kUsage where the arguments are wrong, with the name that may have been meant, kResources where memory ran out, else what the command returned.
   Status parse(int count, char **arguments);
 
 private:
   Status refuseUnknownCommand(int count, char **arguments) const;
+  std::string describeUnknownFlag(int count, char **arguments) const;
 
   struct Parsers;
   std::unique_ptr<Parsers> parsers;

@@ -34,12 +34,26 @@ void addPrecision(Command &command, FloatPrecision &precision) {
       "keep their types");
 }
 
+void addDevice(Command &command, DeviceChoice &device) {
+  auto take = [&device](const std::string &text) {
+    Result<DeviceChoice> choice = parseDevice(text);
+    if (choice.isOk())
+      device = *choice;
+    return choice.status().message();
+  };
+  command.parsed(
+      "--device", take, "auto|cpu|cuda|N",
+      "auto (cuda where there is a GPU), cpu (the interpreter), cuda, or a GPU's number");
+}
+
+void addDimensions(Command &command, std::vector<std::string> &dimensions) {
+  command.texts("--dim", dimensions, "NAME=8",
+                "Size of an open dimension in every input that has it, NAME=8 (repeatable)");
+}
+
 void addModel(Command &command, const char *takes, OpenFlags &flags) {
   command.argument("model", flags.model.path, takes);
-  command.choice(
-      "--device", flags.device,
-      {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
-      "auto|cpu|cuda", "auto (cuda where there is a GPU), cpu (the interpreter) or cuda");
+  addDevice(command, flags.device);
   addPrecision(command, flags.precision);
   addMissing(command, flags.model);
 }
@@ -48,6 +62,7 @@ void addInputs(Command &command, InputFlags &flags) {
   command.texts("--shape", flags.shapes, "NAME=1x128",
                 "Shape of an input, NAME=1x128 (repeatable). Dimensions that none sets: 1 where "
                 "they lead a shape, else 128");
+  addDimensions(command, flags.dimensions);
   command.texts("--input", flags.inputs, "NAME=@FILE.npy|@FOLDER",
                 "Value of an input, NAME=@FILE.npy (repeatable), or @FOLDER of ONNX test data");
   command.seed(

@@ -14,6 +14,7 @@ void addCheck(CommandLine &line);
 void addExplain(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompare(CommandLine &line);
+void addTrtexec(CommandLine &line);
 
 // Flags that several commands share.
 void addJson(Command &command, bool &json);
@@ -22,6 +23,9 @@ void addValues(Command &command, std::vector<std::string> &values);
 /// --random-weights and --repair-types: how a file is read that lacks something.
 void addMissing(Command &command, ModelFlags &flags);
 void addPrecision(Command &command, FloatPrecision &precision);
+void addDevice(Command &command, DeviceChoice &device);
+/// --dim.
+void addDimensions(Command &command, std::vector<std::string> &dimensions);
 /// The model, "The .onnx file" or whatever else `takes` says, and the device that it runs on.
 void addModel(Command &command, const char *takes, OpenFlags &flags);
 void addInputs(Command &command, InputFlags &flags);

@@ -5,6 +5,7 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/compare_fusions.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
@@ -46,13 +47,14 @@ static double toleranceFor(const Flags &flags, const Port &port, ElementType ari
 }
 
 /// The session of a given plan, which must be one of the model.
-static Result<OpenModel> openGivenPlan(const std::string &path, const Signature &model) {
+static Result<OpenModel> openGivenPlan(const std::string &path, int device,
+                                       const Signature &model) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
   std::string difference = findDifference(model, signatureOf(plan.metadata()));
   if (!difference.empty())
     return Status(StatusCode::kUsage,
                   joinText(path, " was compiled from another model: ", difference));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan, device));
   CudaSession *cuda = session.get();
   return OpenModel{nullptr, std::move(session), cuda};
 }
@@ -61,7 +63,7 @@ static Result<OpenModel> openGivenPlan(const std::string &path, const Signature 
 /// narrowed one is already.
 static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) {
   if (!flags.plan.empty())
-    return openGivenPlan(flags.plan, model);
+    return openGivenPlan(flags.plan, flags.open.device.number, model);
   SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
   if (!opened.cuda && !narrows(flags.open.precision)) {
     SMELT_RETURN_IF_ERROR(fuse(*opened.model));
@@ -135,12 +137,13 @@ static void printFusions(const std::vector<FusionError> &fusions) {
 
 /// Judges every fusion of a model by what the GPU makes of it.
 static Result<std::vector<FusionError>> compareOnGpu(Model &model, const std::vector<Array> &inputs,
-                                                     FloatPrecision precision) {
+                                                     FloatPrecision precision, int device) {
   auto run = [&](Model &fused, const std::vector<Array> &given) -> Result<std::vector<Array>> {
-    SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture());
+    SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture(device));
     SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
     SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, precision}, plan.path()));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
+                           CudaSession::open(plan.path(), device));
     return session->run(given);
   };
   return compareFusions(model, inputs, precision == FloatPrecision::tf32, run);
@@ -185,9 +188,11 @@ static Result<std::vector<Reference>> references(const Flags &flags, Model &impo
 }
 
 static Status compare(Flags flags) {
+  SMELT_RETURN_IF_ERROR(
+      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
   flags.open.model.runShapes = flags.inputs.shapes;
   flags.open.model.values = flags.inputs.inputs;
-  if (!flags.plan.empty() && flags.open.device == DeviceChoice::kCpu)
+  if (!flags.plan.empty() && flags.open.device.isCpu())
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
@@ -207,8 +212,8 @@ static Status compare(Flags flags) {
                                outputs, expected, table, list);
   std::vector<FusionError> fusions;
   if (!failures.empty() && judged.cuda && flags.plan.empty()) {
-    SMELT_ASSIGN_OR_RETURN(fusions,
-                           compareOnGpu(*judged.model, inputs.inputs, flags.open.precision));
+    SMELT_ASSIGN_OR_RETURN(fusions, compareOnGpu(*judged.model, inputs.inputs, flags.open.precision,
+                                                 flags.open.device.number));
   }
   if (flags.json) {
     printJson(llvm::json::Object{{"schema", "smelt.compare/1"},

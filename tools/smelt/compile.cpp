@@ -7,6 +7,7 @@
 #include "runtime/text.h"
 #include "tools/smelt/calibration.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -152,6 +153,15 @@ static Status emit(Model &model, const Flags &flags) {
   return {};
 }
 
+/// Names the architecture of this machine's first GPU where "native" stands for it.
+static Status nameNative(std::vector<std::string> &architectures) {
+  for (std::string &architecture : architectures)
+    if (architecture == "native") {
+      SMELT_ASSIGN_OR_RETURN(architecture, deviceArchitecture(0));
+    }
+  return {};
+}
+
 static Status compile(Flags flags) {
   Stopwatch watch;
   if (flags.json && flags.emit != Emit::kPlan && flags.output.empty())
@@ -159,6 +169,8 @@ static Status compile(Flags flags) {
                                       "object; give the text a file with -o");
   if (flags.emit == Emit::kPlan && flags.output.empty())
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
+  SMELT_RETURN_IF_ERROR(nameShapes(flags.model.path, flags.model.dimensions, flags.model.shapes));
+  SMELT_RETURN_IF_ERROR(nameNative(flags.build.architectures));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
   FuseOptions options;
@@ -199,9 +211,11 @@ void addCompile(CommandLine &line) {
       "The plan's file (default: MODEL.plan here); with --emit, of the text (default: stdout)");
   command.list("--arch", flags->build.architectures, "ARCH[,ARCH...]",
                "Architectures, comma-separated, of " + codegen::Target::names() +
-                   ", which is PTX for GPUs that no other suits (default: " +
+                   ", which is PTX for GPUs that no other suits, or native, that of this "
+                   "machine's GPU (default: " +
                    flags->build.architectures[0] + ")");
   addShapeFlags(command, flags->model);
+  addDimensions(command, flags->model.dimensions);
   addValues(command, flags->model.values);
   command.choice("--emit", flags->emit,
                  {{"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}},

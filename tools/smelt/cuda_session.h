@@ -1,23 +1,22 @@
 // Sessions on a GPU: a plan, run by the runtime.
 #pragma once
 
-#include "codegen/target.h"
 #include "tools/smelt/session.h"
 
-#include "runtime/profile.h"
+#include "runtime/context.h"
 
 namespace smelt::tools {
 
-/// The name of the architecture whose code the first GPU runs best ("sm_90a"). Fails with
-/// kEnvironment where there is no driver, no GPU, or one that Smelt has no kernels for.
-Result<std::string> deviceArchitecture();
+/// The name of the architecture whose code a GPU runs best ("sm_90a"). Fails with kEnvironment where
+/// there is no driver, no GPU of that number, or one that Smelt has no kernels for.
+Result<std::string> deviceArchitecture(int number);
 
 class CudaSession : public Session {
 public:
-  /// Loads the plan; it is not needed afterwards.
-  static Result<std::unique_ptr<CudaSession>> open(const runtime::Plan &plan);
+  /// Loads the plan onto the GPU of that number; it is not needed afterwards.
+  static Result<std::unique_ptr<CudaSession>> open(const runtime::Plan &plan, int device);
   /// The same for the plan at `path`.
-  static Result<std::unique_ptr<CudaSession>> open(const std::string &path);
+  static Result<std::unique_ptr<CudaSession>> open(const std::string &path, int device);
   ~CudaSession() override;
 
   const Signature &signature() const override { return planSignature; }
@@ -27,36 +26,7 @@ public:
   /// Inputs of the model that the plan was compiled for the value of: they may be given, and are not read.
   void setFixed(decltype(Signature::fixed) fixed) { planSignature.fixed = std::move(fixed); }
 
-  /// Copies the inputs to the device and makes the run ready, so that it can be measured alone.
-  Status prepareOnDevice(const std::vector<Array> &inputs);
-  /// Milliseconds per graph launch, after prepareOnDevice().
-  Result<std::vector<double>> timeGraph(double seconds);
-
-  /// One launch of the graph, after prepareOnDevice().
-  struct KernelTime {
-    std::string name;
-    std::vector<std::string> onnxNodes;
-    double microseconds;
-    int64_t bytes; ///< that it must move
-    int64_t flops;
-    plan::Arithmetic arithmetic; ///< of the flops
-  };
-  Result<std::vector<KernelTime>> timeKernels();
-
-  /// What the device can do at best, by its clocks, its multiprocessors and the rates of its
-  /// architecture.
-  struct Peaks {
-    double bytesPerSecond = 0;
-    double multiprocessorClocks = 0; ///< a second, of all multiprocessors
-    codegen::Target target;
-
-    /// 0 where the rate is not known.
-    double flopsPerSecond(plan::Arithmetic arithmetic) const {
-      return multiprocessorClocks * target.rate(arithmetic);
-    }
-  };
-  /// Nothing for a device whose architecture is not known.
-  Result<std::optional<Peaks>> peaks() const;
+  const runtime::SharedEngine &sharedEngine() const { return engine; }
 
 private:
   CudaSession(runtime::SharedEngine engine, std::unique_ptr<runtime::Context> context,
@@ -65,7 +35,6 @@ private:
   runtime::SharedEngine engine;
   runtime::CurrentContext current;
   CUstream stream = nullptr;
-  std::vector<runtime::DeviceMemory> memory;
   std::unique_ptr<runtime::Context> context;
   Signature planSignature;
 };

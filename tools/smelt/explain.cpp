@@ -2,6 +2,7 @@
 #include "compiler/explain.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -86,7 +87,8 @@ static void printExplanation(const Flags &flags, const Explanation &explanation)
   print(summary);
 }
 
-static Status explain(const Flags &flags) {
+static Status explain(Flags flags) {
+  SMELT_RETURN_IF_ERROR(nameShapes(flags.model.path, flags.model.dimensions, flags.model.shapes));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   FuseOptions options;
   options.narrowing.to = flags.precision;
@@ -103,6 +105,7 @@ void addExplain(CommandLine &line) {
   command.argument("model", flags->model.path, "The .onnx file");
   command.texts("--shape", flags->model.shapes, "NAME=1x128",
                 "Explain what is compiled for this shape (repeatable)");
+  addDimensions(command, flags->model.dimensions);
   addValues(command, flags->model.values);
   addPrecision(command, flags->precision);
   addMissing(command, flags->model);

@@ -37,6 +37,7 @@ struct State {
   Ending end;
   rlimit memoryBefore = {};
   std::atomic_flag isEnding;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::mutex mutex; ///< of the activity, in which nothing is allocated
   char activity[512] = "starting";
 };
@@ -162,10 +163,16 @@ Status setLimits(const Limits &limits, Ending end) {
 }
 
 void setActivity(const std::string &what) {
-  std::lock_guard lock(state().mutex);
-  size_t kept = std::min(what.size(), sizeof(State::activity) - 1);
-  std::memcpy(state().activity, what.data(), kept);
-  state().activity[kept] = '\0';
+  {
+    std::lock_guard lock(state().mutex);
+    size_t kept = std::min(what.size(), sizeof(State::activity) - 1);
+    std::memcpy(state().activity, what.data(), kept);
+    state().activity[kept] = '\0';
+  }
+  if (!state().limits.isVerbose)
+    return;
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - state().start;
+  note(joinText(numberText(elapsed.count(), 3), " s: ", what));
 }
 
 Status outOfMemory() { return reached(memoryText); }

@@ -16,6 +16,8 @@ struct Limits {
   std::optional<double> seconds;
   /// Of memory that the process may write: files that it maps and a GPU's memory do not count.
   std::optional<uint64_t> bytes;
+  /// Say on stderr what the process does.
+  bool isVerbose = false;
 };
 
 /// "4G", "512M", "64K", "1T" (powers of 1024) or a number of bytes; nothing for anything else, 0, and what exceeds 2^63.
@@ -28,7 +30,8 @@ using Ending = std::function<void(const Status &)>;
 /// kResources where the system takes no limit.
 Status setLimits(const Limits &limits, Ending end);
 
-/// What the process does from now on, "importing model.onnx", for the message of a limit that is reached.
+/// What the process does from now on, "importing model.onnx", for the message of a limit that is reached, and for who asked to be
+/// told.
 void setActivity(const std::string &what);
 
 /// What to say of memory that ran out, and what it was for.

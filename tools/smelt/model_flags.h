@@ -11,6 +11,8 @@ struct ModelFlags {
   std::string path;
   /// "name=1x128" flags to compile for; what they leave open stays dynamic.
   std::vector<std::string> shapes;
+  /// "batch=8"; see nameShapes(), which makes shapes of them.
+  std::vector<std::string> dimensions;
   /// "name=1x128" flags of one run: they are compiled for only where an input declares no shape.
   std::vector<std::string> runShapes;
   std::vector<std::string> minShapes;

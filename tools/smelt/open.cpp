@@ -4,7 +4,25 @@
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 
+#include <map>
+
 namespace smelt::tools {
+
+Result<DeviceChoice> parseDevice(const std::string &text) {
+  static const std::map<std::string, DeviceChoice::Kind> kKinds = {
+      {"auto", DeviceChoice::Kind::kAuto},
+      {"cpu", DeviceChoice::Kind::kCpu},
+      {"cuda", DeviceChoice::Kind::kCuda}};
+  if (auto kind = kKinds.find(text); kind != kKinds.end())
+    return DeviceChoice{kind->second};
+  DeviceChoice choice{DeviceChoice::Kind::kCuda};
+  llvm::StringRef number = text;
+  number.consume_front("cuda:");
+  if (number.getAsInteger(10, choice.number) || choice.number < 0)
+    return Status(StatusCode::kUsage,
+                  joinText("'", text, "' is no device; write auto, cpu, cuda, or a GPU's number"));
+  return choice;
+}
 
 static Result<OpenModel> openPlan(const OpenFlags &flags) {
   for (auto [flag, isGiven] : {std::pair("--precision", flags.precision != FloatPrecision::fp32),
@@ -14,11 +32,12 @@ static Result<OpenModel> openPlan(const OpenFlags &flags) {
       return Status(StatusCode::kUsage,
                     joinText(flag, " decides what is compiled, and ", flags.model.path,
                              " is a plan: give it to smelt compile"));
-  if (flags.device == DeviceChoice::kCpu)
+  if (flags.device.isCpu())
     return Status(
         StatusCode::kUsage,
         joinText(flags.model.path, ": a plan holds GPU code; give the .onnx to run on the CPU"));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(flags.model.path));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
+                         CudaSession::open(flags.model.path, flags.device.number));
   CudaSession *cuda = session.get();
   return OpenModel{nullptr, std::move(session), cuda};
 }
@@ -34,7 +53,8 @@ static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &ar
   SMELT_RETURN_IF_ERROR(fuseFor(*model, flags.precision));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
   SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.precision}, plan.path()));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan.path()));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
+                         CudaSession::open(plan.path(), flags.device.number));
   session->setFixed(model->signature().fixed);
   CudaSession *cuda = session.get();
   return OpenModel{std::move(model), std::move(session), cuda};
@@ -43,11 +63,11 @@ static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &ar
 Result<OpenModel> openModel(const OpenFlags &flags) {
   if (isPlan(flags.model.path))
     return openPlan(flags);
-  if (flags.device != DeviceChoice::kCpu) {
-    Result<std::string> architecture = deviceArchitecture();
+  if (!flags.device.isCpu()) {
+    Result<std::string> architecture = deviceArchitecture(flags.device.number);
     if (architecture.isOk())
       return openOnGpu(flags, *architecture);
-    if (flags.device == DeviceChoice::kCuda)
+    if (flags.device.kind == DeviceChoice::Kind::kCuda)
       return architecture.status();
     note("running on the CPU: " + architecture.status().message());
   }

@@ -6,11 +6,20 @@
 
 namespace smelt::tools {
 
-enum class DeviceChoice { kAuto, kCpu, kCuda };
+struct DeviceChoice {
+  enum class Kind { kAuto, kCpu, kCuda };
+  Kind kind = Kind::kAuto;
+  int number = 0; ///< of the GPU, as CUDA counts them
+
+  bool isCpu() const { return kind == Kind::kCpu; }
+};
+
+/// "auto", "cpu", "cuda", "cuda:1" or "1". kUsage for anything else.
+Result<DeviceChoice> parseDevice(const std::string &text);
 
 struct OpenFlags {
   ModelFlags model;
-  DeviceChoice device = DeviceChoice::kAuto;
+  DeviceChoice device;
   FloatPrecision precision = FloatPrecision::fp32;
 };
 
@@ -22,7 +31,7 @@ struct OpenModel {
   CudaSession *cuda = nullptr;
 };
 
-/// `auto` is cuda where there is a driver and a GPU that Smelt has kernels for. An .onnx for cuda
+/// `auto` is cuda where there is a driver and a first GPU that Smelt has kernels for. An .onnx for cuda
 /// is compiled first (its kernels are kept in the cache). A plan runs on cuda only.
 Result<OpenModel> openModel(const OpenFlags &flags);
 

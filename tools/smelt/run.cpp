@@ -2,6 +2,7 @@
 #include "compiler/folder.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/dimensions.h"
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/npy.h"
@@ -177,6 +178,8 @@ static Status report(const Flags &flags, const Session &session, const std::vect
 }
 
 static Status run(Flags flags) {
+  SMELT_RETURN_IF_ERROR(
+      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
   flags.open.model.runShapes = flags.inputs.shapes;
   flags.open.model.values = flags.inputs.inputs;
   SMELT_ASSIGN_OR_RETURN(OpenModel model, openModel(flags.open));

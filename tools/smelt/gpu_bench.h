@@ -1,0 +1,83 @@
+// What `smelt bench` measures on a GPU: a plan's runs as a whole, one by one, and kernel by kernel.
+#pragma once
+
+#include "codegen/target.h"
+#include "tools/smelt/cuda_session.h"
+
+#include "runtime/profile.h"
+
+namespace smelt::tools {
+
+/// One kernel, or copy, of a run.
+struct KernelTime {
+  std::string name;
+  std::string entry; ///< the machine code that it runs; "" of a copy
+  std::vector<std::string> onnxNodes;
+  double microseconds;
+  int64_t bytes; ///< that it must move
+  int64_t flops;
+  plan::Arithmetic arithmetic; ///< of the flops
+};
+
+/// What the device can do at best, by its clocks, its multiprocessors and the rates of its
+/// architecture.
+struct Peaks {
+  double bytesPerSecond = 0;
+  double multiprocessorClocks = 0; ///< a second, of all multiprocessors
+  codegen::Target target;
+
+  /// 0 where the rate is not known.
+  double flopsPerSecond(plan::Arithmetic arithmetic) const {
+    return multiprocessorClocks * target.rate(arithmetic);
+  }
+  /// The least time that the kernel could take, in microseconds; 0 where the rate of its arithmetic is not known.
+  double leastMicroseconds(const KernelTime &kernel) const;
+};
+
+/// Contexts of one engine, ready to run with the same inputs: each with a stream, memory and, for
+/// transfers, pinned host memory of its own.
+class GpuBench {
+public:
+  struct Options {
+    size_t streams = 1;
+    bool copies = false; ///< of the inputs before each run, of the outputs behind it
+  };
+  /// Copies the inputs to the device and makes everything ready. The session must outlive it.
+  static Result<std::unique_ptr<GpuBench>>
+  prepare(const CudaSession &session, const std::vector<Array> &inputs, Options options);
+
+  /// Milliseconds per graph launch on one stream, without transfers.
+  Result<std::vector<double>> timeGraph(double seconds, double warmupSeconds);
+  Result<runtime::RunTimes> timeRuns(const runtime::RunOptions &options);
+  /// Of one launch of the graph.
+  Result<std::vector<KernelTime>> timeKernels();
+  /// Nothing for a device whose architecture is not known.
+  Result<std::optional<Peaks>> peaks() const;
+
+private:
+  struct Copy {
+    CUdeviceptr device;
+    runtime::PinnedMemory host;
+    uint64_t bytes;
+  };
+  struct Worker {
+    std::vector<runtime::DeviceMemory> memory;
+    std::vector<Copy> in, out;
+    runtime::OwnStream stream;
+    std::unique_ptr<runtime::Context> context; ///< last: it waits for its run before anything goes
+  };
+
+  explicit GpuBench(const CudaSession &session)
+      : signature(session.signature()), engine(session.sharedEngine()) {}
+  Status addWorker(const std::vector<Array> &inputs, bool copies);
+  Result<runtime::Binding> place(Worker &worker, plan::ElementType type, uint64_t bytes);
+  Status bindInputs(Worker &worker, const std::vector<Array> &inputs, bool copies);
+  Status bindOutputs(Worker &worker, bool copies);
+  runtime::Lane laneOf(Worker &worker);
+
+  const Signature &signature;
+  runtime::SharedEngine engine;
+  std::vector<std::unique_ptr<Worker>> workers;
+};
+
+} // namespace smelt::tools

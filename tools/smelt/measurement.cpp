@@ -1,0 +1,143 @@
+#include "tools/smelt/measurement.h"
+
+#include "runtime/text.h"
+#include "tools/smelt/limits.h"
+#include "tools/smelt/report.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace smelt::tools {
+
+using runtime::RunTime;
+
+static constexpr double kShareOfSingleRuns = 1.0 / 3;
+static constexpr size_t kLeastSamples = 5;
+// What makes figures doubtful.
+static constexpr double kUnstable = 0.1;
+static constexpr double kClockChange = 0.03;
+
+Distribution::Distribution(std::vector<double> samples) : sorted(std::move(samples)) {
+  std::sort(sorted.begin(), sorted.end());
+}
+
+double Distribution::mean() const {
+  return std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
+}
+
+double Distribution::median() const {
+  return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+}
+
+double Distribution::percentile(double percent) const {
+  double rank = std::ceil(percent / 100 * static_cast<double>(sorted.size()));
+  return sorted[std::clamp<size_t>(static_cast<size_t>(rank), 1, sorted.size()) - 1];
+}
+
+double Distribution::variation() const {
+  double center = mean(), squares = 0;
+  for (double sample : sorted)
+    squares += (sample - center) * (sample - center);
+  return center == 0 ? 0 : std::sqrt(squares / static_cast<double>(sorted.size())) / center;
+}
+
+Distribution Measurement::of(double RunTime::*member) const {
+  std::vector<double> samples;
+  for (const RunTime &run : runs.runs)
+    samples.push_back(run.*member);
+  return Distribution(std::move(samples));
+}
+
+/// Runs in the interpreter for the measured time, after one run that also folds constants.
+static Status measureOnCpu(Session &session, const std::vector<Array> &inputs,
+                           const MeasureOptions &options, Measurement &measurement) {
+  using Clock = std::chrono::steady_clock;
+  auto secondsSince = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  SMELT_ASSIGN_OR_RETURN([[maybe_unused]] auto outputs, session.run(inputs));
+  Clock::time_point begin = Clock::now();
+  ProgressLine progress;
+  std::vector<RunTime> &runs = measurement.runs.runs;
+  size_t least = std::max(options.iterations, kLeastSamples);
+  while (secondsSince(begin) < options.seconds || runs.size() < least) {
+    Clock::time_point start = Clock::now();
+    SMELT_ASSIGN_OR_RETURN(outputs, session.run(inputs));
+    runs.push_back({1e3 * secondsSince(start), 0, 0, 0});
+    measurement.latencies.push_back(runs.back().computeMilliseconds);
+    progress.show(joinText("measured ", runs.size(), " runs"));
+  }
+  measurement.runs.seconds = secondsSince(begin);
+  return {};
+}
+
+static Status measureOnGpu(const CudaSession &session, const std::vector<Array> &inputs,
+                           const MeasureOptions &options, Measurement &measurement) {
+  auto noteState = [&] {
+    if (std::optional<GpuState> state = readGpuState(*session.sharedEngine()->device()))
+      measurement.states.push_back(std::move(*state));
+  };
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<GpuBench> bench,
+                         GpuBench::prepare(session, inputs, {options.streams, options.copies}));
+  SMELT_ASSIGN_OR_RETURN(measurement.latencies,
+                         bench->timeGraph(options.seconds, options.warmupSeconds));
+  noteState();
+  runtime::RunOptions single{options.warmupSeconds, options.seconds * kShareOfSingleRuns,
+                             std::max(options.iterations, kLeastSamples)};
+  SMELT_ASSIGN_OR_RETURN(measurement.runs, bench->timeRuns(single));
+  noteState();
+  SMELT_ASSIGN_OR_RETURN(measurement.kernels, bench->timeKernels());
+  SMELT_ASSIGN_OR_RETURN(measurement.peaks, bench->peaks());
+  return {};
+}
+
+/// What the GPU's state says against the figures.
+static void warnOfStates(Measurement &measurement) {
+  const std::vector<GpuState> &states = measurement.states;
+  if (states.size() < 2)
+    return;
+  double first = states[0].clockMhz, last = states[1].clockMhz;
+  if (std::abs(first - last) > kClockChange * std::max(first, last))
+    measurement.warnings.push_back(joinText("the clocks moved from ", states[0].clockMhz, " to ",
+                                            states[1].clockMhz,
+                                            " MHz while measuring; lock them to compare figures"));
+  if (!states[1].slowedBy.empty())
+    measurement.warnings.push_back("the GPU is slowed down by " +
+                                   llvm::join(states[1].slowedBy, " and "));
+  if (states[1].processes > 1)
+    measurement.warnings.push_back(
+        joinText("the GPU is shared: ", states[1].processes, " processes compute on it"));
+}
+
+static void warnOfRuns(Measurement &measurement) {
+  Distribution compute = measurement.of(&RunTime::computeMilliseconds);
+  if (double variation = compute.variation(); variation > kUnstable)
+    measurement.warnings.push_back(
+        joinText("single runs vary by ", numberText(100 * variation, 0),
+                 " % (standard deviation over mean); something else is at work, or clocks move"));
+  double enqueue = measurement.of(&RunTime::enqueueMicroseconds).median() * 1e-3;
+  if (enqueue > compute.median())
+    measurement.warnings.push_back(joinText("a run is bound by the processor: enqueuing takes ",
+                                            shortText(enqueue), " ms, computing ",
+                                            shortText(compute.median())));
+}
+
+Result<Measurement> measure(const OpenModel &model, const std::vector<Array> &inputs,
+                            const MeasureOptions &options) {
+  setActivity("measuring the model");
+  Measurement measurement;
+  measurement.options = options;
+  if (model.cuda)
+    SMELT_RETURN_IF_ERROR(measureOnGpu(*model.cuda, inputs, options, measurement));
+  else
+    SMELT_RETURN_IF_ERROR(measureOnCpu(*model.session, inputs, options, measurement));
+  warnOfStates(measurement);
+  warnOfRuns(measurement);
+  return measurement;
+}
+
+} // namespace smelt::tools
