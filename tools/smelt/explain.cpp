@@ -3,9 +3,13 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/dimensions.h"
+#include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <optional>
+#include <tuple>
 
 namespace smelt::tools {
 
@@ -14,6 +18,9 @@ namespace {
 struct Flags {
   ModelFlags model;
   FloatPrecision precision = FloatPrecision::fp32;
+  std::string node;             ///< part of the names of nodes that are asked for
+  std::optional<size_t> kernel; ///< whose nodes are asked for
+  bool all = false;
   bool json = false;
 };
 
@@ -50,41 +57,115 @@ static llvm::json::Object countsJson(const Explanation &explanation) {
                             {"gelu", explanation.counts.gelu}};
 }
 
-static void printExplanation(const Flags &flags, const Explanation &explanation) {
-  if (flags.json) {
-    llvm::json::Array kernels, nodes;
-    for (const Kernel &kernel : explanation.kernels)
-      kernels.push_back(
-          llvm::json::Object{{"kind", kernel.kind}, {"ops", llvm::json::Array(kernel.ops)}});
-    for (const auto &[name, fate] : explanation.fates) {
-      llvm::json::Array indices;
-      for (size_t index : fate.kernels)
-        indices.push_back(static_cast<int64_t>(index));
-      nodes.push_back(llvm::json::Object{{"name", name},
-                                         {"op", fate.op},
-                                         {"kernels", std::move(indices)},
-                                         {"remarks", llvm::json::Array(fate.remarks)}});
-    }
-    return printJson(llvm::json::Object{{"schema", "smelt.explain/1"},
-                                        {"model", flags.model.path},
-                                        {"counts", countsJson(explanation)},
-                                        {"kernels", std::move(kernels)},
-                                        {"nodes", std::move(nodes)}});
+static llvm::json::Object explanationJson(const Flags &flags, const Explanation &explanation) {
+  llvm::json::Array kernels, nodes;
+  for (const Kernel &kernel : explanation.kernels)
+    kernels.push_back(
+        llvm::json::Object{{"kind", kernel.kind}, {"ops", llvm::json::Array(kernel.ops)}});
+  for (const auto &[name, fate] : explanation.fates) {
+    llvm::json::Array indices;
+    for (size_t index : fate.kernels)
+      indices.push_back(static_cast<int64_t>(index));
+    nodes.push_back(llvm::json::Object{{"name", name},
+                                       {"op", fate.op},
+                                       {"kernels", std::move(indices)},
+                                       {"remarks", llvm::json::Array(fate.remarks)}});
   }
+  return llvm::json::Object{{"schema", "smelt.explain/1"},
+                            {"model", flags.model.path},
+                            {"counts", countsJson(explanation)},
+                            {"kernels", std::move(kernels)},
+                            {"nodes", std::move(nodes)}};
+}
+
+/// "63 kernels for 705 nodes, 301 of which are folded; 12 attention, 25 norm"
+static std::string summaryText(const Explanation &explanation) {
+  llvm::json::Object counts = countsJson(explanation);
+  auto count = [&](const char *name) { return *counts.getInteger(name); };
+  std::string text = joinText(count("kernels"), " kernels for ", count("nodes"), " nodes, ",
+                              count("folded_nodes"), " of which are folded");
+  const char *separator = "; ";
+  for (const char *kind : {"attention", "norm", "softmax", "gelu", "shape_kernels"}) {
+    if (count(kind) == 0)
+      continue;
+    text += joinText(separator, count(kind), " ", kind);
+    separator = ", ";
+  }
+  return text;
+}
+
+static void printKernels(const Explanation &explanation) {
+  std::vector<std::string> texts;
+  for (const Kernel &kernel : explanation.kernels)
+    texts.push_back(kernelText(kernel));
+  Table table({"kernel", "times", "what it computes"});
+  for (const Repeat &repeat : foldRepeats(texts))
+    for (size_t i = repeat.first; i < repeat.first + repeat.period; ++i)
+      table.add({std::to_string(i), "x " + std::to_string(repeat.count), texts[i]});
+  table.print();
+}
+
+/// What is asked about: a kernel, nodes whose names hold a text, or both.
+static bool isAskedFor(const Flags &flags, const std::string &name, const NodeFate &fate) {
+  return llvm::StringRef(name).contains(flags.node) &&
+         (!flags.kernel || fate.kernels.contains(*flags.kernel));
+}
+
+/// Every node that is asked for, with its kernels.
+static void printNodes(const Flags &flags, const Explanation &explanation) {
   Table nodes({"ONNX node", "op", "what became of it"});
   for (const auto &[name, fate] : explanation.fates)
-    nodes.add({name, fate.op, fateText(fate, explanation)});
+    if (isAskedFor(flags, name, fate))
+      nodes.add({name, fate.op, fateText(fate, explanation)});
   nodes.print();
+}
+
+/// "gemm, attention x 12; became ...": what became of a node, whatever the numbers of its kernels.
+static std::string commonFate(const NodeFate &fate, const Explanation &explanation) {
+  std::vector<std::string> kinds;
+  for (size_t index : fate.kernels)
+    kinds.push_back(explanation.kernels[index].kind);
+  std::vector<std::string> parts;
+  for (const Repeat &repeat : foldRepeats(kinds))
+    for (size_t i = repeat.first; i < repeat.first + repeat.period; ++i)
+      parts.push_back(repeat.count > 1 ? joinText(kinds[i], " x ", repeat.count) : kinds[i]);
+  std::string text = llvm::join(parts, ", ");
+  for (const std::string &remark : fate.remarks)
+    text += (text.empty() ? "" : "; ") + remark;
+  return text;
+}
+
+/// The nodes that did not simply fold, those of all layers as one, with the remarks of the first.
+static void printCommonNodes(const Explanation &explanation) {
+  struct Row {
+    std::string op, fate;
+    size_t count = 0;
+  };
+  using Key = std::tuple<std::string, std::string, std::string>;
+  llvm::MapVector<Key, Row, std::map<Key, unsigned>> rows;
+  for (const auto &[name, fate] : explanation.fates) {
+    if (fate.kernels.empty() && fate.remarks.empty())
+      continue;
+    std::string text = commonFate(fate, explanation);
+    Row &row = rows[{withoutNumbers(name), fate.op, withoutNumbers(text)}];
+    if (row.count++ == 0)
+      row = {fate.op, text, 1};
+  }
+  Table table({"ONNX node", "times", "op", "its kernels, and why"});
+  for (const auto &[key, row] : rows)
+    table.add({std::get<0>(key), "x " + std::to_string(row.count), row.op, row.fate});
+  table.print();
+}
+
+static void printExplanation(const Flags &flags, const Explanation &explanation) {
+  if (flags.json)
+    return printJson(explanationJson(flags, explanation));
+  print(summaryText(explanation) + "\n");
+  if (flags.all || flags.kernel || !flags.node.empty())
+    return printNodes(flags, explanation);
+  printKernels(explanation);
   print("");
-  Table kernels({"kernel", "what it computes"});
-  for (size_t i = 0; i < explanation.kernels.size(); ++i)
-    kernels.add({std::to_string(i), kernelText(explanation.kernels[i])});
-  kernels.print();
-  std::string summary;
-  for (const auto &[name, count] : countsJson(explanation))
-    summary += joinText(summary.empty() ? "\n" : ", ", *count.getAsInteger(), " ",
-                        llvm::StringRef(name).str());
-  print(summary);
+  printCommonNodes(explanation);
 }
 
 static Status explain(Flags flags) {
@@ -93,7 +174,12 @@ static Status explain(Flags flags) {
   FuseOptions options;
   options.narrowing.to = flags.precision;
   SMELT_RETURN_IF_ERROR(fuse(*model, options));
-  printExplanation(flags, explainModel(*model));
+  Explanation explanation = explainModel(*model);
+  if (flags.kernel && *flags.kernel >= explanation.kernels.size())
+    return Status(StatusCode::kUsage,
+                  joinText("there is no kernel ", *flags.kernel, "; they are numbered from 0 to ",
+                           explanation.kernels.size() - 1));
+  printExplanation(flags, explanation);
   return {};
 }
 
@@ -109,9 +195,23 @@ void addExplain(CommandLine &line) {
   addValues(command, flags->model.values);
   addPrecision(command, flags->precision);
   addMissing(command, flags->model);
+  command.text("--node", flags->node, "Only nodes whose names hold this text, each by itself");
+  auto takeKernel = [flags](const std::string &text) -> std::string {
+    size_t number = 0;
+    if (!llvm::to_integer(text, number, 10))
+      return "'" + text + "' is no kernel's number";
+    flags->kernel = number;
+    return "";
+  };
+  command.parsed("--kernel", takeKernel, "N", "Only the nodes of this kernel, each by itself");
+  command.flag("--all", flags->all, "Every node by itself, those that folded among them");
   addJson(command, flags->json);
-  command.footer("examples:\n  smelt explain model.onnx | less\n  smelt explain model.onnx --json "
-                 "| jq .counts");
+  command.footer("Layers that are alike are one row, with how often it stands for one.\n"
+                 "examples:\n"
+                 "  smelt explain model.onnx\n"
+                 "  smelt explain model.onnx --node attention\n"
+                 "  smelt explain model.onnx --kernel 3\n"
+                 "  smelt explain model.onnx --json | jq .counts");
 }
 
 } // namespace smelt::tools
