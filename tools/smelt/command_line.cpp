@@ -85,8 +85,8 @@ static void addLimits(CLI::App &command, Limits &limits) {
       ->option_text("SIZE");
 }
 
-void Command::argument(const char *name, std::string &value, const char *help) {
-  parser.app.add_option(name, value, help)->required();
+void Command::argument(const char *name, std::string &value, const char *help, const char *takes) {
+  parser.app.add_option(name, value, help)->required()->option_text(takes);
 }
 
 void Command::flag(const char *names, bool &value, const char *help) {
@@ -144,6 +144,8 @@ Command CommandLine::add(const char *name, const char *help, std::function<Statu
   });
   return Command(parsers->commands.emplace_back(Command::Parser{*command}));
 }
+
+OptionTable CommandLine::table() const { return optionTable(parsers->app); }
 
 /// Whether the first word is a command; flags are left to the parser.
 Status CommandLine::refuseUnknownCommand(int count, char **arguments) const {
