@@ -1,40 +1,12 @@
 # The installed compiler: library, headers, package file for CMake.
 #
-# One archive with one object, in which everything is linked and local but the C API: MLIR, LLVM and
-# protobuf meet no other copy in the program. Not a shared library, since Debian's protobuf archive
-# holds no position-independent code.
+# An archive and not a shared library, since Debian's protobuf archive holds no position-independent
+# code. MLIR, LLVM and protobuf meet no other copy in the program.
 
 include(GNUInstallDirs)
+include(SmeltArchive)
 
-# What every program links anyway stays out of the object: empty archives stand in for it.
-set(stand_ins ${CMAKE_CURRENT_BINARY_DIR}/stand_ins)
-file(MAKE_DIRECTORY ${stand_ins})
-foreach(system m dl pthread rt)
-  execute_process(COMMAND ${CMAKE_AR} qc ${stand_ins}/lib${system}.a)
-endforeach()
-
-add_executable(smelt_compiler_object c_api.cpp)
-target_compile_options(smelt_compiler_object PRIVATE ${SMELT_WARNINGS})
-target_include_directories(smelt_compiler_object PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
-target_link_libraries(smelt_compiler_object PRIVATE smelt_compiler)
-set_target_properties(smelt_compiler_object PROPERTIES
-  SUFFIX .o
-  LINK_OPTIONS "-r;-nostdlib;-L${stand_ins};--ld-path=${SMELT_LLD};LINKER:--force-group-allocation")
-
-set(archive ${CMAKE_CURRENT_BINARY_DIR}/installed/libsmelt_compiler.a)
-add_custom_command(
-  OUTPUT ${archive}
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/installed
-  COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
-  COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=smelt_compile* $<TARGET_FILE:smelt_compiler_object>
-          installed/smelt_compiler.o
-  COMMAND ${CMAKE_AR} qcs ${archive} installed/smelt_compiler.o
-  DEPENDS smelt_compiler_object WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
-  COMMENT "Linking the installed compiler"
-  VERBATIM)
-add_custom_target(smelt_compiler_archive ALL DEPENDS ${archive})
-
-install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler)
+smelt_c_archive(smelt_compiler compiler KEEP smelt_compile* SOURCES c_api.cpp LINK smelt_compiler)
 install(FILES smelt_compiler.h smelt_compiler.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT compiler)
 configure_file(smeltCompiler.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/smeltCompiler.cmake @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/smeltCompiler.cmake

@@ -1,5 +1,6 @@
 #include "compiler/signature.h"
 
+#include "runtime/element_type.h"
 #include "runtime/text.h"
 
 #include <algorithm>
@@ -8,55 +9,8 @@
 namespace smelt::compiler {
 
 std::string_view typeName(ElementType type) {
-  switch (type) {
-  case ElementType::f32:
-    return "float32";
-  case ElementType::f16:
-    return "float16";
-  case ElementType::bf16:
-    return "bfloat16";
-  case ElementType::f64:
-    return "float64";
-  case ElementType::i64:
-    return "int64";
-  case ElementType::i32:
-    return "int32";
-  case ElementType::i16:
-    return "int16";
-  case ElementType::i8:
-    return "int8";
-  case ElementType::u8:
-    return "uint8";
-  case ElementType::boolean:
-    return "bool";
-  case ElementType::u16:
-    return "uint16";
-  case ElementType::u32:
-    return "uint32";
-  case ElementType::u64:
-    return "uint64";
-  case ElementType::f8e4m3fn:
-    return "float8e4m3fn";
-  case ElementType::f8e4m3fnuz:
-    return "float8e4m3fnuz";
-  case ElementType::f8e5m2:
-    return "float8e5m2";
-  case ElementType::f8e5m2fnuz:
-    return "float8e5m2fnuz";
-  case ElementType::f4e2m1:
-    return "float4e2m1";
-  case ElementType::f8e8m0:
-    return "float8e8m0";
-  case ElementType::i4:
-    return "int4";
-  case ElementType::u4:
-    return "uint4";
-  case ElementType::i2:
-    return "int2";
-  case ElementType::u2:
-    return "uint2";
-  }
-  return "?";
+  const char *name = runtime::elementTypeName(type);
+  return name ? name : "?";
 }
 
 bool Extent::isSymbol() const {

@@ -2,6 +2,7 @@
 
 #include "runtime/api_boundary.h"
 #include "runtime/context.h"
+#include "runtime/element_type.h"
 
 using smelt::Result;
 using smelt::Status;
@@ -148,10 +149,35 @@ Status smelt::runtime::createEngine(const Plan &read, Driver driver,
 
 const char *smelt_version(void) { return smelt::kVersion; }
 
+const char *smelt_code_name(smelt_code code) {
+  switch (static_cast<int>(code)) { // which may be anything
+#define SMELT_CODE(name)                                                                           \
+  case name:                                                                                       \
+    return #name;
+    SMELT_CODE(SMELT_OK)
+    SMELT_CODE(SMELT_RUN_FAILED)
+    SMELT_CODE(SMELT_USAGE)
+    SMELT_CODE(SMELT_INVALID_MODEL)
+    SMELT_CODE(SMELT_RESOURCES)
+    SMELT_CODE(SMELT_ENVIRONMENT)
+    SMELT_CODE(SMELT_BAD_PLAN)
+    SMELT_CODE(SMELT_INTERNAL)
+#undef SMELT_CODE
+  default:
+    return "unknown code";
+  }
+}
+
 size_t smelt_element_bytes(smelt_element_type type) {
   if (type < SMELT_F32 || type > SMELT_U2)
     return 0;
   return plan::elementBytes(static_cast<plan::ElementType>(type));
+}
+
+const char *smelt_element_type_name(smelt_element_type type) {
+  if (type < SMELT_F32 || type > SMELT_U2)
+    return "unknown type";
+  return smelt::runtime::elementTypeName(static_cast<plan::ElementType>(type));
 }
 
 smelt_code smelt_engine_create(const char *path, const smelt_engine_options *options,

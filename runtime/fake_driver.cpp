@@ -16,6 +16,11 @@ void FakeDriver::addKernel(const std::string &entry, FakeKernel kernel) {
   kernels[entry] = std::move(kernel);
 }
 
+void FakeDriver::addKernelIfNew(const std::string &entry, FakeKernel kernel) {
+  std::lock_guard lock(mutex);
+  kernels.try_emplace(entry, std::move(kernel));
+}
+
 void FakeDriver::addKernels(const plan::ProgramT &program) {
   LaunchTable table(program);
   for (const PlannedLaunch &launch : table.launches()) {

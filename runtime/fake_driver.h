@@ -38,6 +38,8 @@ public:
   Driver driver();
 
   void addKernel(const std::string &entry, FakeKernel kernel);
+  /// The same, but a kernel that is known stays as it is.
+  void addKernelIfNew(const std::string &entry, FakeKernel kernel);
   /// Declares the kernels of a program, which then compute nothing.
   void addKernels(const plan::ProgramT &program);
 

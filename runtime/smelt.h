@@ -30,6 +30,11 @@ extern "C" {
 #define SMELT_API
 #endif
 
+/* Of this header; smelt_version() tells that of the library. */
+#define SMELT_VERSION_MAJOR 0
+#define SMELT_VERSION_MINOR 1
+#define SMELT_VERSION_PATCH 0
+
 /* 64-bit signed integer; Smelt runs where long has 64 bits. */
 typedef long smelt_int64;
 typedef char smelt_long_must_have_64_bits[sizeof(long) == 8 ? 1 : -1];
@@ -58,6 +63,9 @@ typedef struct smelt_error {
 
 /* "0.1.0" */
 SMELT_API const char *smelt_version(void);
+
+/* "SMELT_BAD_PLAN"; "unknown code" for any other number. */
+SMELT_API const char *smelt_code_name(smelt_code code);
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
@@ -92,6 +100,9 @@ enum {
 
 /* Bytes of one element; 0 for an unknown type. */
 SMELT_API size_t smelt_element_bytes(smelt_element_type type);
+
+/* "float16", "int8", "float8e4m3fn", ...; "unknown type" for any other number. */
+SMELT_API const char *smelt_element_type_name(smelt_element_type type);
 
 /* An input or output of a model. Pointers live as long as the engine. */
 typedef struct smelt_tensor_info {

@@ -28,10 +28,11 @@ function(install_components)
   file(RENAME ${WORK}/installed ${WORK}/prefix)
 endfunction()
 
-# build_examples(<language> <target>...): those of examples/<language> that find the installed tree.
+# build_examples(<folder> <target>...): those of examples/<folder> that find the installed tree,
+# configured with EXAMPLE_OPTIONS.
 function(build_examples language)
   run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${language} -B ${WORK}/${language} -G ${GENERATOR}
-    -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix ${EXAMPLE_OPTIONS}
     -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
   run(${CMAKE_COMMAND} --build ${WORK}/${language} --target ${ARGN})
 endfunction()

@@ -16,7 +16,7 @@ packages=(
   # the plan and the runtime
   flatbuffers-compiler libflatbuffers-dev libxxhash-dev
   # tests
-  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv
+  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv groff-base zsh fish
 )
 python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2')
 cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*'

@@ -7,7 +7,7 @@
 
 include(${SOURCE}/tests/consumers.cmake)
 
-install_components(runtime compiler)
+install_components(runtime runtime_dev compiler)
 set(model ${SOURCE}/tools/demo/digits_vit.onnx)
 set(fake ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FAKE_DRIVER}:${NVRTC})
 foreach(language c cpp)

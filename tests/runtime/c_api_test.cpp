@@ -1,5 +1,6 @@
 #include "runtime/c_api.h"
 
+#include "runtime/text.h"
 #include "tests/runtime/fake_model.h"
 
 #include <cstring>
@@ -315,6 +316,19 @@ TEST_F(CApiTest, DescribesTensorsToCallersOfAnOlderVersion) {
   ASSERT_EQ(smelt_engine_output(engine, 0, &old, nullptr), SMELT_OK);
   EXPECT_STREQ(old.name, whole.name);
   EXPECT_EQ(old.alias, 77);
+}
+
+TEST(CApi, NamesItsVersionCodesAndTypes) {
+  EXPECT_EQ(std::string(smelt_version()),
+            joinText(SMELT_VERSION_MAJOR, ".", SMELT_VERSION_MINOR, ".", SMELT_VERSION_PATCH));
+  EXPECT_STREQ(smelt_code_name(SMELT_OK), "SMELT_OK");
+  EXPECT_STREQ(smelt_code_name(SMELT_INTERNAL), "SMELT_INTERNAL");
+  EXPECT_STREQ(smelt_code_name(static_cast<smelt_code>(4)), "unknown code"); // the command line's
+  EXPECT_STREQ(smelt_element_type_name(SMELT_BF16), "bfloat16");
+  for (int type = SMELT_F32; type <= SMELT_U2; ++type)
+    EXPECT_NE(smelt_element_type_name(type), nullptr) << type;
+  EXPECT_STREQ(smelt_element_type_name(SMELT_U2 + 1), "unknown type");
+  EXPECT_STREQ(smelt_element_type_name(-1), "unknown type");
 }
 
 TEST(CApi, ReadsThePlanBeforeItLooksForADriver) {

@@ -2,55 +2,20 @@
 // GPU, through the very path on which they would open the real driver. The kernels of test plans
 // compute; those of other plans leave their results as they find them.
 
+#include "runtime/fake_driver_exports.h"
+#include "runtime/idle_kernels.h"
 #include "tests/runtime/fake_model.h"
-#include "tests/runtime/idle_kernels.h"
-
-#include <cstring>
 
 namespace smelt::runtime {
-namespace {
 
 /// One device for the whole process, as the real library has it.
-const DriverApi &api() {
+Driver exportedDriver() {
   static FakeDriver fake;
   static const Driver table = [] {
     test::addKernels(fake);
-    auto driver = std::make_shared<DriverApi>(*fake.driver());
-    driver->cuModuleLoadDataEx =
-        [load = driver->cuModuleLoadDataEx](CUmodule *module, const void *code, unsigned count,
-                                            CUjit_option *options, void **values) {
-          test::addIdleKernels(fake, code);
-          return load(module, code, count, options, values);
-        };
-    return Driver(driver);
+    return driverOfAnyPlan(fake);
   }();
-  return *table;
+  return table;
 }
 
-/// A plain function for each entry of the table.
-template <typename Function> struct Exported;
-template <typename... Arguments> struct Exported<CUresult(Arguments...)> {
-  template <std::function<CUresult(Arguments...)> DriverApi::*entry>
-  static CUresult call(Arguments... arguments) {
-    return (api().*entry)(arguments...);
-  }
-};
-
-} // namespace
 } // namespace smelt::runtime
-
-extern "C" __attribute__((visibility("default"))) CUresult
-cuGetProcAddress_v2(const char *symbol, void **function, int requested, cuuint64_t,
-                    CUdriverProcAddressQueryResult *found) {
-  using smelt::runtime::DriverApi;
-  *function = nullptr;
-#define SMELT_DRIVER_FUNCTION(name, version)                                                       \
-  if (std::strcmp(symbol, #name) == 0 && requested == version)                                     \
-    *function = reinterpret_cast<void *>(                                                          \
-        &smelt::runtime::Exported<std::remove_pointer_t<PFN_##name##_v##version>>::template call<  \
-            &DriverApi::name>);
-#include "runtime/driver_api.inc"
-#undef SMELT_DRIVER_FUNCTION
-  *found = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  return CUDA_SUCCESS;
-}

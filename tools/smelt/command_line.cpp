@@ -104,8 +104,8 @@ static void addShared(CLI::App &command, Limits &limits) {
                    "Say on stderr what is being done, with the seconds since the start");
 }
 
-void Command::argument(const char *name, std::string &value, const char *help) {
-  parser.app.add_option(name, value, help)->required();
+void Command::argument(const char *name, std::string &value, const char *help, const char *takes) {
+  parser.app.add_option(name, value, help)->required()->option_text(takes);
 }
 
 void Command::flag(const char *names, bool &value, const char *help) {
@@ -199,6 +199,8 @@ static Status usage(const std::string &what) {
 static std::string question(const std::string &meant) {
   return meant.empty() ? "" : ", did you mean '" + meant + "'?";
 }
+
+OptionTable CommandLine::table() const { return optionTable(parsers->app); }
 
 /// Whether the first word is a command; flags are left to the parser.
 Status CommandLine::refuseUnknownCommand(int count, char **arguments) const {

@@ -4,6 +4,7 @@
 
 #include "runtime/status.h"
 #include "tools/smelt/limits.h"
+#include "tools/smelt/option_table.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,7 @@ public:
   explicit Command(Parser &parser) : parser(parser) {}
 
   /// The one positional argument; it must be given.
-  void argument(const char *name, std::string &value, const char *help);
+  void argument(const char *name, std::string &value, const char *help, const char *takes = "");
   void flag(const char *names, bool &value, const char *help);
   void text(const char *names, std::string &value, const char *help);
   /// Each use of the flag adds a value.
@@ -77,8 +78,12 @@ public:
   /// Adds a subcommand that does `run` within the limits that it takes, for the caller to describe.
   Command add(const char *name, const char *help, std::function<Status()> run);
 
+  /// All that was added, for manuals.
+  OptionTable table() const;
+
   /// Runs the command that the arguments name, or prints the help or the version to std::cout; the help too where there are
-  /// no arguments. kUsage where the arguments are wrong, with the name that may have been meant, kResources where memory ran out, else what the command returned.
+  /// no arguments. kUsage where the arguments are wrong, with the name that may have been meant, kResources where memory ran
+  /// out, else what the command returned.
   Status parse(int count, char **arguments);
 
 private:

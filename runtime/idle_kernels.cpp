@@ -1,4 +1,4 @@
-#include "tests/runtime/idle_kernels.h"
+#include "runtime/idle_kernels.h"
 
 #include <cstring>
 #include <elf.h>
@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-namespace smelt::test {
+namespace smelt::runtime {
 namespace {
 
 /// What a section ".nv.info.<entry>" says of one parameter: a record of attribute 0x17, whose last
@@ -51,19 +51,19 @@ size_t parameterBytes(const std::string &declaration) {
   return bits / 8 * (std::regex_search(declaration, count, kCount) ? std::stoul(count[1]) : 1);
 }
 
-void addPtxKernels(runtime::FakeDriver &fake, const std::string &ptx) {
+void addPtxKernels(FakeDriver &fake, const std::string &ptx) {
   static const std::regex kEntry(R"(\.entry\s+(\w+)\s*\(([^)]*)\))"), kParameter(R"(\.param[^,]*)");
   using Matches = std::sregex_iterator;
   for (Matches entry(ptx.begin(), ptx.end(), kEntry), end; entry != end; ++entry) {
     std::string parameters = (*entry)[2];
-    runtime::FakeKernel kernel;
+    FakeKernel kernel;
     for (Matches one(parameters.begin(), parameters.end(), kParameter); one != end; ++one)
       kernel.parameterBytes.push_back(parameterBytes(one->str()));
-    fake.addKernel((*entry)[1], std::move(kernel));
+    fake.addKernelIfNew((*entry)[1], std::move(kernel));
   }
 }
 
-void addCubinKernels(runtime::FakeDriver &fake, const char *file) {
+void addCubinKernels(FakeDriver &fake, const char *file) {
   constexpr std::string_view kInfo = ".nv.info.";
   auto header = readAt<Elf64_Ehdr>(file);
   auto section = [&](unsigned index) {
@@ -76,14 +76,14 @@ void addCubinKernels(runtime::FakeDriver &fake, const char *file) {
     Elf64_Shdr info = section(index);
     std::string_view name = names + info.sh_name;
     if (name.starts_with(kInfo))
-      fake.addKernel(std::string(name.substr(kInfo.size())),
-                     {parameterBytes(file + info.sh_offset, info.sh_size), nullptr});
+      fake.addKernelIfNew(std::string(name.substr(kInfo.size())),
+                          {parameterBytes(file + info.sh_offset, info.sh_size), nullptr});
   }
 }
 
 } // namespace
 
-void addIdleKernels(runtime::FakeDriver &fake, const void *code) {
+void addIdleKernels(FakeDriver &fake, const void *code) {
   auto *bytes = static_cast<const char *>(code);
   if (std::strncmp(bytes, ELFMAG, SELFMAG) == 0)
     addCubinKernels(fake, bytes);
@@ -91,4 +91,15 @@ void addIdleKernels(runtime::FakeDriver &fake, const void *code) {
     addPtxKernels(fake, bytes);
 }
 
-} // namespace smelt::test
+std::shared_ptr<DriverApi> driverOfAnyPlan(FakeDriver &fake) {
+  auto api = std::make_shared<DriverApi>(*fake.driver());
+  api->cuModuleLoadDataEx =
+      [&fake, load = api->cuModuleLoadDataEx](CUmodule *module, const void *code, unsigned count,
+                                              CUjit_option *options, void **values) {
+        addIdleKernels(fake, code);
+        return load(module, code, count, options, values);
+      };
+  return api;
+}
+
+} // namespace smelt::runtime
