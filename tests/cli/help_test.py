@@ -18,7 +18,7 @@ def output(*command, **options):
 def flags_of(text):
     """Options that a command's --help lists at the beginnings of its lines."""
     heads = (re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if line.startswith("  -"))
-    return {flag for head in heads for flag in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", head)}
+    return {flag for head in heads for flag in re.findall(r"(?<![\w-])--?[a-z][A-Za-z0-9-]*", head)}
 
 
 def commands():

@@ -7,15 +7,16 @@
 
 namespace smelt::tools {
 
-/// The parts of "auto|cpu|cuda"; none where what an option takes is no list of words.
+/// The words of "auto|cpu|cuda|N", where capitals stand for anything; none where what an option takes is no list of words.
 static std::vector<std::string> choicesOf(const std::string &takes) {
-  auto isWord = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '|'; };
+  auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '|'; };
   std::vector<std::string> choices;
-  if (takes.find('|') == std::string::npos || !std::all_of(takes.begin(), takes.end(), isWord))
+  if (takes.find('|') == std::string::npos || !std::all_of(takes.begin(), takes.end(), isPart))
     return choices;
   std::istringstream words(takes);
   for (std::string word; std::getline(words, word, '|');)
-    choices.push_back(word);
+    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c); }))
+      choices.push_back(word);
   return choices;
 }
 

@@ -15,7 +15,7 @@ struct TableOption {
   std::vector<std::string> names; ///< "-o", "--output"; of a positional argument, its name
   std::string takes;              ///< stands for the value; empty where there is none
   std::string help;
-  std::vector<std::string> choices; ///< all values, where they are few and known
+  std::vector<std::string> choices; ///< words that are values, where these are few and known
 };
 
 struct TableCommand {
