@@ -24,7 +24,7 @@ def flags_of(text):
 def commands():
     """{command: its flags}, by --help alone."""
     text = output(SMELT, "--help")
-    names = re.findall(r"^  ([a-z]+) +\S", text.split("Subcommands:")[1].split("\n\n")[0], re.MULTILINE)
+    names = re.findall(r"^  ([a-z]+) +\S", re.split("(?i)\\b(?:sub)?commands:", text)[1].split("\n\n")[0], re.MULTILINE)
     return {name: flags_of(output(SMELT, name, "--help")) for name in names}
 
 

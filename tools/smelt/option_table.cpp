@@ -9,7 +9,9 @@ namespace smelt::tools {
 
 /// The parts of "auto|cpu|cuda"; none where what an option takes is no list of words.
 static std::vector<std::string> choicesOf(const std::string &takes) {
-  auto isWord = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '|'; };
+  auto isWord = [](unsigned char c) {
+    return std::islower(c) || std::isdigit(c) || c == '|' || c == '-' || c == '_';
+  };
   std::vector<std::string> choices;
   if (takes.find('|') == std::string::npos || !std::all_of(takes.begin(), takes.end(), isWord))
     return choices;
