@@ -112,6 +112,21 @@ class Help(unittest.TestCase):
         script = f"autoload -U compinit; compinit -D -u; source {self.path}/zsh; print $_comps[smelt]"
         self.assertEqual(output("zsh", "-f", "-c", script), "_smelt\n")
 
+    def test_zsh_completes_from_its_folder(self):
+        self.path.joinpath("_smelt").write_text(self.texts["zsh"])
+
+        def called(*words):
+            """What the function hands to zsh's own, which stand in for the line editor."""
+            script = (
+                f"fpath=({self.path}); autoload -U _smelt; compadd() {{ print -l -- $@ }}; _arguments() {{ print -l -- $@ }}; "
+                'words=("$@"); CURRENT=$#; _smelt'
+            )
+            return output("zsh", "-f", "-c", script, "zsh", "smelt", *words).splitlines()
+
+        self.assertEqual(set(called("")) - {"--"}, set(self.commands) | {"-h", "--help", "--version"})
+        self.assertTrue(any(line.startswith("*--device[") and line.endswith("(auto cpu cuda)") for line in called("run", "")))
+        self.assertIn("1:value:(man bash zsh fish)", called("help", ""))
+
     def test_an_unknown_format_is_refused(self):
         done = subprocess.run([SMELT, "help", "csh"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)

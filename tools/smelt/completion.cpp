@@ -84,7 +84,7 @@ static std::string zshOption(const TableOption &option) {
     rest +=
         ":value:" + (option.choices.empty() ? "_files" : "(" + joined(option.choices, " ") + ")");
   for (const std::string &name : option.names)
-    text += " \\\n      " + quoted("*" + name + rest);
+    text += " \\\n      " + quoted(std::string("*").append(name).append(rest));
   return text;
 }
 
@@ -108,7 +108,12 @@ std::string zshCompletion(const OptionTable &table) {
     text += " \\\n      " +
             quoted("1:value:" + (choices.empty() ? "_files" : "(" + choices + ")")) + " ;;\n";
   }
-  return text + "  esac\n}\ncompdef _smelt smelt\n";
+  return text + "  esac\n}\n"
+                "if [ \"$funcstack[1]\" = _smelt ]; then # found in a folder of $fpath, and asked\n"
+                "  _smelt \"$@\"\n"
+                "else\n"
+                "  compdef _smelt smelt\n"
+                "fi\n";
 }
 
 /// Names, help and values of an option behind "complete -c smelt -n ...".
