@@ -24,7 +24,7 @@ def flags_of(text):
 def commands():
     """{command: its flags}, by --help alone."""
     text = output(SMELT, "--help")
-    names = re.findall(r"^  ([a-z]+) +\S", text.split("Subcommands:")[1].split("\n\n")[0], re.MULTILINE)
+    names = re.findall(r"^  ([a-z]+) +\S", re.split("(?i)\\b(?:sub)?commands:", text)[1].split("\n\n")[0], re.MULTILINE)
     return {name: flags_of(output(SMELT, name, "--help")) for name in names}
 
 
@@ -111,6 +111,21 @@ class Help(unittest.TestCase):
     def test_zsh_takes_it(self):
         script = f"autoload -U compinit; compinit -D -u; source {self.path}/zsh; print $_comps[smelt]"
         self.assertEqual(output("zsh", "-f", "-c", script), "_smelt\n")
+
+    def test_zsh_completes_from_its_folder(self):
+        self.path.joinpath("_smelt").write_text(self.texts["zsh"])
+
+        def called(*words):
+            """What the function hands to zsh's own, which stand in for the line editor."""
+            script = (
+                f"fpath=({self.path}); autoload -U _smelt; compadd() {{ print -l -- $@ }}; _arguments() {{ print -l -- $@ }}; "
+                'words=("$@"); CURRENT=$#; _smelt'
+            )
+            return output("zsh", "-f", "-c", script, "zsh", "smelt", *words).splitlines()
+
+        self.assertEqual(set(called("")) - {"--"}, set(self.commands) | {"-h", "--help", "--version"})
+        self.assertTrue(any(line.startswith("*--device[") and line.endswith("(auto cpu cuda)") for line in called("run", "")))
+        self.assertIn("1:value:(man bash zsh fish)", called("help", ""))
 
     def test_an_unknown_format_is_refused(self):
         done = subprocess.run([SMELT, "help", "csh"], capture_output=True, text=True)

@@ -20,10 +20,10 @@ static std::string optionNames(const std::vector<TableOption> &options) {
 }
 
 static std::string commandNames(const OptionTable &table) {
-  std::vector<std::string> names;
+  std::string names;
   for (const TableCommand &command : table.commands)
-    names.push_back(command.name);
-  return joined(names, " ");
+    names += (names.empty() ? "" : " ") + command.name;
+  return names;
 }
 
 /// What the positional argument of a command may be; empty for files.
@@ -79,10 +79,12 @@ static std::string zshOption(const TableOption &option) {
   std::string help, text;
   for (char c : option.help)
     help += (c == '[' || c == ']' || c == ':' || c == '\\' ? "\\" : "") + std::string(1, c);
-  std::string value = option.choices.empty() ? "_files" : "(" + joined(option.choices, " ") + ")";
+  std::string rest = "[" + help + "]";
+  if (!option.takes.empty())
+    rest +=
+        ":value:" + (option.choices.empty() ? "_files" : "(" + joined(option.choices, " ") + ")");
   for (const std::string &name : option.names)
-    text += " \\\n      " +
-            quoted("*" + name + "[" + help + "]" + (option.takes.empty() ? "" : ":value:" + value));
+    text += " \\\n      " + quoted(std::string("*").append(name).append(rest));
   return text;
 }
 
@@ -106,7 +108,12 @@ std::string zshCompletion(const OptionTable &table) {
     text += " \\\n      " +
             quoted("1:value:" + (choices.empty() ? "_files" : "(" + choices + ")")) + " ;;\n";
   }
-  return text + "  esac\n}\ncompdef _smelt smelt\n";
+  return text + "  esac\n}\n"
+                "if [ \"$funcstack[1]\" = _smelt ]; then # found in a folder of $fpath, and asked\n"
+                "  _smelt \"$@\"\n"
+                "else\n"
+                "  compdef _smelt smelt\n"
+                "fi\n";
 }
 
 /// Names, help and values of an option behind "complete -c smelt -n ...".

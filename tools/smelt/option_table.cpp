@@ -9,7 +9,7 @@ namespace smelt::tools {
 
 /// The words of "auto|cpu|cuda|N", where capitals stand for anything; none where what an option takes is no list of words.
 static std::vector<std::string> choicesOf(const std::string &takes) {
-  auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '|'; };
+  auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '|' || c == '-' || c == '_'; };
   std::vector<std::string> choices;
   if (takes.find('|') == std::string::npos || !std::all_of(takes.begin(), takes.end(), isPart))
     return choices;
