@@ -94,6 +94,14 @@ void FakeDriver::fillDevices(DriverApi &api) {
           return *value = device.computeCapability % 10, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
           return *value = 227 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // in kHz
+          return *value = 1'830'000, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+          return *value = 132, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // in kHz
+          return *value = 3'125'000, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: // in bits
+          return *value = 6144, CUDA_SUCCESS;
         default:
           return CUDA_ERROR_INVALID_VALUE;
         }
