@@ -18,7 +18,7 @@ import encoder
 import support
 from support import OK, PLAN, RESOURCES, USAGE, CliTest
 
-FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by CMake
+FAKE_DRIVER = os.environ.get("FAKE_DRIVER", "")  # the folder of a libcuda.so.1; set by CMake
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 SHAPE = ("--shape", "ids=2x128")
 
@@ -130,7 +130,10 @@ class Encoder(PageTest):
         self.assertTrue(len(related) > 2 and all("layer.4" in label for label in related), related)
         self.assertIn("kernels/attention/", self.find("#source").text)
         self.assertGreater(len(self.all("#source [class^=hljs]")), 5)
-        self.assertIn("attention", self.find("#kernel-table tr.chosen").text)
+        row = self.find("#kernel-table tr.chosen")
+        self.assertIn("attention", row.text)
+        flops = 2 * 2 * 2 * 128 * 128 * (64 + 64)  # batch, heads, rows, columns
+        self.assertEqual(row.find_element(By.CSS_SELECTOR, "td:nth-child(7)").text, str(flops))
         self.assertEqual(len(self.all("#timeline-chart rect.chosen")), 1)
         self.assertGreaterEqual(len(self.all("#memory-chart rect.chosen")), 1)
 
