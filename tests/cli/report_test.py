@@ -113,6 +113,9 @@ class Encoder(PageTest):
         self.assertIn(f"median {bench['latency_ms']['median']} ms", self.find("#facts").text)
         runs = [launch for launch in data["launches"] if not data["steps"][launch["step"]]["once"]]
         self.assertEqual([run["time_us"] for run in runs], [kernel["time_us"] for kernel in bench["kernels"]])
+        least = [kernel["roofline_share"] * kernel["time_us"] for kernel in bench["kernels"]]
+        for run, expected in zip(runs, least):
+            self.assertAlmostEqual(run["least_us"], expected, places=9)
         self.assertEqual([run["bytes"] for run in runs], [kernel["bytes"] for kernel in bench["kernels"]])
         self.assertIn("Measured on", self.find("#timeline-note").text)
 

@@ -9,6 +9,21 @@ function svg(tag, attributes = {}, text = null) {
   return element;
 }
 
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = "12px system-ui, sans-serif"; // as style.css has it
+
+/// The text, or as much of it as `width` pixels hold.
+function fitText(text, width) {
+  if (ruler.measureText(text).width <= width) return text;
+  let least = 0, most = text.length;
+  while (most - least > 1) {
+    const middle = (least + most) >> 1;
+    if (ruler.measureText(`${text.slice(0, middle)}…`).width <= width) least = middle;
+    else most = middle;
+  }
+  return `${text.slice(0, least)}…`;
+}
+
 /// Enter and space choose, as a click does.
 function makeChoosable(element, label, choose) {
   element.setAttribute("tabindex", "0");
@@ -43,7 +58,7 @@ class GraphView {
       const v = shownAt.get(from), w = shownAt.get(to);
       if (v !== undefined && w !== undefined && v !== w) pairs.set(`${v} ${w}`, { v: String(v), w: String(w), minlen: 1, weight: 1, width: 0, height: 0, labeloffset: 10, labelpos: "r" });
     }
-    const nodes = items.map((item, i) => ({ v: String(i), width: Math.min(260, 24 + 7 * this.labelOfItem(item).length), height: 26 }));
+    const nodes = items.map((item, i) => ({ v: String(i), width: Math.min(260, 18 + Math.ceil(ruler.measureText(this.labelOfItem(item)).width)), height: 26 }));
     const lines = [...pairs.values()];
     if (nodes.length) dagre.layout(nodes, lines, { nodesep: 14, ranksep: 26, rankdir: "TB" }, {});
     this.render(items, nodes, lines);
@@ -65,9 +80,8 @@ class GraphView {
   renderItem(item, { x, y, width, height }) {
     const label = this.labelOfItem(item);
     const group = svg("g", { class: item.children ? "box group" : "box", transform: `translate(${x - width / 2},${y - height / 2})` });
-    const most = Math.floor((width - 14) / 6.6);
     group.append(svg("title", {}, label), svg("rect", { width, height, rx: 4 }),
-      svg("text", { x: 8, y: 17 }, label.length > most ? label.slice(0, most - 1) + "…" : label));
+      svg("text", { x: 8, y: 17 }, fitText(label, width - 16)));
     if (item.children) makeChoosable(group, `${label}, open`, () => this.open(item));
     else makeChoosable(group, label, () => this.choose(item));
     this.elements.set(item, group);
