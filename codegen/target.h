@@ -41,7 +41,8 @@ struct Target {
     const char *name;
     int multiprocessors;
     int64_t l2Bytes;
-    double bytesPerSecond; ///< of device memory, by its data sheet
+    double bytesPerSecond;      ///< of device memory, by its data sheet
+    double clocksPerSecond = 0; ///< at which its data sheet states products; 0: not stated here
   } part;
 
   /// Whether code for an architecture of this name is PTX, which drivers translate.

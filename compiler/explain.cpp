@@ -43,17 +43,21 @@ static void explainFusion(FusionOp fusion, llvm::DenseMap<Value, bool> &known,
   result.kernels.push_back(std::move(kernel));
 }
 
+std::string decisionText(bool isTaken, const std::string &fusion, const std::string &predicate,
+                         const std::string &message) {
+  std::string why = isTaken ? joinText("became ", fusion)
+                            : joinText("no ", fusion, ", since it fails '", predicate, "'");
+  return message.empty() ? why : joinText(why, ": ", message);
+}
+
 static void addRemarks(ModuleOp module, Fates &fates) {
   for (RemarkAttr remark : getRemarks(module)) {
     auto fate = fates.find(remark.getNode().str());
     if (fate == fates.end())
       continue;
-    std::string fusion = remark.getFusion().str(), message = remark.getMessage().str();
-    std::string why =
-        remark.getDecision() == Decision::taken
-            ? joinText("became ", fusion)
-            : joinText("no ", fusion, ", since it fails '", remark.getPredicate().str(), "'");
-    fate->second.remarks.push_back(message.empty() ? why : joinText(why, ": ", message));
+    fate->second.remarks.push_back(
+        decisionText(remark.getDecision() == Decision::taken, remark.getFusion().str(),
+                     remark.getPredicate().str(), remark.getMessage().str()));
   }
 }
 

@@ -37,6 +37,10 @@ struct Explanation {
   Fates fates;
 };
 
+/// "became gemm", "no norm, since it fails 'axes are trailing': the axes are 0, 2".
+std::string decisionText(bool isTaken, const std::string &fusion, const std::string &predicate,
+                         const std::string &message);
+
 /// Of a model after Model::fuse(), which must live as long as the explanation.
 Explanation explainModel(Model &fused);
 

@@ -94,13 +94,13 @@ void FakeDriver::fillDevices(DriverApi &api) {
           return *value = device.computeCapability % 10, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
           return *value = 227 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // in kHz
+          return *value = 1'830'000, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
           return *value = 132, CUDA_SUCCESS;
-        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // kHz
-          return *value = 1980000, CUDA_SUCCESS;
-        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // kHz
-          return *value = 3201000, CUDA_SUCCESS;
-        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // in kHz
+          return *value = 3'125'000, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: // in bits
           return *value = 6144, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
         case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:

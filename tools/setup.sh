@@ -13,12 +13,15 @@ packages=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   zlib1g-dev libzstd-dev
   protobuf-compiler libprotobuf-dev libeigen3-dev libcli11-dev
+  # the page of smelt report: highlight.js (BSD-3)
+  node-highlight.js
   # the plan and the runtime
   flatbuffers-compiler libflatbuffers-dev libxxhash-dev
   # tests
-  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv groff-base zsh fish
+  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv groff-base zsh fish chromium chromium-driver
 )
-python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2')
+python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2' 'selenium>=4.30,<5')
+bundles=tools/smelt/html/bundles.txt # of JavaScript, in wheels
 cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*'
   'nvidia-nvtx==13.0.*')
 venv=build/venv
@@ -79,12 +82,15 @@ install_python_packages() {
   local wanted=("${python_packages[@]}")
   has_cuda_toolkit || wanted+=("${cuda_packages[@]}")
   local stamp=$venv/smelt-packages
-  [ "$(cat "$stamp" 2>/dev/null)" != "${wanted[*]}" ] || return 0
+  local wanted_text="${wanted[*]} $(grep -v '^#' "$bundles")"
+  [ "$(cat "$stamp" 2>/dev/null)" != "$wanted_text" ] || return 0
   say "installing Python packages in $venv: ${wanted[*]}"
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}" ||
     fail "pip could not install them; is the package index reachable?"
-  echo "${wanted[*]}" >"$stamp"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$bundles" ||
+    fail "pip could not install what $bundles names; is the package index reachable?"
+  echo "$wanted_text" >"$stamp"
 }
 
 install_packages

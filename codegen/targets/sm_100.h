@@ -23,7 +23,11 @@ inline constexpr Target kSm100{
                       .half = 8192,
                       .int8 = 16384,
                       .float8 = 16384},
-    .part = {.name = "B200", .multiprocessors = 148, .l2Bytes = 126 << 20, .bytesPerSecond = 8e12},
+    .part = {.name = "B200",
+             .multiprocessors = 148,
+             .l2Bytes = 126 << 20,
+             .bytesPerSecond = 8e12,
+             .clocksPerSecond = 1.86e9},
 };
 
 } // namespace smelt::codegen

@@ -18,7 +18,8 @@ inline constexpr Target kSm80{
     .part = {.name = "A100 SXM 40 GB",
              .multiprocessors = 108,
              .l2Bytes = 40 << 20,
-             .bytesPerSecond = 1.555e12},
+             .bytesPerSecond = 1.555e12,
+             .clocksPerSecond = 1.41e9},
 };
 
 } // namespace smelt::codegen

@@ -15,7 +15,11 @@ inline constexpr Target kSm86{
     .instructions = {},
     .flopsPerClock =
         {.float64 = 4, .float32 = 256, .tf32 = 512, .half = 1024, .int8 = 2048, .float8 = 0},
-    .part = {.name = "A40", .multiprocessors = 84, .l2Bytes = 6 << 20, .bytesPerSecond = 0.696e12},
+    .part = {.name = "A40",
+             .multiprocessors = 84,
+             .l2Bytes = 6 << 20,
+             .bytesPerSecond = 0.696e12,
+             .clocksPerSecond = 1.74e9},
 };
 
 } // namespace smelt::codegen

@@ -18,7 +18,8 @@ inline constexpr Target kSm89{
     .part = {.name = "L40S",
              .multiprocessors = 142,
              .l2Bytes = 96 << 20,
-             .bytesPerSecond = 0.864e12},
+             .bytesPerSecond = 0.864e12,
+             .clocksPerSecond = 2.49e9},
 };
 
 } // namespace smelt::codegen

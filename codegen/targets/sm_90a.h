@@ -19,7 +19,11 @@ inline constexpr Target kSm90a{
                      .float8 = true},
     .flopsPerClock =
         {.float64 = 128, .float32 = 256, .tf32 = 2048, .half = 4096, .int8 = 8192, .float8 = 8192},
-    .part = {.name = "H200", .multiprocessors = 132, .l2Bytes = 60 << 20, .bytesPerSecond = 4.8e12},
+    .part = {.name = "H200",
+             .multiprocessors = 132,
+             .l2Bytes = 60 << 20,
+             .bytesPerSecond = 4.8e12,
+             .clocksPerSecond = 1.83e9},
 };
 
 } // namespace smelt::codegen

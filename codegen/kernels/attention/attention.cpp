@@ -121,6 +121,7 @@ private:
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string constants(DimPrinter &printer);
   GeneratedKernel launch(const AttentionChoice &choice) const;
+  Dim productFlops() const;
   FailureOr<GeneratedKernel> emit(const AttentionChoice &choice);
 
   FusionOp fusion;
@@ -304,9 +305,13 @@ GeneratedKernel AttentionEmitter::launch(const AttentionChoice &choice) const {
   kernel.sharedBytes = choice.sharedBytes;
   kernel.arithmetic =
       query.getElementType().isF32() ? plan::Arithmetic::float32 : plan::Arithmetic::half;
-  Dim scores = batches * heads * query.getDim(2) * key.getDim(2);
-  kernel.flops = scores * (query.getDim(3) + value.getDim(3)) * 2;
   return kernel;
+}
+
+/// Of the two products.
+Dim AttentionEmitter::productFlops() const {
+  Dim scores = query.getDim(0) * query.getDim(1) * query.getDim(2) * key.getDim(2);
+  return scores * (query.getDim(3) + value.getDim(3)) * 2;
 }
 
 FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice) {
@@ -348,6 +353,7 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
                      {"maps", choice.mapped ? "mapQ, mapK, mapV, " : ""}});
   GeneratedKernel kernel = launch(choice);
   finishKernel(kernel, fusion, std::move(text), choice.config, used);
+  kernel.flops = kernel.flops + productFlops();
   if (choice.mapped) {
     constexpr int kQueries = AttentionTmaTiling::kGroupRows;
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedQuery, query, kQueries)));

@@ -1,0 +1,95 @@
+// A report as a page, as a trace and as a graph of Graphviz.
+#include "runtime/text.h"
+#include "tools/smelt/html_report_data.h"
+#include "tools/smelt/html_report_page.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace smelt::tools {
+
+using llvm::json::Array;
+using llvm::json::Object;
+
+/// Nothing in a script element may look like its end, or like a comment: "<" stands in strings of
+/// JSON alone, where it may be written so.
+static std::string scriptText(const Object &object) {
+  std::string json = llvm::formatv("{0}", llvm::json::Value(Object(object)));
+  std::string text;
+  for (char c : json)
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  return text;
+}
+
+std::string reportPage(const ReportData &report) {
+  llvm::StringRef page(pageTemplate());
+  auto [before, after] = page.split(kDataMark);
+  return before.str() + scriptText(reportJson(report)) + after.str();
+}
+
+Object reportTrace(const ReportData &report) {
+  Array events;
+  for (const ReportLaunch &launch : report.launches) {
+    const ReportStep &step = report.steps[launch.step];
+    if (step.runsOnce)
+      continue;
+    std::string nodes = llvm::join(step.onnxNodes, " ");
+    events.push_back(Object{{"name", llvm::json::fixUTF8(launch.name)},
+                            {"cat", launch.microseconds ? "measured" : "predicted by the roofline"},
+                            {"ph", "X"},
+                            {"ts", launch.start},
+                            {"dur", ReportData::timeOf(launch)},
+                            {"pid", 0},
+                            {"tid", 0},
+                            {"args", Object{{"step", static_cast<int64_t>(launch.step)},
+                                            {"onnx_nodes", llvm::json::fixUTF8(nodes)},
+                                            {"bytes", launch.bytes},
+                                            {"flops", launch.flops}}}});
+  }
+  return Object{{"displayTimeUnit", "ns"},
+                {"otherData", Object{{"model", llvm::json::fixUTF8(report.model)},
+                                     {"command", llvm::json::fixUTF8(report.command)}}},
+                {"traceEvents", std::move(events)}};
+}
+
+/// A string of Graphviz's language.
+static std::string quoted(llvm::StringRef text) {
+  std::string result = "\"";
+  for (char c : text)
+    if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else
+      result += llvm::isPrint(c) || (c & 0x80) ? c : ' ';
+  return result + "\"";
+}
+
+std::string reportDot(const ReportData &report) {
+  std::string text = "digraph " + quoted(report.model) + " {\n  node [shape=box];\n";
+  std::vector<std::string> names(report.steps.size());
+  for (const ReportLaunch &launch : report.launches)
+    names[launch.step] += (names[launch.step].empty() ? "" : ", ") + launch.name;
+  for (size_t step = 0; step < names.size(); ++step)
+    if (!names[step].empty())
+      text += joinText("  k", step, " [label=", quoted(joinText(step, " ", names[step])),
+                       ", tooltip=", quoted(llvm::join(report.steps[step].onnxNodes, " ")), "];\n");
+  size_t port = 0;
+  for (const ReportBuffer &buffer : report.buffers) {
+    std::string from;
+    bool isInput = buffer.kind == plan::BufferKind::input;
+    if (buffer.steps.empty() || buffer.kind == plan::BufferKind::weight)
+      continue;
+    if (!buffer.name.empty())
+      text += joinText("  p", port++, " [shape=ellipse, label=", quoted(buffer.name), "];\n");
+    from = isInput ? joinText("p", port - 1) : joinText("k", buffer.steps[0]);
+    for (size_t i = isInput ? 0 : 1; i < buffer.steps.size(); ++i)
+      text += joinText("  ", from, " -> k", buffer.steps[i], ";\n");
+    if (!isInput && !buffer.name.empty())
+      text += joinText("  ", from, " -> p", port - 1, ";\n");
+  }
+  return text + "}\n";
+}
+
+} // namespace smelt::tools
