@@ -14,6 +14,7 @@ void addCheck(CommandLine &line);
 void addExplain(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompare(CommandLine &line);
+void addPatch(CommandLine &line);
 
 // Flags that several commands share.
 void addJson(Command &command, bool &json);

@@ -36,7 +36,8 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 /// Parses the command line and runs the command; `end` is for limits that are reached.
 static Status execute(int argc, char **argv, Ending end) {
   CommandLine line(kDescription, kFooter, SMELT_VERSION, std::move(end));
-  for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare})
+  for (auto add :
+       {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare, addPatch})
     add(line);
   return line.parse(argc, argv);
 }
