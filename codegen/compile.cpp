@@ -3,6 +3,7 @@
 #include "codegen/cuda_text.h"
 #include "codegen/element_type.h"
 #include "codegen/equal_fusions.h"
+#include "codegen/fusion_module.h"
 #include "codegen/kernel_text.h"
 #include "codegen/program_builder.h"
 #include "ir/alias.h"
@@ -11,6 +12,8 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -190,6 +193,7 @@ void warnOfSpills(func::FuncOp function, ArrayRef<KernelText> kernels,
 /// What one architecture adds to a plan.
 struct CompiledProgram {
   std::vector<KernelText> kernels; // distinct, in the order of the program's modules
+  std::vector<FusionOp> fusions;   // of which they are a part
   std::vector<CompiledKernel> compiled;
 };
 
@@ -213,6 +217,38 @@ Result<std::vector<Target>> findTargets(ArrayRef<std::string> architectures) {
   return targets;
 }
 
+/// What the kernels became, by NVRTC but for those whose code is given.
+Result<std::vector<CompiledKernel>> compileTexts(ArrayRef<KernelText> kernels, const Target &target,
+                                                 const Nvrtc &nvrtc, const KernelCache &cache,
+                                                 const CompileOptions &options) {
+  std::vector<KernelText> missing;
+  for (const KernelText &kernel : kernels)
+    if (!options.given.contains(kernel.entry))
+      missing.push_back(kernel);
+  bool isStopped = false;
+  auto progress = [&](size_t done, size_t total) {
+    isStopped = options.progress && !options.progress(done, total);
+    return !isStopped;
+  };
+  auto begin = [&](const KernelText &kernel) {
+    if (options.begin)
+      options.begin("compiling the kernel " + kernel.description + " for " + target.arch);
+  };
+  auto compiled =
+      compileKernels(nvrtc, cache, missing, target.arch, options.threads, progress, begin);
+  if (!compiled)
+    return Status(isStopped ? StatusCode::kResources : StatusCode::kInternal,
+                  llvm::toString(compiled.takeError()));
+  std::vector<CompiledKernel> all;
+  auto next = compiled->begin();
+  for (const KernelText &kernel : kernels) {
+    auto given = options.given.find(kernel.entry);
+    all.push_back(given == options.given.end() ? std::move(*next++)
+                                               : CompiledKernel{given->second, 0});
+  }
+  return all;
+}
+
 Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &target,
                                        const Nvrtc &nvrtc, const KernelCache &cache,
                                        const CompileOptions &options, DimTable &dims,
@@ -225,23 +261,13 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
   metadata.programs.push_back(builder.build(firstUse));
   SmallVector<KernelText> texts = builder.texts();
   CompiledProgram program;
-  for (size_t index : firstUse)
+  SmallVector<FusionOp> fusions = builder.fusionsOfTexts();
+  for (size_t index : firstUse) {
     program.kernels.push_back(texts[index]);
-  bool isStopped = false;
-  auto progress = [&](size_t done, size_t total) {
-    isStopped = options.progress && !options.progress(done, total);
-    return !isStopped;
-  };
-  auto begin = [&](const KernelText &kernel) {
-    if (options.begin)
-      options.begin("compiling the kernel " + kernel.description + " for " + target.arch);
-  };
-  auto compiled =
-      compileKernels(nvrtc, cache, program.kernels, target.arch, options.threads, progress, begin);
-  if (!compiled)
-    return Status(isStopped ? StatusCode::kResources : StatusCode::kInternal,
-                  llvm::toString(compiled.takeError()));
-  program.compiled = std::move(*compiled);
+    program.fusions.push_back(fusions[index]);
+  }
+  SMELT_ASSIGN_OR_RETURN(program.compiled,
+                         compileTexts(program.kernels, target, nvrtc, cache, options));
   warnOfSpills(function, program.kernels, program.compiled, target.arch);
   return program;
 }
@@ -307,10 +333,16 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
   }
   cache.prune();
   SMELT_RETURN_IF_ERROR(checkSymbols(function, metadata));
+  std::map<Operation *, std::string> fusionTexts;
   for (const CompiledProgram &program : programs)
-    for (auto [kernel, compiled] : llvm::zip(program.kernels, program.compiled)) {
+    for (auto [kernel, fusion, compiled] :
+         llvm::zip(program.kernels, program.fusions, program.compiled)) {
       contents.codes.push_back(std::as_bytes(std::span(compiled.code)));
       contents.sources.push_back(kernel.text);
+      auto [text, isNew] = fusionTexts.try_emplace(fusion);
+      if (isNew)
+        text->second = fusionModuleText(fusion);
+      contents.fusions.push_back(text->second);
     }
   FailureOr<std::vector<WeightBytes>> bytes = planWeights.collect(metadata);
   if (failed(bytes))

@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct CompileOptions {
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
   std::string modelName;
+  /// Code of kernels by their entry, which is taken as it is: their text is not compiled.
+  std::map<std::string, std::string> given;
   /// Called with kernels compiled so far and in all; false stops the compilation.
   std::function<bool(size_t done, size_t total)> progress;
   /// Told what begins, on any thread: a kernel's compilation, the plan's writing.

@@ -71,6 +71,13 @@ SmallVector<KernelText> ProgramBuilder::texts() const {
   return all;
 }
 
+SmallVector<FusionOp> ProgramBuilder::fusionsOfTexts() const {
+  SmallVector<FusionOp> all;
+  for (const Step &step : steps)
+    all.append(kernelsOf(step.variants).size(), step.fusion);
+  return all;
+}
+
 Value ProgramBuilder::storage(Value value) {
   while (isa_and_nonnull<BufferOp, ContentsOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);

@@ -26,6 +26,8 @@ public:
 
   /// The CUDA text of every launch's kernel, in launch order; equal kernels occur several times.
   llvm::SmallVector<KernelText> texts() const;
+  /// The fusion of each of texts().
+  llvm::SmallVector<FusionOp> fusionsOfTexts() const;
 
   /// The program; kernels[i] and modules[i] belong to texts()[firstUse[i]] (equal kernels once).
   std::unique_ptr<plan::ProgramT> build(std::vector<size_t> &firstUse);

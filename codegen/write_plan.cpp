@@ -117,8 +117,9 @@ private:
     std::map<std::pair<const std::byte *, size_t>, plan::Range> placed;
     for (auto &program : contents.metadata.programs)
       for (auto &module : program->modules) {
-        if (next >= contents.codes.size() || next >= contents.sources.size())
-          return internalError("there are more modules than codes or sources");
+        if (next >= contents.codes.size() || next >= contents.sources.size() ||
+            next >= contents.fusions.size())
+          return internalError("there are more modules than codes, sources or fusions");
         std::span<const std::byte> code = contents.codes[next];
         auto [known, isNew] = placed.try_emplace({code.data(), code.size()});
         if (isNew) {
@@ -127,13 +128,27 @@ private:
             return internalError("the code exceeds 64 bits");
         }
         module->code = known->second;
-        if (!sources.place(contents.sources[next].size(), module->source))
+        if (!placeText(contents.sources[next], module->source) ||
+            !placeText(contents.fusions[next], module->fusion))
           return internalError("the sources exceed 64 bits");
         ++next;
       }
-    if (next != contents.codes.size() || next != contents.sources.size())
-      return internalError("there are fewer modules than codes or sources");
+    if (next != contents.codes.size() || next != contents.sources.size() ||
+        next != contents.fusions.size())
+      return internalError("there are fewer modules than codes, sources or fusions");
     return {};
+  }
+
+  /// False where the section would exceed 64 bits.
+  bool placeText(std::string_view text, plan::Range &range) {
+    auto [known, isNew] = placedTexts.try_emplace({text.data(), text.size()});
+    if (isNew) {
+      storedTexts.push_back(text);
+      if (!sources.place(text.size(), known->second))
+        return false;
+    }
+    range = known->second;
+    return true;
   }
 
   Status placeWeights() {
@@ -185,8 +200,8 @@ private:
 
   Status writeSources(SectionWriter &writer) {
     SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kSources, plan::kSectionBytes));
-    for (std::string_view source : contents.sources)
-      SMELT_RETURN_IF_ERROR(writer.append(bytesOf(source)));
+    for (std::string_view text : storedTexts)
+      SMELT_RETURN_IF_ERROR(writer.append(bytesOf(text)));
     writer.end();
     return {};
   }
@@ -221,6 +236,8 @@ private:
 
   PlanContents &contents;
   std::vector<std::span<const std::byte>> storedCodes;
+  std::map<std::pair<const char *, size_t>, plan::Range> placedTexts;
+  std::vector<std::string_view> storedTexts;
   SectionLayout codes{plan::kSectionBytes};
   SectionLayout sources{1};
   SectionLayout weights{plan::kWeightBytes};

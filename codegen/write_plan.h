@@ -33,6 +33,9 @@ struct PlanContents {
   /// and a final NUL. Equal ones may share one span: each distinct (data, size) is stored once.
   std::vector<std::span<const std::byte>> codes;
   std::vector<std::string_view> sources;
+  /// The IR of each module's fusion, in the same order, or "". Equal ones may share one view: each
+  /// distinct (data, size) is stored once.
+  std::vector<std::string_view> fusions;
   /// One for each of metadata.weights, in order.
   std::vector<WeightBytes> weights;
 };

@@ -3,6 +3,7 @@
 #include "compiler/fuse.h"
 
 #include "codegen/output_file.h"
+#include "compiler/dumps.h"
 #include "compiler/folder.h"
 #include "compiler/model.h"
 #include "compiler/narrow_within.h"
@@ -13,6 +14,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
 
 using namespace mlir;
 
@@ -42,15 +45,12 @@ namespace {
 /// What happens at the end of each phase: a dump, and a report to the caller.
 class PhaseEnd {
 public:
-  PhaseEnd(const FuseOptions &options) : options(options) {}
+  PhaseEnd(const FuseOptions &options, Dumps &dumps) : options(options), dumps(dumps) {}
 
   Status operator()(StringRef phase, ModuleOp module) {
     module->setAttr(kPhase, StringAttr::get(module.getContext(), phase));
     size_t number = llvm::find(kPhases, phase) - std::begin(kPhases);
-    if (!options.dumpFolder.empty())
-      SMELT_RETURN_IF_ERROR(
-          writeText(moduleText(module), joinText(options.dumpFolder, "/", number / 10, number % 10,
-                                                 "_", phase.str(), ".mlir")));
+    SMELT_RETURN_IF_ERROR(dumps.endPhase(phase, number, module));
     if (options.progress && !options.progress({phase, 1, 1}))
       return Status(StatusCode::kResources, "stopped after the phase " + phase.str());
     return {};
@@ -58,20 +58,34 @@ public:
 
 private:
   const FuseOptions &options;
+  Dumps &dumps;
 };
 
-/// Tells of each pass that begins.
-class PassBegin : public PassInstrumentation {
+/// Tells of each pass that begins, and dumps what it leaves. Those without a name only lead to others.
+class PassWatch : public PassInstrumentation {
 public:
-  explicit PassBegin(const Model &model) : model(model) {}
+  /// `written` becomes why a dump could not be written.
+  PassWatch(const Model &model, Dumps &dumps, Status &written)
+      : model(model), dumps(dumps), written(written) {}
 
   void runBeforePass(Pass *pass, Operation *) override {
-    if (StringRef name = pass->getArgument(); !name.empty()) // else it only leads to others
+    if (StringRef name = pass->getArgument(); !name.empty())
       model.announce("running the pass " + name.str());
+    begin = std::chrono::steady_clock::now();
+  }
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+    if (StringRef name = pass->getArgument(); !name.empty() && written.isOk())
+      written = dumps.endPass(name, took.count(), module);
   }
 
 private:
   const Model &model;
+  Dumps &dumps;
+  Status &written;
+  std::chrono::steady_clock::time_point begin;
 };
 
 /// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
@@ -94,10 +108,12 @@ private:
 
 } // namespace
 
-Status Model::runPhases(const FuseOptions &options, StringRef after, StringRef until) {
-  PhaseEnd endPhase(options);
+Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef after,
+                        StringRef until) {
+  PhaseEnd endPhase(options, dumps);
   PassManager manager(context.get());
-  manager.addInstrumentation(std::make_unique<PassBegin>(*this));
+  Status written;
+  manager.addInstrumentation(std::make_unique<PassWatch>(*this, dumps, written));
   bool refusedInPlace = false;
   Status ended, reproduced(StatusCode::kInternal, "no reproducer");
   if (!options.reproducer.empty())
@@ -121,6 +137,7 @@ Status Model::runPhases(const FuseOptions &options, StringRef after, StringRef u
   LogicalResult fused = manager.run(module());
   if (!options.reproducer.empty()) // which turns recovery from crashes off behind itself
     llvm::CrashRecoveryContext::Enable();
+  SMELT_RETURN_IF_ERROR(written);
   SMELT_RETURN_IF_ERROR(ended);
   if (succeeded(fused))
     return {};
@@ -142,17 +159,18 @@ Status Model::fuse(const FuseOptions &options) {
   if (isNarrowed && (begin == "fuse" || begin == "lower"))
     return Status(StatusCode::kUsage, modelPath + ": the dump is of a later phase than the one "
                                                   "that changes the precision; give the model");
-  SMELT_RETURN_IF_ERROR(PhaseEnd(options)(begin, module()));
+  Dumps dumps(options.dumpFolder, options.dumpsEveryPass);
+  SMELT_RETURN_IF_ERROR(PhaseEnd(options, dumps)(begin, module()));
   if (!isNarrowed || !options.narrowing.within)
-    return runPhases(options, begin, "");
+    return runPhases(options, dumps, begin, "");
   if (begin == "import" || begin == "simplify")
-    SMELT_RETURN_IF_ERROR(runPhases(options, begin, "raise"));
+    SMELT_RETURN_IF_ERROR(runPhases(options, dumps, begin, "raise"));
   announce("measuring what 16 bits would cost");
   SMELT_ASSIGN_OR_RETURN(NarrowingReport report,
                          narrowWithin(module(), *weightStore, options.narrowing, options.progress));
   if (options.narrowing.onMeasured)
     options.narrowing.onMeasured(report);
-  return runPhases(options, "raise", "");
+  return runPhases(options, dumps, "raise", "");
 }
 
 } // namespace smelt::compiler

@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "codegen/element_type.h"
 #include "compiler/build_plan.h"
+#include "compiler/dumps.h"
 #include "compiler/fuse.h"
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
@@ -281,6 +282,11 @@ Status Model::readDump(const ModelOptions &options) {
   if (!path || !phase || !isPhase(phase.getValue()))
     return collector.asStatus(StatusCode::kInvalidModel,
                               options.path + ": is no dump of smelt: it names no model and phase");
+  if (auto pass = (*dump)->getAttrOfType<StringAttr>(kPass))
+    return Status(StatusCode::kUsage,
+                  joinText(options.path, " was written after the pass ", pass.str(),
+                           ", in the middle of a phase; smelt goes on from the files that its "
+                           "index.txt names for phases"));
   ModelOptions original = options;
   original.path = modelPath = path.str();
   if (auto seed = (*dump)->getAttrOfType<IntegerAttr>(kSeed))

@@ -54,12 +54,16 @@ struct FuseOptions {
   /// both stands for the same text.
   std::vector<std::string> inPlace;
   NarrowingOptions narrowing;
-  /// Receives the IR after each phase; "" for no dumps.
+  /// Receives the IR after each phase (compiler/dumps.h); "" for no dumps.
   std::string dumpFolder;
+  /// After each pass, not only after each phase.
+  bool dumpsEveryPass = false;
   /// File that receives what makes a pass fail, or crash; "" for none.
   std::string reproducer;
   ProgressHandler progress;
 };
+
+class Dumps;
 
 /// An imported ONNX model with the context that it lives in.
 class Model {
@@ -96,7 +100,8 @@ private:
   Status readDump(const ModelOptions &options);
   Status readOnnx(const ModelOptions &options);
   /// The phases behind `after` up to `until`, or to the last.
-  Status runPhases(const FuseOptions &options, llvm::StringRef after, llvm::StringRef until);
+  Status runPhases(const FuseOptions &options, Dumps &dumps, llvm::StringRef after,
+                   llvm::StringRef until);
   friend Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 
   std::string modelPath;

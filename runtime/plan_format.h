@@ -6,7 +6,7 @@
 //   then        the sections, in the table's order, each at its alignment, gaps filled with zeros
 //
 // All integers are little-endian. There are exactly four sections, in this order: metadata (a
-// FlatBuffer, plan_format.fbs), code (cubins and PTX), sources (CUDA text) and weights; the last three hold bytes
+// FlatBuffer, plan_format.fbs), code (cubins and PTX), sources (CUDA text and IR) and weights; the last three hold bytes
 // to which the metadata's ranges point. Weights begin on a page so that they can be mapped.
 //
 // Every byte of the file is covered: the header by its own checksum, the table by the header's
@@ -30,7 +30,7 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 3;
+inline constexpr uint16_t kFormatMinor = 4;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.

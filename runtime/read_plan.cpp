@@ -150,9 +150,18 @@ Bytes Plan::code(const plan::ModuleT &module) const {
   return codes.subspan(module.code.offset(), module.code.size());
 }
 
-std::string_view Plan::source(const plan::ModuleT &module) const {
-  Bytes text = sources.subspan(module.source.offset(), module.source.size());
+/// The characters of a range that was verified.
+static std::string_view textAt(Bytes section, const plan::Range &range) {
+  Bytes text = section.subspan(range.offset(), range.size());
   return {reinterpret_cast<const char *>(text.data()), text.size()};
+}
+
+std::string_view Plan::source(const plan::ModuleT &module) const {
+  return textAt(sources, module.source);
+}
+
+std::string_view Plan::fusion(const plan::ModuleT &module) const {
+  return textAt(sources, module.fusion);
 }
 
 Bytes Plan::bytes(const plan::WeightT &weight) const {

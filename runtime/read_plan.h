@@ -22,6 +22,8 @@ public:
   /// A cubin, or PTX with its final NUL, as the module's program says.
   std::span<const std::byte> code(const plan::ModuleT &module) const;
   std::string_view source(const plan::ModuleT &module) const;
+  /// The IR of the fusion that the module's kernel is part of; "" where the plan has none.
+  std::string_view fusion(const plan::ModuleT &module) const;
   std::span<const std::byte> bytes(const plan::WeightT &weight) const;
   /// Bytes of the whole file.
   uint64_t fileBytes() const { return totalBytes; }

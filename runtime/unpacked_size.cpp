@@ -52,7 +52,7 @@ private:
   bool take(const plan::Guard *table) { return take(table->message()); }
   bool take(const plan::Weight *table) { return take(table->name()); }
   static bool take(const plan::Buffer *) { return true; }
-  bool take(const plan::Module *table) { return take(table->name()); }
+  bool take(const plan::Module *table) { return takeAll(table->name(), table->patch()); }
   bool take(const plan::Kernel *table) { return take(table->entry()); }
   bool take(const plan::TensorMap *table) {
     return takeAll(table->sizes(), table->byte_strides(), table->box(), table->element_strides());

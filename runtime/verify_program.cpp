@@ -36,7 +36,8 @@ public:
       return architecture.status();
     for (const auto &module : program.modules)
       if (!liesWithin(module->code.offset(), module->code.size(), sections.code) ||
-          !liesWithin(module->source.offset(), module->source.size(), sections.sources))
+          !liesWithin(module->source.offset(), module->source.size(), sections.sources) ||
+          !liesWithin(module->fusion.offset(), module->fusion.size(), sections.sources))
         return invalid("module '", module->name, "' lies outside its section");
     for (const auto &kernel : program.kernels)
       if (kernel->entry.empty() || kernel->module_index >= program.modules.size())

@@ -135,9 +135,6 @@ class Compile(CliTest):
         )
         self.assertIn("__global__", self.expect(OK, "compile", self.model, "--emit", "cuda").stdout)
         self.compile("--dump-dir", self.folder / "dump")
-        names = sorted(path.name for path in (self.folder / "dump").iterdir())
-        phases = ["00_import", "01_simplify", "02_raise", "04_fuse", "05_lower"]  # 03: narrow
-        self.assertEqual(names, [f"{phase}.mlir" for phase in phases] + ["sm_90a"])
         self.assertTrue(list((self.folder / "dump/sm_90a").glob("*.cu")))
 
     def test_text_and_json_do_not_share_stdout(self):

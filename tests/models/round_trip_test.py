@@ -12,7 +12,16 @@ import tempfile
 
 import models
 
-PHASES = ['00_import', '01_simplify', '02_raise', '04_fuse', '05_lower']
+PHASES = ['import', 'simplify', 'raise', 'fuse', 'lower']
+
+
+def dumped(folder):
+    """The file of each phase, as the index says; phases that changed nothing share that of the one before."""
+    with open(os.path.join(folder, 'index.txt')) as file:
+        ends = [line.split() for line in file if line.split()[0] == 'phase']
+    if [words[1] for words in ends] != PHASES:
+        raise RuntimeError(f'{folder} does not have the phases')
+    return list(dict.fromkeys(os.path.join(folder, words[-1]) for words in ends))
 
 
 def emitted(args, path, what, *flags):
@@ -32,8 +41,8 @@ def complaints(args, folder, name, path, flags):
     dumps = os.path.join(folder, name)
     fused = models.call(args.smelt, 'compile', path, '--emit', 'mlir', '--dump-dir', dumps, *flags).stdout
     kernels = emitted(args, path, 'cuda', *flags)
-    for phase in PHASES:
-        dump = os.path.join(dumps, phase + '.mlir')
+    for dump in dumped(dumps):
+        phase = os.path.basename(dump)
         with open(dump) as file:
             if reprinted(args, dump).rstrip() != file.read().rstrip():
                 yield f'{phase} prints otherwise than it was'
@@ -47,14 +56,15 @@ def plan_complaints(args, folder, path):
     """The plans of every phase against the model's own."""
     plans = []
     cache = {'SMELT_CACHE_DIR': os.path.join(folder, 'cubins')}
-    for source in [path] + [os.path.join(folder, 'digits_vit', phase + '.mlir') for phase in PHASES]:
+    dumps = dumped(os.path.join(folder, 'digits_vit'))
+    for source in [path] + dumps:
         plan = os.path.join(folder, 'model.plan')
         models.call(args.smelt, 'compile', source, '-o', plan, environment=cache)
         with open(plan, 'rb') as file:
             plans.append(file.read())
-    for phase, plan in zip(PHASES, plans[1:]):
+    for dump, plan in zip(dumps, plans[1:]):
         if plan != plans[0]:
-            yield f'{phase} makes another plan'
+            yield f'{os.path.basename(dump)} makes another plan'
 
 
 def main():

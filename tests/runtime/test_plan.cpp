@@ -158,6 +158,7 @@ TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
     metadata.programs.push_back(makeProgram(arch, launchDims));
     contents.codes.push_back(std::as_bytes(std::span(cubin.data(), cubin.size())));
     contents.sources.push_back(source);
+    contents.fusions.emplace_back();
   }
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(gain))));
   contents.weights.push_back(codegen::WeightBytes::of(std::as_bytes(std::span(table))));

@@ -120,6 +120,7 @@ TEST(WritePlan, RefusesContentsThatDoNotFitTogether) {
   void (*const changes[])(Contents &) = {
       [](Contents &contents) { contents.codes.pop_back(); },
       [](Contents &contents) { contents.sources.emplace_back("more"); },
+      [](Contents &contents) { contents.fusions.pop_back(); },
       [](Contents &contents) { contents.weights.pop_back(); },
       [](Contents &contents) { contents.weights[0].size = 5; },
       [](Contents &contents) { contents.weights[0].size = UINT64_MAX; },

@@ -24,7 +24,7 @@ public:
 
   explicit Command(Parser &parser) : parser(parser) {}
 
-  /// The one positional argument; it must be given.
+  /// A positional argument, in their order; it must be given.
   void argument(const char *name, std::string &value, const char *help, const char *takes = "");
   void flag(const char *names, bool &value, const char *help);
   void text(const char *names, std::string &value, const char *help);

@@ -15,6 +15,7 @@ void addExplain(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompare(CommandLine &line);
 void addTrtexec(CommandLine &line);
+void addPatch(CommandLine &line);
 void addReport(CommandLine &line);
 void addHelp(CommandLine &line);
 

@@ -21,6 +21,7 @@ namespace smelt::tools {
 namespace {
 
 enum class Emit { kPlan, kMlir, kCuda };
+enum class Every { kPhase, kPass };
 
 struct Flags {
   ModelFlags model;
@@ -29,6 +30,7 @@ struct Flags {
   std::vector<std::string> calibration;
   std::string output;
   std::string dumpDir;
+  Every every = Every::kPhase;
   std::vector<std::string> inPlace;
   Emit emit = Emit::kPlan;
   bool json = false;
@@ -164,6 +166,8 @@ static Status nameNative(std::vector<std::string> &architectures) {
 
 static Status compile(Flags flags) {
   Stopwatch watch;
+  if (flags.every == Every::kPass && flags.dumpDir.empty())
+    return Status(StatusCode::kUsage, "--every says what is dumped; give --dump-dir too");
   if (flags.json && flags.emit != Emit::kPlan && flags.output.empty())
     return Status(StatusCode::kUsage, "--emit prints its text on stdout, where --json prints its "
                                       "object; give the text a file with -o");
@@ -175,6 +179,7 @@ static Status compile(Flags flags) {
   SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
   FuseOptions options;
   options.dumpFolder = flags.dumpDir;
+  options.dumpsEveryPass = flags.every == Every::kPass;
   options.inPlace = flags.inPlace;
   SMELT_ASSIGN_OR_RETURN(options.narrowing,
                          narrowingOptions(*model, flags.build.precision, flags.within,
@@ -220,8 +225,12 @@ void addCompile(CommandLine &line) {
   command.choice("--emit", flags->emit,
                  {{"plan", Emit::kPlan}, {"mlir", Emit::kMlir}, {"cuda", Emit::kCuda}},
                  "plan|mlir|cuda", "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)");
-  command.text("--dump-dir", flags->dumpDir,
-               "Folder for the IR after every phase and the CUDA text");
+  command.text(
+      "--dump-dir", flags->dumpDir,
+      "Folder for the IR after every phase, an index with every pass's time, remarks and the "
+      "CUDA text");
+  command.choice("--every", flags->every, {{"phase", Every::kPhase}, {"pass", Every::kPass}},
+                 "phase|pass", "What the IR is dumped after; phase by default");
   command.texts("--in-place", flags->inPlace, "INPUT=OUTPUT",
                 "An input that the caller keeps in a buffer with room, where it becomes the "
                 "output (repeatable); * stands for the same text in both");

@@ -4,10 +4,12 @@
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/kernel_source.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <limits>
 
@@ -16,6 +18,7 @@ namespace smelt::tools {
 namespace {
 struct Flags {
   std::string path;
+  std::string source;
   bool json = false;
 };
 } // namespace
@@ -145,6 +148,8 @@ static void printText(const runtime::Plan &plan, const Signature &signature) {
                    runtime::dimText(metadata, guard->right)));
   print(joinText("memory: ", bytesText(static_cast<double>(plan.fileBytes())), " file, ",
                  bytesText(static_cast<double>(weightBytes(metadata))), " weights"));
+  if (std::string patches = patchesText(metadata); !patches.empty())
+    print(patches);
   for (const auto &program : metadata.programs) {
     print(joinText("\n", program->arch, ": ", runtime::countLaunches(*program), " launches of ",
                    program->kernels.size(), " kernels for ", program->steps.size(), " steps, ",
@@ -168,6 +173,11 @@ static Status inspect(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.path));
   const plan::MetadataT &metadata = plan.metadata();
   Signature signature = signatureOf(metadata);
+  if (!flags.source.empty()) {
+    SMELT_ASSIGN_OR_RETURN(std::string text, kernelSource(plan, flags.source));
+    llvm::outs() << text;
+    return {};
+  }
   if (!flags.json) {
     printText(plan, signature);
     return {};
@@ -180,6 +190,7 @@ static Status inspect(const Flags &flags) {
                                {"outputs", portsJson(signature.outputs)},
                                {"file_bytes", static_cast<int64_t>(plan.fileBytes())},
                                {"weight_bytes", static_cast<int64_t>(weightBytes(metadata))},
+                               {"patches", patchesJson(metadata)},
                                {"programs", programsJson(metadata)}});
   return {};
 }
@@ -189,8 +200,14 @@ void addInspect(CommandLine &line) {
   Command command = line.add("inspect", "Show a plan's inputs, outputs, memory and kernels",
                              [flags] { return inspect(*flags); });
   command.argument("plan", flags->path, "The .plan file");
+  command.text(
+      "--source", flags->source,
+      "Print the CUDA text of this kernel, named by its entry or a part of it that no other "
+      "has, instead");
   addJson(command, flags->json);
-  command.footer("example:\n  smelt inspect model.plan");
+  command.footer("examples:\n"
+                 "  smelt inspect model.plan\n"
+                 "  smelt inspect model.plan --source gemm_gelu > gelu.cu");
 }
 
 } // namespace smelt::tools

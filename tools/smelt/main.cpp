@@ -37,7 +37,7 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 static Status execute(int argc, char **argv, Ending end) {
   CommandLine line(kDescription, kFooter, SMELT_VERSION, std::move(end));
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare,
-                   addTrtexec, addReport, addHelp})
+                   addTrtexec, addPatch, addReport, addHelp})
     add(line);
   return line.parse(argc, argv);
 }

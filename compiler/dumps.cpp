@@ -1,0 +1,91 @@
+#include "compiler/dumps.h"
+
+#include "codegen/output_file.h"
+#include "compiler/diagnostics.h"
+#include "compiler/fuse.h"
+#include "compiler/model.h"
+#include "ir/decisions.h"
+#include "runtime/text.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace smelt::compiler {
+
+static Status writeText(const std::string &text, const std::string &path) {
+  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
+  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
+  return file.publish();
+}
+
+/// The text without what says how far the module has come.
+static std::string unmarkedText(ModuleOp module) {
+  Attribute phase = module->removeAttr(kPhase), pass = module->removeAttr(kPass);
+  std::string text = moduleText(module);
+  if (phase)
+    module->setAttr(kPhase, phase);
+  if (pass)
+    module->setAttr(kPass, pass);
+  return text;
+}
+
+/// "refused gemm epilogue of /layer/Add: not this predicate; what that means", one a line.
+static std::string remarksText(ModuleOp module) {
+  std::string text;
+  for (RemarkAttr remark : getRemarks(module)) {
+    bool isTaken = remark.getDecision() == Decision::taken;
+    text += joinText(isTaken ? "taken " : "refused ", remark.getFusion(), " of ",
+                     oneLine(remark.getNode()),
+                     remark.getPredicate().empty() ? "" : ", needs: ", remark.getPredicate(),
+                     remark.getMessage().empty() ? "" : ": ", remark.getMessage(), "\n");
+  }
+  return text;
+}
+
+Status Dumps::write(size_t number, StringRef name, ModuleOp module) {
+  std::string text = unmarkedText(module);
+  if (text == last)
+    return {};
+  last = std::move(text);
+  lastFile = llvm::formatv("{0:2}_{1}.mlir", llvm::format("%02zu", number), name).str();
+  return writeText(moduleText(module), folder + "/" + lastFile);
+}
+
+Status Dumps::endPass(StringRef pass, double seconds, ModuleOp module) {
+  if (folder.empty())
+    return {};
+  pass.consume_front("smelt-");
+  std::string before = lastFile;
+  ++passes;
+  if (everyPass) {
+    module->setAttr(kPass, StringAttr::get(module.getContext(), pass));
+    Status status = write(passes, pass, module);
+    module->removeAttr(kPass);
+    SMELT_RETURN_IF_ERROR(status);
+  }
+  StringRef shown = !everyPass ? "" : lastFile == before ? "changed nothing" : StringRef(lastFile);
+  index += llvm::formatv("{0,9:F4} s  pass {1,-23} {2}", seconds, pass, shown).str();
+  index = StringRef(index).rtrim().str() + "\n";
+  return {};
+}
+
+Status Dumps::endPhase(StringRef phase, size_t number, ModuleOp module) {
+  if (folder.empty())
+    return {};
+  std::string before = lastFile;
+  SMELT_RETURN_IF_ERROR(write(everyPass ? passes : number, phase, module));
+  // What its last pass wrote is from now on what the phase ends with, from which one can go on.
+  if (everyPass && lastFile == before)
+    SMELT_RETURN_IF_ERROR(writeText(moduleText(module), folder + "/" + lastFile));
+  bool isNew = everyPass || lastFile != before;
+  index += llvm::formatv("             phase {0,-22} {1}{2}\n", phase,
+                         isNew ? "" : "changed nothing: ", lastFile)
+               .str();
+  SMELT_RETURN_IF_ERROR(writeText(remarksText(module), folder + "/remarks.txt"));
+  return writeIndex();
+}
+
+Status Dumps::writeIndex() const { return writeText(index, folder + "/index.txt"); }
+
+} // namespace smelt::compiler
