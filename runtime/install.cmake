@@ -24,6 +24,15 @@ if(NOT SMELT_SANITIZE)
   target_link_options(smelt_rt PRIVATE LINKER:--no-undefined -static-libstdc++ -static-libgcc)
 endif()
 
+# The same as an archive, for programs and libraries that carry the runtime along; they link the C++ library.
+add_library(smelt_rt_static STATIC
+  $<TARGET_OBJECTS:smelt_c_api> $<TARGET_OBJECTS:smelt_runtime> $<TARGET_OBJECTS:smelt_plan_format>)
+set_target_properties(smelt_rt_static PROPERTIES OUTPUT_NAME smelt_rt EXPORT_NAME runtime_static LINKER_LANGUAGE CXX)
+target_include_directories(smelt_rt_static INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(smelt_rt_static INTERFACE stdc++ m dl pthread)
+
+install(TARGETS smelt_rt_static EXPORT smeltRuntime
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(TARGETS smelt_rt EXPORT smeltRuntime
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT runtime)
 install(FILES smelt.h smelt.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT runtime)

@@ -11,8 +11,16 @@ namespace smelt::runtime {
 namespace {
 
 /// One device for the whole process, as the real library has it.
-const DriverApi &api() {
+FakeDriver &fakeDriver() {
   static FakeDriver fake;
+  return fake;
+}
+
+/// On which a graph was launched last.
+CUstream lastStream = nullptr;
+
+const DriverApi &api() {
+  static FakeDriver &fake = fakeDriver();
   static const Driver table = [] {
     test::addKernels(fake);
     auto driver = std::make_shared<DriverApi>(*fake.driver());
@@ -22,6 +30,10 @@ const DriverApi &api() {
           test::addIdleKernels(fake, code);
           return load(module, code, count, options, values);
         };
+    driver->cuGraphLaunch = [launch = driver->cuGraphLaunch](CUgraphExec graph, CUstream stream) {
+      lastStream = stream;
+      return launch(graph, stream);
+    };
     return Driver(driver);
   }();
   return *table;
@@ -38,6 +50,18 @@ template <typename... Arguments> struct Exported<CUresult(Arguments...)> {
 
 } // namespace
 } // namespace smelt::runtime
+
+// For the tests that open this library: how often a function was called, on which stream a graph was
+// launched last, and a stream for callers.
+extern "C" __attribute__((visibility("default"))) size_t smelt_fake_count(const char *function) {
+  return smelt::runtime::fakeDriver().countOf(function);
+}
+extern "C" __attribute__((visibility("default"))) void *smelt_fake_last_stream() {
+  return smelt::runtime::lastStream;
+}
+extern "C" __attribute__((visibility("default"))) void *smelt_fake_stream() {
+  return smelt::runtime::fakeDriver().stream();
+}
 
 extern "C" __attribute__((visibility("default"))) CUresult
 cuGetProcAddress_v2(const char *symbol, void **function, int requested, cuuint64_t,
