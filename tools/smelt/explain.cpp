@@ -34,42 +34,9 @@ static std::string fateText(const NodeFate &fate, const Explanation &explanation
   return text;
 }
 
-static llvm::json::Object countsJson(const Explanation &explanation) {
-  int64_t shapeKernels = llvm::count_if(explanation.kernels,
-                                        [](const Kernel &kernel) { return kernel.isOfShapesOnly; });
-  int64_t folded = llvm::count_if(explanation.fates,
-                                  [](const auto &entry) { return entry.second.kernels.empty(); });
-  return llvm::json::Object{{"nodes", static_cast<int64_t>(explanation.fates.size())},
-                            {"folded_nodes", folded},
-                            {"kernels", static_cast<int64_t>(explanation.kernels.size())},
-                            {"shape_kernels", shapeKernels},
-                            {"attention", explanation.counts.attention},
-                            {"norm", explanation.counts.norm},
-                            {"softmax", explanation.counts.softmax},
-                            {"gelu", explanation.counts.gelu}};
-}
-
 static void printExplanation(const Flags &flags, const Explanation &explanation) {
-  if (flags.json) {
-    llvm::json::Array kernels, nodes;
-    for (const Kernel &kernel : explanation.kernels)
-      kernels.push_back(
-          llvm::json::Object{{"kind", kernel.kind}, {"ops", llvm::json::Array(kernel.ops)}});
-    for (const auto &[name, fate] : explanation.fates) {
-      llvm::json::Array indices;
-      for (size_t index : fate.kernels)
-        indices.push_back(static_cast<int64_t>(index));
-      nodes.push_back(llvm::json::Object{{"name", name},
-                                         {"op", fate.op},
-                                         {"kernels", std::move(indices)},
-                                         {"remarks", llvm::json::Array(fate.remarks)}});
-    }
-    return printJson(llvm::json::Object{{"schema", "smelt.explain/1"},
-                                        {"model", flags.model.path},
-                                        {"counts", countsJson(explanation)},
-                                        {"kernels", std::move(kernels)},
-                                        {"nodes", std::move(nodes)}});
-  }
+  if (flags.json)
+    return printJson(explanationJson(explanation, flags.model.path));
   Table nodes({"ONNX node", "op", "what became of it"});
   for (const auto &[name, fate] : explanation.fates)
     nodes.add({name, fate.op, fateText(fate, explanation)});
