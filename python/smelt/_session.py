@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,18 +132,18 @@ class Session:
         if device != "cpu" and (not isinstance(device, int) or isinstance(device, bool)):
             raise TypeError(f"device is {device!r}: give a CUDA ordinal, or 'cpu'")
         self._runner = _Cpu(plan) if device == "cpu" else _Gpu(plan, device)
-        self._inputs = [describe(info) for info in self._runner.inputs]
-        self._outputs = [describe(info) for info in self._runner.outputs]
+        self._inputs = {info.name: describe(info) for info in self._runner.inputs}
+        self._outputs = {info.name: describe(info) for info in self._runner.outputs}
 
     @property
     def device_name(self) -> str:
         return self._runner.name
 
     def get_inputs(self) -> list[TensorInfo]:
-        return list(self._inputs)
+        return list(self._inputs.values())
 
     def get_outputs(self) -> list[TensorInfo]:
-        return list(self._outputs)
+        return list(self._outputs.values())
 
     def run(
         self,
@@ -160,7 +160,7 @@ class Session:
 
         `stream` is an integer or an object with `cuda_stream`. With one, and all tensors on the device, the call waits for
         nothing: results are there when the stream gets there. Otherwise they are there when it returns."""
-        names = [info.name for info in self._outputs] if output_names is None else list(output_names)
+        names = list(self._outputs if output_names is None else output_names)
         targets = dict(outputs or {})
         _check_names("output", [*names, *targets], self._outputs)
         handle = None if stream is None else stream_of(stream)
@@ -181,14 +181,14 @@ class Session:
         if not isinstance(feeds, Mapping):
             raise TypeError(f"feeds are of type {type(feeds).__name__}: give a dictionary of tensors by the inputs' names")
         _check_names("input", feeds, self._inputs)
-        missing = [info.name for info in self._inputs if info.name not in feeds]
+        missing = [name for name in self._inputs if name not in feeds]
         if missing:
             raise UsageError("no value was given for " + ", ".join(f"input '{name}'" for name in missing))
         return {name: view_of(value, f"input '{name}'", stream) for name, value in feeds.items()}
 
 
-def _check_names(role: str, names: Any, known: list[TensorInfo]) -> None:
+def _check_names(role: str, names: Any, known: Collection[str]) -> None:
     for name in names:
-        if all(name != info.name for info in known):
-            has = ", ".join(f"'{info.name}'" for info in known)
+        if name not in known:
+            has = ", ".join(f"'{known_name}'" for known_name in known)
             raise UsageError(f"the model has no {role} {name!r}; it has {has}")

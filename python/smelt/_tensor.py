@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,12 @@ def describe(info: _core.TensorInfo) -> TensorInfo:
     return TensorInfo(info.name, shape, _TYPES[info.element_type][0])
 
 
+@functools.cache  # NumPy makes up a type's name anew each time
+def _code_of(dtype: np.dtype) -> int | None:
+    return _CODES.get(dtype.name)
+
+
+@functools.cache
 def numpy_type(element_type: int) -> np.dtype:
     """Types that NumPy lacks come from ml_dtypes."""
     name = _TYPES[element_type][0]
@@ -58,13 +65,14 @@ def numpy_type(element_type: int) -> np.dtype:
 
 
 def host_view(array: np.ndarray, what: str, writable: bool = False) -> _core.TensorView:
-    code = _CODES.get(array.dtype.name)
+    code = _code_of(array.dtype)
     if code is None:
         raise TypeError(f"{what} has elements of type {array.dtype}, which no model takes")
     if writable and not (array.flags.c_contiguous and array.flags.writeable):
         raise UsageError(f"{what} must be contiguous and writable to be filled")
-    dense = np.ascontiguousarray(array).reshape(array.shape)
-    return _core.TensorView(code, list(dense.shape), dense.ctypes.data, dense.nbytes, dense)
+    dense = array if array.flags.c_contiguous else array.copy()
+    address = dense.__array_interface__["data"][0]
+    return _core.TensorView(code, dense.shape, address, dense.nbytes, dense)
 
 
 def view_of(value: Any, what: str, stream: int, writable: bool = False) -> _core.TensorView:
