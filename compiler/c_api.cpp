@@ -1,9 +1,11 @@
 // smelt_compiler.h over the library.
-#include "compiler/smelt_compiler.h"
+#include "compiler/c_api.h"
 
 #include "codegen/byte_output.h"
-#include "compiler/build_plan.h"
+#include "compiler/explain.h"
 #include "runtime/api_boundary.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 using smelt::Result;
 using smelt::Status;
@@ -11,12 +13,6 @@ using smelt::StatusCode;
 using smelt::api::guarded;
 using smelt::api::required;
 using namespace smelt::compiler;
-
-struct smelt_compilation {
-  ModelOptions model;
-  PlanOptions plan;
-  FloatPrecision precision = FloatPrecision::fp32;
-};
 
 struct smelt_compiled_plan {
   std::vector<std::byte> bytes;
@@ -93,17 +89,16 @@ Status setShape(NamedShapes &shapes, const char *input, const smelt_int64 *exten
   return {};
 }
 
-/// The fused model.
-Result<std::unique_ptr<Model>> fuse(const smelt_compilation &compilation) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::import(compilation.model));
-  FuseOptions options;
-  options.progress = compilation.plan.progress;
-  options.narrowing.to = compilation.precision;
-  SMELT_RETURN_IF_ERROR(model->fuse(options));
-  return model;
-}
-
 } // namespace
+
+Result<std::unique_ptr<Model>> smelt_compilation::fused() const {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> imported, Model::import(model));
+  FuseOptions options;
+  options.progress = plan.progress;
+  options.narrowing.to = precision;
+  SMELT_RETURN_IF_ERROR(imported->fuse(options));
+  return imported;
+}
 
 extern "C" {
 
@@ -147,7 +142,7 @@ smelt_code smelt_compile_to_file(smelt_compilation *compilation, const char *pat
                                  smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(compilation, "compilation", path, "path"));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, fuse(*compilation));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, compilation->fused());
     SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), path));
     return buildPlan(*model, compilation->plan, path);
   });
@@ -157,7 +152,7 @@ smelt_code smelt_compile_to_memory(smelt_compilation *compilation, smelt_compile
                                    smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(compilation, "compilation", plan, "plan"));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, fuse(*compilation));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, compilation->fused());
     smelt::codegen::ByteBuffer buffer;
     SMELT_RETURN_IF_ERROR(buildPlan(*model, compilation->plan, buffer));
     *plan = new smelt_compiled_plan{buffer.take()};
@@ -170,5 +165,17 @@ const void *smelt_compiled_plan_data(const smelt_compiled_plan *plan) { return p
 size_t smelt_compiled_plan_bytes(const smelt_compiled_plan *plan) { return plan->bytes.size(); }
 
 void smelt_compiled_plan_destroy(smelt_compiled_plan *plan) { delete plan; }
+
+smelt_code smelt_compile_explain(smelt_compilation *compilation, const char **json,
+                                 smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(compilation, "compilation", json, "json"));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, compilation->fused());
+    llvm::json::Value explanation = explanationJson(explainModel(*model), model->path());
+    compilation->explanation = llvm::formatv("{0}", explanation).str();
+    *json = compilation->explanation.c_str();
+    return {};
+  });
+}
 
 } // extern "C"

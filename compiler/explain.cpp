@@ -72,4 +72,40 @@ Explanation explainModel(Model &fused) {
   return result;
 }
 
+llvm::json::Object countsJson(const Explanation &explanation) {
+  int64_t shapeKernels = llvm::count_if(explanation.kernels,
+                                        [](const Kernel &kernel) { return kernel.isOfShapesOnly; });
+  int64_t folded = llvm::count_if(explanation.fates,
+                                  [](const auto &entry) { return entry.second.kernels.empty(); });
+  return llvm::json::Object{{"nodes", static_cast<int64_t>(explanation.fates.size())},
+                            {"folded_nodes", folded},
+                            {"kernels", static_cast<int64_t>(explanation.kernels.size())},
+                            {"shape_kernels", shapeKernels},
+                            {"attention", explanation.counts.attention},
+                            {"norm", explanation.counts.norm},
+                            {"softmax", explanation.counts.softmax},
+                            {"gelu", explanation.counts.gelu}};
+}
+
+llvm::json::Object explanationJson(const Explanation &explanation, const std::string &modelPath) {
+  llvm::json::Array kernels, nodes;
+  for (const Kernel &kernel : explanation.kernels)
+    kernels.push_back(
+        llvm::json::Object{{"kind", kernel.kind}, {"ops", llvm::json::Array(kernel.ops)}});
+  for (const auto &[name, fate] : explanation.fates) {
+    llvm::json::Array indices;
+    for (size_t index : fate.kernels)
+      indices.push_back(static_cast<int64_t>(index));
+    nodes.push_back(llvm::json::Object{{"name", name},
+                                       {"op", fate.op},
+                                       {"kernels", std::move(indices)},
+                                       {"remarks", llvm::json::Array(fate.remarks)}});
+  }
+  return llvm::json::Object{{"schema", "smelt.explain/1"},
+                            {"model", modelPath},
+                            {"counts", countsJson(explanation)},
+                            {"kernels", std::move(kernels)},
+                            {"nodes", std::move(nodes)}};
+}
+
 } // namespace smelt::compiler

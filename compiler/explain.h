@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/JSON.h"
 
 #include <map>
 
@@ -40,6 +41,11 @@ struct Explanation {
 /// "became gemm", "no norm, since it fails 'axes are trailing': the axes are 0, 2".
 std::string decisionText(bool isTaken, const std::string &fusion, const std::string &predicate,
                          const std::string &message);
+
+/// How many there are: "nodes", "kernels", "attention", ...
+llvm::json::Object countsJson(const Explanation &explanation);
+/// Schema smelt.explain/1.
+llvm::json::Object explanationJson(const Explanation &explanation, const std::string &modelPath);
 
 /// Of a model after Model::fuse(), which must live as long as the explanation.
 Explanation explainModel(Model &fused);

@@ -9,7 +9,7 @@
  *
  * Every function that can fail returns a smelt_code and describes the failure in `error`, which may
  * be NULL: SMELT_USAGE, SMELT_INVALID_MODEL, SMELT_RESOURCES (memory, disk, or stopped by
- * on_progress), SMELT_ENVIRONMENT (no NVRTC) or SMELT_INTERNAL. Option structs begin with their
+ * on_progress), SMELT_ENVIRONMENT (no NVRTC), SMELT_RUN_FAILED or SMELT_INTERNAL. Option structs begin with their
  * size: initialise them with their _INIT macros. This header is C89 and C++.
  */
 #ifndef SMELT_COMPILER_H
@@ -95,6 +95,55 @@ SMELT_API const void *smelt_compiled_plan_data(const smelt_compiled_plan *plan);
 SMELT_API size_t smelt_compiled_plan_bytes(const smelt_compiled_plan *plan);
 /* NULL is ignored. */
 SMELT_API void smelt_compiled_plan_destroy(smelt_compiled_plan *plan);
+
+/* What becomes of every ONNX node, and why, as the JSON of `smelt explain --json` (smelt.explain/1).
+ * Fuses the model, and compiles no kernel. The text lives until the next call, or the compilation's
+ * end. */
+SMELT_API smelt_code smelt_compile_explain(smelt_compilation *compilation, const char **json,
+                                           smelt_error *error);
+
+/* ---- The CPU ------------------------------------------------------------------------------- */
+
+/* The model itself in Smelt's interpreter, where there is no GPU: slower by far, on all cores. Takes
+ * no NVRTC and no driver. Shapes, limits and precision are the compilation's. Set every input, run,
+ * read the outputs; not for two threads at once. */
+typedef struct smelt_interpreter smelt_interpreter;
+
+/* Imports the model. The callbacks of the compilation's options must stay callable. */
+SMELT_API smelt_code smelt_interpreter_create(const smelt_compilation *compilation,
+                                              smelt_interpreter **interpreter, smelt_error *error);
+/* NULL is ignored. */
+SMELT_API void smelt_interpreter_destroy(smelt_interpreter *interpreter);
+
+/* "cpu, 2 threads" */
+SMELT_API const char *smelt_interpreter_device_name(const smelt_interpreter *interpreter);
+SMELT_API size_t smelt_interpreter_input_count(const smelt_interpreter *interpreter);
+SMELT_API size_t smelt_interpreter_output_count(const smelt_interpreter *interpreter);
+SMELT_API smelt_code smelt_interpreter_input(const smelt_interpreter *interpreter, size_t index,
+                                             smelt_tensor_info *info, smelt_error *error);
+SMELT_API smelt_code smelt_interpreter_output(const smelt_interpreter *interpreter, size_t index,
+                                              smelt_tensor_info *info, smelt_error *error);
+
+/* A row-major tensor in host memory. */
+typedef struct smelt_host_tensor {
+  size_t struct_size;
+  smelt_element_type element_type;
+  size_t rank;
+  const smelt_int64 *extents;
+  const void *data;
+  size_t bytes;
+} smelt_host_tensor;
+#define SMELT_HOST_TENSOR_INIT {sizeof(smelt_host_tensor), SMELT_F32, 0, 0, 0, 0}
+
+/* The memory is read by each run, and must last until then. */
+SMELT_API smelt_code smelt_interpreter_set_input(smelt_interpreter *interpreter, const char *name,
+                                                 const smelt_host_tensor *tensor,
+                                                 smelt_error *error);
+SMELT_API smelt_code smelt_interpreter_run(smelt_interpreter *interpreter, smelt_error *error);
+/* What the last run gave; pointers live until the next one. */
+SMELT_API smelt_code smelt_interpreter_get_output(const smelt_interpreter *interpreter,
+                                                  const char *name, smelt_host_tensor *tensor,
+                                                  smelt_error *error);
 
 #ifdef __cplusplus
 }

@@ -60,7 +60,7 @@ private:
 class Compilation {
 public:
   explicit Compilation(const std::string &model, CompileOptions options = {})
-      : callbacks(std::make_unique<Callbacks>()) {
+      : callbacks(std::make_shared<Callbacks>()) {
     callbacks->options = std::move(options);
     const CompileOptions &given = callbacks->options;
     std::vector<const char *> architectures;
@@ -78,21 +78,21 @@ public:
     raw.on_diagnostic = &Callbacks::diagnose;
     raw.on_progress = &Callbacks::progress;
     smelt_compilation *created = nullptr;
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_compile_create(model.c_str(), &raw, &created, error);
     });
     handle.reset(created);
   }
 
   void setShape(const std::string &input, const Shape &extents) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_compile_set_shape(handle.get(), input.c_str(), extents.data(), extents.size(),
                                      error);
     });
   }
   /// Both have the rank of the input; -1 sets no limit.
   void setLimits(const std::string &input, const Shape &smallest, const Shape &largest) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       if (smallest.size() != largest.size())
         throw std::invalid_argument("limits of different ranks");
       return smelt_compile_set_limits(handle.get(), input.c_str(), smallest.data(), largest.data(),
@@ -109,8 +109,16 @@ public:
     run([&](smelt_error *error) { return smelt_compile_to_memory(handle.get(), &plan, error); });
     return CompiledPlan(plan);
   }
+  /// What becomes of every ONNX node, as JSON (smelt.explain/1).
+  std::string explain() {
+    const char *json = nullptr;
+    run([&](smelt_error *error) { return smelt_compile_explain(handle.get(), &json, error); });
+    return json;
+  }
 
 private:
+  friend class Interpreter;
+
   struct Callbacks {
     CompileOptions options;
     std::exception_ptr thrown;
@@ -146,7 +154,7 @@ private:
   };
 
   template <typename Call> void run(Call call) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       smelt_code code = call(error);
       if (callbacks->thrown)
         std::rethrow_exception(std::exchange(callbacks->thrown, nullptr));
@@ -154,8 +162,67 @@ private:
     });
   }
 
-  std::unique_ptr<Callbacks> callbacks;
+  std::shared_ptr<Callbacks> callbacks;
   std::unique_ptr<smelt_compilation, Destroy> handle;
+};
+
+/// A tensor that a run of an interpreter gave; lives until its next run.
+struct HostTensor {
+  smelt_element_type elementType;
+  Shape shape;
+  const void *data;
+  std::size_t bytes;
+};
+
+/// A model on the CPU, where there is no GPU; see smelt_interpreter.
+class Interpreter {
+public:
+  explicit Interpreter(Compilation &compilation) : callbacks(compilation.callbacks) {
+    smelt_interpreter *created = nullptr;
+    compilation.run([&](smelt_error *error) {
+      return smelt_interpreter_create(compilation.handle.get(), &created, error);
+    });
+    handle.reset(created);
+  }
+
+  std::string deviceName() const { return smelt_interpreter_device_name(handle.get()); }
+  std::vector<TensorInfo> inputs() const {
+    return describe(handle.get(), smelt_interpreter_input_count(handle.get()),
+                    smelt_interpreter_input);
+  }
+  std::vector<TensorInfo> outputs() const {
+    return describe(handle.get(), smelt_interpreter_output_count(handle.get()),
+                    smelt_interpreter_output);
+  }
+  /// The memory must last until the run.
+  void setInput(const std::string &name, const HostTensor &tensor) {
+    smelt_host_tensor given = {sizeof(smelt_host_tensor), tensor.elementType, tensor.shape.size(),
+                               tensor.shape.data(),       tensor.data,        tensor.bytes};
+    check([&](smelt_error *error) {
+      return smelt_interpreter_set_input(handle.get(), name.c_str(), &given, error);
+    });
+  }
+  void run() {
+    check([&](smelt_error *error) { return smelt_interpreter_run(handle.get(), error); });
+  }
+  HostTensor output(const std::string &name) const {
+    smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
+    check([&](smelt_error *error) {
+      return smelt_interpreter_get_output(handle.get(), name.c_str(), &tensor, error);
+    });
+    return {tensor.element_type, Shape(tensor.extents, tensor.extents + tensor.rank), tensor.data,
+            tensor.bytes};
+  }
+
+private:
+  struct Destroy {
+    void operator()(smelt_interpreter *interpreter) const {
+      smelt_interpreter_destroy(interpreter);
+    }
+  };
+
+  std::shared_ptr<void> callbacks; ///< which the interpreter may call
+  std::unique_ptr<smelt_interpreter, Destroy> handle;
 };
 
 } // namespace smelt

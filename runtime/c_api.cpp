@@ -2,20 +2,26 @@
 
 #include "runtime/api_boundary.h"
 #include "runtime/context.h"
+#include "runtime/describe_ports.h"
 #include "runtime/element_type.h"
+#include "runtime/profile.h"
 
 using smelt::Result;
 using smelt::Status;
 using smelt::StatusCode;
+using smelt::api::describePort;
 using smelt::api::guarded;
+using smelt::api::PortDescriptions;
 using smelt::api::readOptions;
 using smelt::api::required;
 using smelt::runtime::Binding;
 using smelt::runtime::Context;
 using smelt::runtime::ContextOptions;
+using smelt::runtime::DeviceMemory;
 using smelt::runtime::Driver;
 using smelt::runtime::Engine;
 using smelt::runtime::EngineOptions;
+using smelt::runtime::LaunchTime;
 using smelt::runtime::Location;
 using smelt::runtime::Plan;
 using smelt::runtime::Shape;
@@ -24,7 +30,11 @@ namespace plan = smelt::plan;
 
 struct smelt_engine {
   SharedEngine engine;
-  std::vector<std::vector<smelt_int64>> inputExtents, outputExtents;
+  PortDescriptions ports;
+};
+
+struct smelt_memory {
+  DeviceMemory memory;
 };
 
 struct smelt_context {
@@ -64,59 +74,6 @@ Status createEngine(const Plan &read, const smelt_engine_options *options, smelt
   return smelt::runtime::createEngine(read, std::move(driver), options, engine);
 }
 
-using Tensors = std::vector<std::unique_ptr<plan::TensorT>>;
-
-/// The extents that are the same for every shape, and -1 for the others.
-std::vector<std::vector<smelt_int64>> fixedExtents(const plan::MetadataT &metadata,
-                                                   const Tensors &tensors) {
-  std::vector<std::vector<smelt_int64>> extents;
-  for (const auto &tensor : tensors) {
-    extents.emplace_back();
-    for (uint32_t dim : tensor->dims) {
-      const auto &program = metadata.dims[dim]->program;
-      bool isFixed = program.size() == 1 && program[0].opcode() == plan::DimOpcode::constant;
-      extents.back().push_back(isFixed ? program[0].operand() : -1);
-    }
-  }
-  return extents;
-}
-
-/// The input that an output takes over; -1: none.
-smelt_int64 aliasOf(const plan::TensorT &tensor) {
-  return tensor.alias == plan::kNone ? -1 : static_cast<smelt_int64>(tensor.alias);
-}
-
-/// The axis along which rows of a tensor may lie apart; -1: they lie behind each other.
-smelt_int64 capacityAxisOf(const plan::MetadataT &metadata, const plan::TensorT &tensor) {
-  for (const auto &output : metadata.outputs) {
-    bool isMeant = output.get() == &tensor || (output->alias < metadata.inputs.size() &&
-                                               metadata.inputs[output->alias].get() == &tensor);
-    if (isMeant && output->capacity != plan::kNone)
-      return output->capacity_axis;
-  }
-  return -1;
-}
-
-Status describe(const plan::MetadataT &metadata, const Tensors &tensors,
-                const std::vector<std::vector<smelt_int64>> &extents, size_t index,
-                smelt_tensor_info *info) {
-  if (index >= tensors.size())
-    return Status(StatusCode::kUsage,
-                  smelt::joinText("there is no tensor ", index, "; there are ", tensors.size()));
-  if (info->struct_size < offsetof(smelt_tensor_info, alias))
-    return Status(StatusCode::kUsage, "initialise info with SMELT_TENSOR_INFO_INIT");
-  smelt_tensor_info described = SMELT_TENSOR_INFO_INIT;
-  described.struct_size = info->struct_size;
-  described.name = tensors[index]->name.c_str();
-  described.element_type = static_cast<int>(tensors[index]->element_type);
-  described.rank = extents[index].size();
-  described.extents = extents[index].data();
-  described.alias = aliasOf(*tensors[index]);
-  described.capacity_axis = capacityAxisOf(metadata, *tensors[index]);
-  std::memcpy(info, &described, std::min(info->struct_size, sizeof(described)));
-  return {};
-}
-
 Result<Binding> readBinding(const smelt_binding *given) {
   SMELT_ASSIGN_OR_RETURN(smelt_binding read,
                          readOptions(given, smelt_binding(SMELT_BINDING_INIT), "binding"));
@@ -134,16 +91,29 @@ Result<Binding> readBinding(const smelt_binding *given) {
   return binding;
 }
 
+void report(const LaunchTime &launch, void (*receive)(void *, const smelt_launch_time *),
+            void *user) {
+  std::vector<const char *> nodes;
+  for (const std::string &node : launch.planned->step->onnx_nodes)
+    nodes.push_back(node.c_str());
+  smelt_launch_time described = {sizeof(smelt_launch_time),
+                                 launch.planned->launch->name.c_str(),
+                                 launch.microseconds,
+                                 launch.bytes,
+                                 launch.flops,
+                                 nodes.data(),
+                                 nodes.size()};
+  receive(user, &described);
+}
+
 } // namespace
 
 Status smelt::runtime::createEngine(const Plan &read, Driver driver,
                                     const smelt_engine_options *given, smelt_engine **engine) {
   SMELT_ASSIGN_OR_RETURN(EngineOptions options, engineOptions(given));
   SMELT_ASSIGN_OR_RETURN(SharedEngine created, Engine::create(read, std::move(driver), options));
-  const plan::MetadataT &metadata = created->metadata();
-  auto inputs = fixedExtents(metadata, metadata.inputs);
-  auto outputs = fixedExtents(metadata, metadata.outputs);
-  *engine = new smelt_engine{std::move(created), std::move(inputs), std::move(outputs)};
+  PortDescriptions ports(created->metadata());
+  *engine = new smelt_engine{std::move(created), std::move(ports)};
   return {};
 }
 
@@ -211,19 +181,18 @@ const char *smelt_engine_device_name(const smelt_engine *engine) {
 }
 
 size_t smelt_engine_input_count(const smelt_engine *engine) {
-  return engine ? engine->inputExtents.size() : 0;
+  return engine ? engine->ports.inputs().size() : 0;
 }
 
 size_t smelt_engine_output_count(const smelt_engine *engine) {
-  return engine ? engine->outputExtents.size() : 0;
+  return engine ? engine->ports.outputs().size() : 0;
 }
 
 smelt_code smelt_engine_input(const smelt_engine *engine, size_t index, smelt_tensor_info *info,
                               smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describe(engine->engine->metadata(), engine->engine->metadata().inputs,
-                    engine->inputExtents, index, info);
+    return describePort(engine->ports.inputs(), index, info);
   });
 }
 
@@ -231,10 +200,29 @@ smelt_code smelt_engine_output(const smelt_engine *engine, size_t index, smelt_t
                                smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describe(engine->engine->metadata(), engine->engine->metadata().outputs,
-                    engine->outputExtents, index, info);
+    return describePort(engine->ports.outputs(), index, info);
   });
 }
+
+smelt_code smelt_memory_allocate(const smelt_engine *engine, size_t bytes, smelt_memory **memory,
+                                 smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(engine, "engine", memory, "memory"));
+    const Engine &owner = *engine->engine;
+    SMELT_ASSIGN_OR_RETURN(auto current, smelt::runtime::CurrentContext::enter(*owner.device()));
+    SMELT_ASSIGN_OR_RETURN(DeviceMemory allocated,
+                           DeviceMemory::allocate(owner.device(), owner.allocator(),
+                                                  std::max<size_t>(bytes, 1), "a tensor"));
+    *memory = new smelt_memory{std::move(allocated)};
+    return {};
+  });
+}
+
+void *smelt_memory_address(const smelt_memory *memory) {
+  return reinterpret_cast<void *>(memory->memory.address());
+}
+
+void smelt_memory_release(smelt_memory *memory) { delete memory; }
 
 smelt_code smelt_context_create(const smelt_engine *engine, const smelt_context_options *given,
                                 smelt_context **context, smelt_error *error) {
@@ -336,5 +324,26 @@ smelt_code smelt_context_run(smelt_context *context, void *stream, smelt_error *
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(context, "context"));
     return context->context->run(static_cast<CUstream>(stream));
+  });
+}
+
+smelt_code smelt_context_wait(smelt_context *context, smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(context, "context"));
+    return context->context->wait();
+  });
+}
+
+smelt_code smelt_context_profile(smelt_context *context, size_t repetitions,
+                                 void (*on_launch)(void *user, const smelt_launch_time *launch),
+                                 void *user, smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(context, "context"));
+    SMELT_RETURN_IF_ERROR(required(on_launch != nullptr, "on_launch"));
+    SMELT_ASSIGN_OR_RETURN(std::vector<LaunchTime> launches,
+                           smelt::runtime::profileLaunches(*context->context, repetitions));
+    for (const LaunchTime &launch : launches)
+      report(launch, on_launch, user);
+    return {};
   });
 }

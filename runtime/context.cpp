@@ -72,6 +72,13 @@ Status Context::waitForLastRun() {
   return {};
 }
 
+Status Context::wait() {
+  Turn turn(busy);
+  SMELT_RETURN_IF_ERROR(turn.status());
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+  return waitForLastRun();
+}
+
 Status Context::setInputShape(const std::string &name, const Shape &shape) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());

@@ -68,6 +68,9 @@ public:
   /// prepare(), enqueue(), and waits until the outputs are there. A capturing stream is refused.
   Status run(CUstream stream);
 
+  /// Waits until the run that was enqueued last is done.
+  Status wait();
+
   /// The graph that the next enqueue launches, and the addresses it uses; for measurements, after
   /// prepare().
   struct Ready {

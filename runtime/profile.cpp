@@ -301,4 +301,25 @@ Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_
   return medians;
 }
 
+Result<std::vector<LaunchTime>> profileLaunches(Context &context, size_t repetitions) {
+  if (repetitions == 0)
+    return Status(StatusCode::kUsage, "a profile needs at least one repetition");
+  const Engine &engine = context.engine();
+  SMELT_RETURN_IF_ERROR(context.wait());
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
+  SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(engine.api()));
+  SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
+                         timeKernels(context, stream.get(), repetitions));
+  SMELT_ASSIGN_OR_RETURN(Context::Ready ready, context.ready());
+  const Schedule &schedule = ready.graph->schedule();
+  auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : schedule.shapes->dims[dim]; };
+  std::vector<LaunchTime> launches;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const PlannedLaunch &planned = engine.launches()[schedule.launches[i].id];
+    launches.push_back(
+        {&planned, times[i], value(planned.launch->bytes), value(planned.launch->flops)});
+  }
+  return launches;
+}
+
 } // namespace smelt::runtime

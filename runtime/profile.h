@@ -56,6 +56,16 @@ Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &opti
 /// events around nothing. Launches without work take 0.
 Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions);
 
+/// One launch of the current shapes, and what it takes by itself.
+struct LaunchTime {
+  const PlannedLaunch *planned; ///< lives as long as the engine
+  double microseconds;
+  int64_t bytes, flops; ///< 0 where the plan does not tell
+};
+
+/// timeKernels() on a stream of its own, for a context of which every run is over.
+Result<std::vector<LaunchTime>> profileLaunches(Context &context, size_t repetitions);
+
 /// The middle value; the mean of the two middle ones for an even count. 0 for none.
 double median(std::vector<double> values);
 

@@ -104,7 +104,8 @@ SMELT_API size_t smelt_element_bytes(smelt_element_type type);
 /* "float16", "int8", "float8e4m3fn", ...; "unknown type" for any other number. */
 SMELT_API const char *smelt_element_type_name(smelt_element_type type);
 
-/* An input or output of a model. Pointers live as long as the engine. */
+/* An input or output of a model. Pointers live as long as the plan, engine or interpreter that was
+ * asked. */
 typedef struct smelt_tensor_info {
   size_t struct_size;
   const char *name;
@@ -117,8 +118,29 @@ typedef struct smelt_tensor_info {
   /* Of such an output, and of that input, where it grows: along this axis its memory may be laid
    * out for more than there is; -1: no axis. */
   smelt_int64 capacity_axis;
+  const char *const *extent_texts; /* rank many: "128", "batch", "2*length" */
 } smelt_tensor_info;
-#define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0, -1, -1}
+#define SMELT_TENSOR_INFO_INIT {sizeof(smelt_tensor_info), 0, SMELT_F32, 0, 0, -1, -1, 0}
+
+/* ---- Plan ---------------------------------------------------------------------------------- */
+
+/* A plan that is read and verified, to be asked what it takes and gives. Needs no device. */
+typedef struct smelt_plan smelt_plan;
+
+SMELT_API smelt_code smelt_plan_open(const char *path, smelt_plan **plan, smelt_error *error);
+/* The same for a plan in memory, which may be freed afterwards. */
+SMELT_API smelt_code smelt_plan_open_from_memory(const void *data, size_t bytes, smelt_plan **plan,
+                                                 smelt_error *error);
+/* NULL is ignored. */
+SMELT_API void smelt_plan_close(smelt_plan *plan);
+
+SMELT_API const char *smelt_plan_model_name(const smelt_plan *plan);
+SMELT_API size_t smelt_plan_input_count(const smelt_plan *plan);
+SMELT_API size_t smelt_plan_output_count(const smelt_plan *plan);
+SMELT_API smelt_code smelt_plan_input(const smelt_plan *plan, size_t index, smelt_tensor_info *info,
+                                      smelt_error *error);
+SMELT_API smelt_code smelt_plan_output(const smelt_plan *plan, size_t index,
+                                       smelt_tensor_info *info, smelt_error *error);
 
 /* ---- Engine -------------------------------------------------------------------------------- */
 
@@ -164,6 +186,15 @@ SMELT_API smelt_code smelt_engine_input(const smelt_engine *engine, size_t index
                                         smelt_tensor_info *info, smelt_error *error);
 SMELT_API smelt_code smelt_engine_output(const smelt_engine *engine, size_t index,
                                          smelt_tensor_info *info, smelt_error *error);
+
+/* Device memory of the engine's allocator for what runs read and write, aligned to 256 bytes; at
+ * least one byte. It outlives the engine, and must be released by smelt_memory_release. */
+typedef struct smelt_memory smelt_memory;
+SMELT_API smelt_code smelt_memory_allocate(const smelt_engine *engine, size_t bytes,
+                                           smelt_memory **memory, smelt_error *error);
+SMELT_API void *smelt_memory_address(const smelt_memory *memory);
+/* No run may use the memory any more. NULL is ignored. */
+SMELT_API void smelt_memory_release(smelt_memory *memory);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
@@ -256,6 +287,28 @@ SMELT_API smelt_code smelt_context_enqueue(smelt_context *context, void *stream,
 
 /* Prepares, enqueues and waits for the results; SMELT_USAGE while `stream` is capturing. */
 SMELT_API smelt_code smelt_context_run(smelt_context *context, void *stream, smelt_error *error);
+
+/* Waits until the run that was enqueued last is done. */
+SMELT_API smelt_code smelt_context_wait(smelt_context *context, smelt_error *error);
+
+/* What one launch of the graph takes by itself. Pointers live as long as the call. */
+typedef struct smelt_launch_time {
+  size_t struct_size;
+  const char *name; /* what it computes */
+  double microseconds;
+  smelt_int64 bytes; /* of device memory that it cannot avoid to move */
+  smelt_int64 flops;
+  const char *const *onnx_nodes;
+  size_t onnx_node_count;
+} smelt_launch_time;
+
+/* Times every launch of the current shapes, in order, on a stream of its own: the median of
+ * `repetitions` times. Needs a prepared context, waits for its former run, and leaves outputs that
+ * are bound to device memory as the launches make them. */
+SMELT_API smelt_code smelt_context_profile(smelt_context *context, size_t repetitions,
+                                           void (*on_launch)(void *user,
+                                                             const smelt_launch_time *launch),
+                                           void *user, smelt_error *error);
 
 #ifdef __cplusplus
 }

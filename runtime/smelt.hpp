@@ -107,6 +107,62 @@ struct TensorInfo {
   Shape shape;
   smelt_int64 alias;        ///< the input whose memory the output takes over; -1: none
   smelt_int64 capacityAxis; ///< along which its memory may have room for more; -1: none
+  std::vector<std::string> extentTexts; ///< "128", "batch", "2*length"
+};
+
+/// Calls a function of smelt.h that takes a smelt_error; throws Error when it fails.
+template <typename Call> void check(Call call) {
+  smelt_error error = SMELT_ERROR_INIT;
+  smelt_code code = call(&error);
+  if (code != SMELT_OK)
+    throw Error(code, error);
+}
+
+/// The inputs or outputs of what `handle` stands for.
+template <typename Handle, typename Query>
+std::vector<TensorInfo> describe(const Handle *handle, std::size_t count, Query query) {
+  std::vector<TensorInfo> tensors;
+  for (std::size_t i = 0; i < count; ++i) {
+    smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+    check([&](smelt_error *error) { return query(handle, i, &info, error); });
+    tensors.push_back({info.name,
+                       info.element_type,
+                       Shape(info.extents, info.extents + info.rank),
+                       info.alias,
+                       info.capacity_axis,
+                       {info.extent_texts, info.extent_texts + info.rank}});
+  }
+  return tensors;
+}
+
+/// What a plan takes and gives; needs no device.
+class Plan {
+public:
+  explicit Plan(const std::string &path) {
+    check([&](smelt_error *error) { return smelt_plan_open(path.c_str(), &handle, error); });
+  }
+  Plan(const void *data, std::size_t bytes) {
+    check([&](smelt_error *error) {
+      return smelt_plan_open_from_memory(data, bytes, &handle, error);
+    });
+  }
+  Plan(Plan &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  Plan &operator=(Plan &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~Plan() { smelt_plan_close(handle); }
+
+  std::string modelName() const { return smelt_plan_model_name(handle); }
+  std::vector<TensorInfo> inputs() const {
+    return describe(handle, smelt_plan_input_count(handle), smelt_plan_input);
+  }
+  std::vector<TensorInfo> outputs() const {
+    return describe(handle, smelt_plan_output_count(handle), smelt_plan_output);
+  }
+
+private:
+  smelt_plan *handle = nullptr;
 };
 
 /// A plan on a device. Any thread may use it.
@@ -137,39 +193,50 @@ public:
   std::string modelName() const { return smelt_engine_model_name(handle); }
   std::string deviceName() const { return smelt_engine_device_name(handle); }
   std::vector<TensorInfo> inputs() const {
-    return describe(smelt_engine_input_count(handle), smelt_engine_input);
+    return describe(handle, smelt_engine_input_count(handle), smelt_engine_input);
   }
   std::vector<TensorInfo> outputs() const {
-    return describe(smelt_engine_output_count(handle), smelt_engine_output);
+    return describe(handle, smelt_engine_output_count(handle), smelt_engine_output);
   }
   const smelt_engine *get() const { return handle; }
-
-  /// Calls a function of smelt.h that takes a smelt_error; throws Error when it fails.
-  template <typename Call> static void check(Call call) {
-    smelt_error error = SMELT_ERROR_INIT;
-    smelt_code code = call(&error);
-    if (code != SMELT_OK)
-      throw Error(code, error);
-  }
+  /// smelt::check.
+  template <typename Call> static void check(Call call) { smelt::check(call); }
 
 private:
   void create(const char *path, const smelt_engine_options &options) {
     check([&](smelt_error *error) { return smelt_engine_create(path, &options, &handle, error); });
   }
 
-  template <typename Query> std::vector<TensorInfo> describe(std::size_t count, Query query) const {
-    std::vector<TensorInfo> tensors;
-    for (std::size_t i = 0; i < count; ++i) {
-      smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
-      check([&](smelt_error *error) { return query(handle, i, &info, error); });
-      tensors.push_back(
-          {info.name, info.element_type, Shape(info.extents, info.extents + info.rank), info.alias,
-           info.capacity_axis});
-    }
-    return tensors;
-  }
-
   smelt_engine *handle = nullptr;
+};
+
+/// Device memory from the engine's allocator; no run may use it when it is released.
+class DeviceMemory {
+public:
+  DeviceMemory(const Engine &engine, std::size_t bytes) {
+    check([&](smelt_error *error) {
+      return smelt_memory_allocate(engine.get(), bytes, &handle, error);
+    });
+  }
+  DeviceMemory(DeviceMemory &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~DeviceMemory() { smelt_memory_release(handle); }
+
+  void *address() const { return smelt_memory_address(handle); }
+
+private:
+  smelt_memory *handle = nullptr;
+};
+
+/// What one launch of the graph takes by itself; see smelt_launch_time.
+struct LaunchTime {
+  std::string name;
+  double microseconds;
+  std::int64_t bytes, flops;
+  std::vector<std::string> onnxNodes;
 };
 
 /// One run at a time of an engine's model; see smelt.h for what each call means.
@@ -177,7 +244,7 @@ class Context {
 public:
   explicit Context(const Engine &engine) : Context(engine, SMELT_CONTEXT_OPTIONS_INIT) {}
   Context(const Engine &engine, const smelt_context_options &options) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_context_create(engine.get(), &options, &handle, error);
     });
   }
@@ -189,7 +256,7 @@ public:
   ~Context() { smelt_context_destroy(handle); }
 
   void setInputShape(const std::string &name, const Shape &shape) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_context_set_input_shape(handle, name.c_str(), shape.data(), shape.size(), error);
     });
   }
@@ -202,40 +269,59 @@ public:
     };
     if (read(nullptr) == SMELT_USAGE && rank > shape.size())
       shape.resize(rank);
-    Engine::check(read);
+    check(read);
     shape.resize(rank);
     return shape;
   }
   void bindInput(const std::string &name, const Memory &memory) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_context_bind_input(handle, name.c_str(), &memory.binding(), error);
     });
   }
   void bindOutput(const std::string &name, const Memory &memory) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_context_bind_output(handle, name.c_str(), &memory.binding(), error);
     });
   }
   std::size_t workspaceBytes() {
     std::size_t bytes = 0;
-    Engine::check(
+    check(
         [&](smelt_error *error) { return smelt_context_workspace_bytes(handle, &bytes, error); });
     return bytes;
   }
   void setWorkspace(void *memory, std::size_t bytes) {
-    Engine::check([&](smelt_error *error) {
+    check([&](smelt_error *error) {
       return smelt_context_set_workspace(handle, memory, bytes, error);
     });
   }
   void prepare() {
-    Engine::check([&](smelt_error *error) { return smelt_context_prepare(handle, error); });
+    check([&](smelt_error *error) { return smelt_context_prepare(handle, error); });
   }
   /// `stream` is a CUstream or cudaStream_t.
   void enqueue(void *stream = nullptr) {
-    Engine::check([&](smelt_error *error) { return smelt_context_enqueue(handle, stream, error); });
+    check([&](smelt_error *error) { return smelt_context_enqueue(handle, stream, error); });
   }
   void run(void *stream = nullptr) {
-    Engine::check([&](smelt_error *error) { return smelt_context_run(handle, stream, error); });
+    check([&](smelt_error *error) { return smelt_context_run(handle, stream, error); });
+  }
+  void wait() {
+    check([&](smelt_error *error) { return smelt_context_wait(handle, error); });
+  }
+  /// Of a prepared context.
+  std::vector<LaunchTime> profile(std::size_t repetitions) {
+    std::vector<LaunchTime> launches;
+    auto append = [](void *user, const smelt_launch_time *launch) {
+      static_cast<std::vector<LaunchTime> *>(user)->push_back(
+          {launch->name,
+           launch->microseconds,
+           launch->bytes,
+           launch->flops,
+           {launch->onnx_nodes, launch->onnx_nodes + launch->onnx_node_count}});
+    };
+    check([&](smelt_error *error) {
+      return smelt_context_profile(handle, repetitions, append, &launches, error);
+    });
+    return launches;
   }
   smelt_context *get() const { return handle; }
 

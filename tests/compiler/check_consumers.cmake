@@ -25,7 +25,7 @@ file(GLOB_RECURSE archive ${WORK}/prefix/libsmelt_compiler.a)
 execute_process(COMMAND ${NM} -g --defined-only --format=just-symbols ${archive}
   OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" defined "${output}")
-list(FILTER defined EXCLUDE REGEX "^smelt_compile[a-z_]*$|smelt_compiler.o:$")
+list(FILTER defined EXCLUDE REGEX "^smelt_(compile|interpreter)[a-z_]*$|smelt_compiler.o:$")
 if(defined)
   message(FATAL_ERROR "the archive defines more than the C API: ${defined}")
 endif()

@@ -77,6 +77,90 @@ TEST_F(CApiTest, DescribesTheModel) {
                  &info);
 }
 
+TEST_F(CApiTest, TellsHowExtentsAreWritten) {
+  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+  ASSERT_EQ(smelt_engine_input(engine, 0, &info, nullptr), SMELT_OK);
+  ASSERT_EQ(info.rank, 2u);
+  std::string first = info.extent_texts[0];
+  EXPECT_NE(first, "");
+  EXPECT_EQ(first.find_first_of("0123456789"), std::string::npos) << first;
+  ASSERT_EQ(smelt_engine_output(engine, 0, &info, nullptr), SMELT_OK);
+  EXPECT_EQ(info.extent_texts[0], first);
+
+  // Callers of the version before have no room for it.
+  smelt_tensor_info old = SMELT_TENSOR_INFO_INIT;
+  old.struct_size = offsetof(smelt_tensor_info, extent_texts);
+  ASSERT_EQ(smelt_engine_input(engine, 0, &old, nullptr), SMELT_OK);
+  EXPECT_EQ(old.extent_texts, nullptr);
+  EXPECT_EQ(old.rank, 2u);
+}
+
+TEST_F(CApiTest, DescribesAPlanWithoutADevice) {
+  model.fake.clearCalls();
+  smelt_plan *plan = nullptr;
+  ASSERT_EQ(smelt_plan_open_from_memory(model.file.data(), model.file.size(), &plan, nullptr),
+            SMELT_OK);
+  EXPECT_STREQ(smelt_plan_model_name(plan), "add_scale");
+  EXPECT_EQ(smelt_plan_input_count(plan), 2u);
+  EXPECT_EQ(smelt_plan_output_count(plan), 1u);
+  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+  ASSERT_EQ(smelt_plan_input(plan, 1, &info, nullptr), SMELT_OK);
+  EXPECT_STREQ(info.name, "y");
+  EXPECT_EQ(info.rank, 2u);
+  EXPECT_REFUSED(SMELT_USAGE, "there is no tensor 1; there are 1", smelt_plan_output, plan, 1,
+                 &info);
+  smelt_plan_close(plan);
+  smelt_plan_close(nullptr);
+  EXPECT_EQ(model.fake.calls(), std::vector<std::string>());
+
+  model.file[model.file.size() / 2] ^= std::byte(1);
+  EXPECT_REFUSED(SMELT_BAD_PLAN, "the plan in memory", smelt_plan_open_from_memory,
+                 model.file.data(), model.file.size(), &plan);
+  EXPECT_REFUSED(SMELT_USAGE, "missing.plan", smelt_plan_open, "missing.plan", &plan);
+}
+
+TEST_F(CApiTest, HandsOutDeviceMemory) {
+  smelt_memory *memory = nullptr;
+  ASSERT_EQ(smelt_memory_allocate(engine, 0, &memory, nullptr), SMELT_OK);
+  EXPECT_NE(smelt_memory_address(memory), nullptr);
+  smelt_memory_release(memory);
+  ASSERT_EQ(smelt_memory_allocate(engine, 1000, &memory, nullptr), SMELT_OK);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(smelt_memory_address(memory)) % 256, 0u);
+  smelt_memory_release(memory);
+  smelt_memory_release(nullptr);
+  EXPECT_REFUSED(SMELT_RESOURCES, "a tensor", smelt_memory_allocate, engine, size_t(1) << 60,
+                 &memory);
+}
+
+TEST_F(CApiTest, WaitsForTheRunThatWasEnqueued) {
+  AddScaleData data({3, 77});
+  bind(data);
+  ASSERT_EQ(smelt_context_wait(context, nullptr), SMELT_OK);
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), 0u);
+  ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_enqueue(context, model.fake.stream(), nullptr), SMELT_OK);
+  size_t before = model.fake.countOf("cuEventSynchronize");
+  ASSERT_EQ(smelt_context_wait(context, nullptr), SMELT_OK);
+  EXPECT_EQ(model.fake.countOf("cuEventSynchronize"), before + 1);
+}
+
+TEST_F(CApiTest, ProfilesEveryLaunch) {
+  AddScaleData data({3, 77});
+  bind(data);
+  std::vector<std::string> names;
+  auto append = [](void *user, const smelt_launch_time *launch) {
+    EXPECT_GE(launch->microseconds, 0);
+    static_cast<std::vector<std::string> *>(user)->push_back(launch->name);
+  };
+  ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_profile(context, 2, append, &names, nullptr), SMELT_OK);
+  EXPECT_EQ(names.size(), 2u);
+  EXPECT_REFUSED(SMELT_USAGE, "at least one repetition", smelt_context_profile, context, 0, append,
+                 &names);
+  EXPECT_REFUSED(SMELT_USAGE, "on_launch is NULL", smelt_context_profile, context, 1, nullptr,
+                 &names);
+}
+
 TEST_F(CApiTest, RunsOnHostMemory) {
   AddScaleData data({3, 77});
   bind(data);

@@ -9,13 +9,38 @@
 namespace smelt::runtime {
 
 /// One device for the whole process, as the real library has it.
-Driver exportedDriver() {
+FakeDriver &fakeDriver() {
   static FakeDriver fake;
+  return fake;
+}
+
+/// On which a graph was launched last.
+CUstream lastStream = nullptr;
+
+Driver exportedDriver() {
+  static FakeDriver &fake = fakeDriver();
   static const Driver table = [] {
     test::addKernels(fake);
-    return driverOfAnyPlan(fake);
+    auto driver = std::make_shared<DriverApi>(*driverOfAnyPlan(fake));
+    driver->cuGraphLaunch = [launch = driver->cuGraphLaunch](CUgraphExec graph, CUstream stream) {
+      lastStream = stream;
+      return launch(graph, stream);
+    };
+    return Driver(driver);
   }();
   return table;
 }
 
 } // namespace smelt::runtime
+
+// For the tests that open this library: how often a function was called, on which stream a graph was
+// launched last, and a stream for callers.
+extern "C" __attribute__((visibility("default"))) size_t smelt_fake_count(const char *function) {
+  return smelt::runtime::fakeDriver().countOf(function);
+}
+extern "C" __attribute__((visibility("default"))) void *smelt_fake_last_stream() {
+  return smelt::runtime::lastStream;
+}
+extern "C" __attribute__((visibility("default"))) void *smelt_fake_stream() {
+  return smelt::runtime::fakeDriver().stream();
+}

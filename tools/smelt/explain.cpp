@@ -42,42 +42,6 @@ static std::string fateText(const NodeFate &fate, const Explanation &explanation
   return text;
 }
 
-static llvm::json::Object countsJson(const Explanation &explanation) {
-  int64_t shapeKernels = llvm::count_if(explanation.kernels,
-                                        [](const Kernel &kernel) { return kernel.isOfShapesOnly; });
-  int64_t folded = llvm::count_if(explanation.fates,
-                                  [](const auto &entry) { return entry.second.kernels.empty(); });
-  return llvm::json::Object{{"nodes", static_cast<int64_t>(explanation.fates.size())},
-                            {"folded_nodes", folded},
-                            {"kernels", static_cast<int64_t>(explanation.kernels.size())},
-                            {"shape_kernels", shapeKernels},
-                            {"attention", explanation.counts.attention},
-                            {"norm", explanation.counts.norm},
-                            {"softmax", explanation.counts.softmax},
-                            {"gelu", explanation.counts.gelu}};
-}
-
-static llvm::json::Object explanationJson(const Flags &flags, const Explanation &explanation) {
-  llvm::json::Array kernels, nodes;
-  for (const Kernel &kernel : explanation.kernels)
-    kernels.push_back(
-        llvm::json::Object{{"kind", kernel.kind}, {"ops", llvm::json::Array(kernel.ops)}});
-  for (const auto &[name, fate] : explanation.fates) {
-    llvm::json::Array indices;
-    for (size_t index : fate.kernels)
-      indices.push_back(static_cast<int64_t>(index));
-    nodes.push_back(llvm::json::Object{{"name", name},
-                                       {"op", fate.op},
-                                       {"kernels", std::move(indices)},
-                                       {"remarks", llvm::json::Array(fate.remarks)}});
-  }
-  return llvm::json::Object{{"schema", "smelt.explain/1"},
-                            {"model", flags.model.path},
-                            {"counts", countsJson(explanation)},
-                            {"kernels", std::move(kernels)},
-                            {"nodes", std::move(nodes)}};
-}
-
 /// "63 kernels for 705 nodes, 301 of which are folded; 12 attention, 25 norm"
 static std::string summaryText(const Explanation &explanation) {
   llvm::json::Object counts = countsJson(explanation);
@@ -159,7 +123,7 @@ static void printCommonNodes(const Explanation &explanation) {
 
 static void printExplanation(const Flags &flags, const Explanation &explanation) {
   if (flags.json)
-    return printJson(explanationJson(flags, explanation));
+    return printJson(explanationJson(explanation, flags.model.path));
   print(summaryText(explanation) + "\n");
   if (flags.all || flags.kernel || !flags.node.empty())
     return printNodes(flags, explanation);

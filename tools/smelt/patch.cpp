@@ -39,11 +39,11 @@ static Result<Judgement> judgePatch(const runtime::Plan &plan, const KernelPatch
   Judgement judgement;
   auto run = [&](const runtime::Plan &lone,
                  const std::vector<Array> &inputs) -> Result<std::vector<Array>> {
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(lone));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(lone, 0));
     judgement.device = session->deviceName();
     return session->run(inputs);
   };
-  SMELT_RETURN_IF_ERROR(deviceArchitecture().status());
+  SMELT_RETURN_IF_ERROR(deviceArchitecture(0).status());
   Status unfit;
   for (const auto &program : plan.metadata().programs) {
     if (moduleOf(*program, patch.entry) == nullptr)

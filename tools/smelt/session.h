@@ -1,7 +1,7 @@
 // A model that is ready to run on one device.
 #pragma once
 
-#include "compiler/model.h"
+#include "compiler/run_model.h"
 #include "tools/smelt/array.h"
 
 #include <memory>
@@ -19,11 +19,7 @@ public:
   virtual Result<std::vector<Array>> run(const std::vector<Array> &inputs) = 0;
 };
 
-enum class CpuArithmetic {
-  kFloat,
-  kDouble, ///< of all floats but f64, which are double anyway
-  kStored, ///< as kFloat, with 16-bit values rounded where a kernel stores them
-};
+using compiler::CpuArithmetic;
 
 /// Runs @main of the model as it stands in the interpreter. `model` must outlive the session.
 std::unique_ptr<Session> openCpuSession(Model &model, CpuArithmetic arithmetic);

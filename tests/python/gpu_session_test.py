@@ -1,0 +1,165 @@
+"""smelt.Session on a GPU that the fake driver stands in for: device memory is used where it lies, on the caller's stream."""
+
+import ctypes
+import tempfile
+import unittest
+
+import numpy as np
+
+import smelt
+from support import diamond_plan
+
+FAKE = ctypes.CDLL("libcuda.so.1")
+FAKE.smelt_fake_count.restype = ctypes.c_size_t
+FAKE.smelt_fake_last_stream.restype = FAKE.smelt_fake_stream.restype = ctypes.c_void_p
+COPIES = (b"cuMemcpyHtoDAsync", b"cuMemcpyDtoHAsync", b"cuMemcpyDtoDAsync")
+CPU, CUDA = 1, 2  # DLPack's devices
+
+
+class ManagedTensor(ctypes.Structure):
+    """The head of DLPack's DLManagedTensor."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int), ("device_id", ctypes.c_int)]
+
+
+def moved(capsule, device_type, device_id=0):
+    """The capsule, which says from now on that its tensor lies there: the fake's device memory is the host's."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = ManagedTensor.from_address(pointer_of(capsule, b"dltensor"))
+    tensor.device_type, tensor.device_id = device_type, device_id
+    return capsule
+
+
+class CudaTensor:
+    """As a tensor of another library's."""
+
+    def __init__(self, array, device=0):
+        self.array, self.device, self.streams = array, device, []
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return moved(self.array.__dlpack__(), CUDA, self.device)
+
+    def __dlpack_device__(self):
+        return CUDA, self.device
+
+
+class OnHost:
+    """The values of a device tensor."""
+
+    def __init__(self, tensor, stream):
+        self.tensor, self.stream = tensor, stream
+
+    def __dlpack__(self, **kwargs):
+        return moved(self.tensor.__dlpack__(stream=self.stream), CPU)
+
+    def __dlpack_device__(self):
+        return CPU, 0
+
+
+def aligned(shape, seed):
+    """Random values at an address that device memory could have."""
+    count = int(np.prod(shape))
+    room = np.empty(count + 64, np.float32)
+    start = -room.ctypes.data // 4 % 64
+    array = room[start : start + count].reshape(shape)
+    array[...] = np.random.default_rng(seed).standard_normal(shape)
+    return array
+
+
+def copies():
+    return sum(FAKE.smelt_fake_count(name) for name in COPIES)
+
+
+def waits():
+    return sum(FAKE.smelt_fake_count(name) for name in (b"cuEventSynchronize", b"cuStreamSynchronize"))
+
+
+class GpuSession(unittest.TestCase):
+    def setUp(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = diamond_plan(folder)
+        self.session = smelt.Session(self.path)
+        self.x, self.y = aligned((3, 77), 1), aligned((3, 77), 2)
+        (self.expected,) = self.session.run(["out"], {"x": self.x, "y": self.y})
+
+    def test_numpy_is_host_memory(self):
+        self.assertIsInstance(self.expected, np.ndarray)
+        ratio = self.expected / (self.x + self.y)
+        np.testing.assert_allclose(ratio, np.full_like(ratio, ratio[0, 0]), rtol=1e-5)
+        self.assertNotEqual(ratio[0, 0], 0)
+        self.assertEqual(self.session.device_name, "Fake GPU")
+        self.assertEqual([info.shape[0] for info in self.session.get_inputs()], [self.session.get_outputs()[0].shape[0]] * 2)
+        before = copies()
+        self.session.run(None, {"x": self.x, "y": self.y})
+        self.assertEqual(copies() - before, 3)
+
+    def test_device_tensors_are_not_copied(self):
+        before = copies()
+        (out,) = self.session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)})
+        self.assertIsInstance(out, smelt.DeviceTensor)
+        self.assertEqual((out.shape, out.__dlpack_device__()), ([3, 77], (CUDA, 0)))
+        values = np.from_dlpack(OnHost(out, None))
+        self.assertEqual(values.ctypes.data, out.address)
+        target = aligned((3, 77), 3)
+        given = CudaTensor(target)
+        (returned,) = self.session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)}, outputs={"out": given})
+        self.assertIs(returned, given)
+        self.assertEqual(copies(), before)
+        np.testing.assert_array_equal(values, self.expected)
+        np.testing.assert_array_equal(target, self.expected)
+
+    def test_device_memory_lives_as_long_as_its_consumers(self):
+        session = smelt.Session(self.path)
+        (out,) = session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)})
+        values = np.from_dlpack(OnHost(out, None))
+        del out, session
+        np.testing.assert_array_equal(values, self.expected)
+        released = FAKE.smelt_fake_count(b"cuMemFree")
+        del values
+        self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
+
+    def test_the_callers_stream(self):
+        class Stream:
+            cuda_stream = FAKE.smelt_fake_stream()
+
+        for stream in (Stream(), Stream.cuda_stream):
+            x, y = CudaTensor(self.x), CudaTensor(self.y)
+            before = waits()
+            (out,) = self.session.run(None, {"x": x, "y": y}, stream=stream)
+            self.assertEqual(FAKE.smelt_fake_last_stream(), Stream.cuda_stream)
+            self.assertEqual(x.streams, [Stream.cuda_stream])
+            values = np.from_dlpack(OnHost(out, Stream.cuda_stream))  # in order: nobody needs to wait
+            self.assertEqual(waits(), before)
+            np.from_dlpack(OnHost(out, 1))  # another stream, which would not wait by itself
+            self.assertEqual(waits(), before + 1)
+            np.testing.assert_array_equal(values, self.expected)
+        x = CudaTensor(self.x)
+        self.session.run(None, {"x": x, "y": self.y})
+        self.assertEqual(x.streams, [1])  # DLPack's name for the default stream
+        with self.assertRaisesRegex(TypeError, "stream is of type str"):
+            self.session.run(None, {"x": self.x, "y": self.y}, stream="mine")
+
+    def test_errors(self):
+        with self.assertRaisesRegex(smelt.UsageError, "input 'x' lies on cuda:1, and the session runs on cuda:0"):
+            self.session.run(None, {"x": CudaTensor(self.x, 1), "y": self.y})
+        with self.assertRaisesRegex(smelt.UsageError, "'y'"):
+            self.session.run(None, {"x": self.x, "y": self.y[:2]})
+        with self.assertRaisesRegex(smelt.UsageError, "at most 512"):
+            self.session.run(None, {"x": aligned((513, 513), 1), "y": aligned((513, 513), 2)})
+        with self.assertRaisesRegex(smelt.PlatformError, "7"):
+            smelt.Session(self.path, device=7)
+        np.testing.assert_array_equal(self.session.run(None, {"x": self.x, "y": self.y})[0], self.expected)
+
+    def test_profile(self):
+        rows = self.session.profile({"x": self.x, "y": self.y}, repetitions=3)
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            self.assertEqual(set(row), {"name", "time_us", "bytes", "flops", "onnx_nodes"})
+            self.assertGreaterEqual(row["time_us"], 0)
+        self.assertTrue(any("add" in row["name"] for row in rows), rows)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,128 @@
+"""smelt.Session on the CPU: ONNX Runtime's signature, wrong inputs, threads."""
+
+import concurrent.futures
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto
+
+import smelt
+from support import DIGITS, diamond_plan, digits, scale_model
+
+
+def session_of(model):
+    """Of a model that is not compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        onnx.save(model, path)
+        return smelt.Session(path, device="cpu")
+
+
+class CpuSession(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.session = smelt.Session(DIGITS, device="cpu")
+        cls.images, _ = digits()
+
+    def test_agrees_with_onnxruntime(self):
+        theirs = onnxruntime.InferenceSession(DIGITS, providers=["CPUExecutionProvider"])
+        names = [info.name for info in theirs.get_outputs()]
+        self.assertEqual([info.name for info in self.session.get_outputs()], names)
+        ours, other = self.session.get_inputs()[0], theirs.get_inputs()[0]
+        self.assertEqual((ours.name, ours.shape, ours.type), (other.name, other.shape, other.type))
+        for requested in (names, None):
+            (expected,) = theirs.run(requested, {"images": self.images})
+            (actual,) = self.session.run(requested, {"images": self.images})
+            np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-3)
+
+    def test_fills_the_callers_memory(self):
+        logits = np.full((5, 10), np.nan, np.float32)
+        (returned,) = self.session.run(["logits"], {"images": self.images[:5]}, outputs={"logits": logits})
+        self.assertIs(returned, logits)
+        np.testing.assert_array_equal(logits, self.session.run(None, {"images": self.images[:5]})[0])
+        with self.assertRaisesRegex(smelt.UsageError, "another type or shape"):
+            self.session.run(None, {"images": self.images[:4]}, outputs={"logits": logits})
+        with self.assertRaisesRegex(smelt.UsageError, "contiguous and writable"):
+            self.session.run(None, {"images": self.images[:5]}, outputs={"logits": logits[:, ::-1]})
+
+    def test_takes_strided_arrays_and_dlpack(self):
+        class Tensor:  # as another library's
+            def __init__(self, array):
+                self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+        (expected,) = self.session.run(None, {"images": self.images[:8:2].copy()})
+        np.testing.assert_array_equal(self.session.run(None, {"images": self.images[:8:2]})[0], expected)
+        np.testing.assert_array_equal(self.session.run(None, {"images": Tensor(self.images[:8:2].copy())})[0], expected)
+        with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
+            self.session.run(None, {"images": Tensor(self.images[:8:2])})
+
+    def test_types_that_numpy_lacks(self):
+        session = session_of(scale_model(TensorProto.BFLOAT16))
+        x = np.asarray([[1, 2, 3, 4], [5, 6, 7, 8]], ml_dtypes.bfloat16)
+        (y,) = session.run(None, {"x": x})
+        self.assertEqual(y.dtype, ml_dtypes.bfloat16)
+        np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32) * np.arange(1, 5))
+
+    def test_wrong_inputs(self):
+        images = self.images[:2]
+        for feeds, message in (
+            ({}, "no value was given for input 'images'"),
+            ({"images": images, "more": images}, "no input 'more'; it has 'images'"),
+            ({"images": images.astype(np.float64)}, "input 'images' is float32 .*, not float64"),
+            ({"images": images[:, :, :7]}, "7"),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(smelt.UsageError, message):
+                self.session.run(None, feeds)
+        with self.assertRaisesRegex(smelt.UsageError, "no output 'probabilities'; it has 'logits'"):
+            self.session.run(["probabilities"], {"images": images})
+        for value in ("a digit", [[1.0]], None):
+            with self.assertRaisesRegex(TypeError, "input 'images' is of type .*__dlpack__"):
+                self.session.run(None, {"images": value})
+        with self.assertRaisesRegex(TypeError, "elements of type"):
+            self.session.run(None, {"images": np.asarray(["a", "b"])})
+        with self.assertRaisesRegex(TypeError, "give a dictionary"):
+            self.session.run(None, [images])
+        with self.assertRaisesRegex(TypeError, "device is 'gpu'"):
+            smelt.Session(DIGITS, device="gpu")
+        with self.assertRaisesRegex(smelt.UsageError, "CPU"):
+            self.session.profile({"images": images})
+
+    def test_a_plan_alone_does_not_run_on_the_cpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(smelt.UsageError, "GPU code alone"):
+                smelt.Session(diamond_plan(folder), device="cpu")
+
+    def test_python_goes_on_meanwhile(self):
+        images = np.concatenate([self.images] * 8)
+        done = threading.Event()
+        ticks = 0
+
+        def run():
+            self.session.run(None, {"images": images})
+            done.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not done.is_set():
+            time.sleep(0.001)
+            ticks += 1
+        thread.join()
+        self.assertGreater(ticks, 10)
+
+    def test_threads_share_a_session(self):
+        parts = np.array_split(self.images, 9)
+        expected = [self.session.run(None, {"images": part})[0] for part in parts]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for wanted, got in zip(expected, pool.map(lambda part: self.session.run(None, {"images": part}), parts)):
+                np.testing.assert_array_equal(got[0], wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
