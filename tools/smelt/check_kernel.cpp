@@ -21,10 +21,11 @@ using namespace mlir;
 
 namespace smelt::tools {
 
-/// What the sizes of a fusion are tried as: small ones first, most of them no multiple of a tile.
-constexpr int64_t kSizes[] = {3, 1, 17, 40, 131, 260, 520, 1030, 2100, 4100};
+/// What the sizes of a fusion are tried as: most of them are no multiple of a tile.
+constexpr int64_t kSizes[] = {1,   3,   5,   9,   17,  33,   40,   70,   100,  131,
+                              200, 260, 390, 520, 780, 1030, 1560, 2100, 3100, 4100};
 constexpr size_t kMostSizes = 3; ///< that vary each by itself; more take the same value
-constexpr uint64_t kSeeds = 4;   ///< of inputs, before none is fit
+constexpr uint64_t kSeeds = 2;   ///< of inputs, before none is fit
 
 bool KernelVerdict::agrees() const {
   return std::all_of(outputs.begin(), outputs.end(),
@@ -134,23 +135,22 @@ public:
   SizeSearch(const plan::MetadataT &metadata, const std::string &entry)
       : metadata(metadata), program(*metadata.programs[0]), entry(entry) {}
 
-  /// Of the values tried the first at which the kernel has work; none where there is none.
+  /// The smallest of the values tried at which the kernel has work; sizes of 1, which hide what is
+  /// done with strides, only where no others will do. None where there are none.
   std::optional<std::vector<int64_t>> run() const {
-    size_t count = metadata.symbols.size(), varying = std::min(count, kMostSizes);
-    size_t combinations = 1;
-    for (size_t i = 0; i < varying; ++i)
-      combinations *= std::size(kSizes);
-    for (size_t number = 0; number < combinations; ++number) {
-      std::vector<int64_t> values(count);
-      size_t rest = number;
-      for (size_t i = 0; i < count; ++i) {
-        values[i] = i < varying ? kSizes[rest % std::size(kSizes)] : values[varying - 1];
-        rest /= i < varying ? std::size(kSizes) : 1;
-      }
-      if (runsAt(values))
-        return values;
-    }
-    return std::nullopt;
+    std::vector<std::vector<int64_t>> tried = combinations();
+    auto rank = [](const std::vector<int64_t> &values) {
+      double product = 1;
+      for (int64_t value : values)
+        product *= static_cast<double>(value);
+      return std::pair(std::count(values.begin(), values.end(), 1), product);
+    };
+    std::sort(tried.begin(), tried.end(), [&](const auto &a, const auto &b) {
+      return std::pair(rank(a), a) < std::pair(rank(b), b);
+    });
+    auto found = std::find_if(tried.begin(), tried.end(),
+                              [&](const auto &values) { return runsAt(values); });
+    return found == tried.end() ? std::nullopt : std::optional(*found);
   }
 
   std::optional<std::vector<int64_t>> shapeOf(const plan::TensorT &tensor,
@@ -163,6 +163,22 @@ public:
   }
 
 private:
+  std::vector<std::vector<int64_t>> combinations() const {
+    size_t count = metadata.symbols.size(), varying = std::min(count, kMostSizes);
+    std::vector<std::vector<int64_t>> all{{}};
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<std::vector<int64_t>> longer;
+      for (const std::vector<int64_t> &values : all)
+        for (int64_t size : kSizes)
+          if (i < varying || size == values.back()) {
+            longer.push_back(values);
+            longer.back().push_back(size);
+          }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
   /// Negative where the dim has no value.
   int64_t valueOf(uint32_t dim, const std::vector<int64_t> &values) const {
     return runtime::evaluateDim(*metadata.dims[dim], values).value_or(-1);
