@@ -116,10 +116,9 @@ class Run(CliTest):
         self.assertEqual(np.load(self.folder / "empty_y.npy").shape, (0, 4))
 
     def test_wrong_commands_are_usage_errors(self):
-        self.expect(USAGE)
         self.expect(USAGE, "frobnicate", says=("'frobnicate'", "run, compile, bench"))
         self.expect(USAGE, "run")
-        says = "'tpu' is none of auto, cpu, cuda"
+        says = "'tpu' is no device; write auto, cpu, cuda, or a GPU's number"
         self.expect(USAGE, "run", "model.onnx", "--device", "tpu", says=says)
         for seed in ("-1", "1.5", "18446744073709551616"):
             self.expect(USAGE, "run", "model.onnx", "--seed", seed, says=f"'{seed}' is no integer")
