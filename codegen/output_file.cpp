@@ -164,4 +164,10 @@ Status OutputFile::publish(Durability durability) {
   return {};
 }
 
+Status writeText(const std::string &text, const std::string &path) {
+  SMELT_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
+  return file.publish();
+}
+
 } // namespace smelt::codegen

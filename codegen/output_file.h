@@ -47,4 +47,7 @@ private:
   uint64_t flushedBytes = 0;
 };
 
+/// The file at `path` becomes the text, whole or not at all. Fails as OutputFile does.
+Status writeText(const std::string &text, const std::string &path);
+
 } // namespace smelt::codegen

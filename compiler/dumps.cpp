@@ -13,12 +13,6 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-static Status writeText(const std::string &text, const std::string &path) {
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
-}
-
 /// The text without what says how far the module has come.
 static std::string unmarkedText(ModuleOp module) {
   Attribute phase = module->removeAttr(kPhase), pass = module->removeAttr(kPass);
@@ -49,7 +43,7 @@ Status Dumps::write(size_t number, StringRef name, ModuleOp module) {
     return {};
   last = std::move(text);
   lastFile = llvm::formatv("{0:2}_{1}.mlir", llvm::format("%02zu", number), name).str();
-  return writeText(moduleText(module), folder + "/" + lastFile);
+  return codegen::writeText(moduleText(module), folder + "/" + lastFile);
 }
 
 Status Dumps::endPass(StringRef pass, double seconds, ModuleOp module) {
@@ -77,15 +71,15 @@ Status Dumps::endPhase(StringRef phase, size_t number, ModuleOp module) {
   SMELT_RETURN_IF_ERROR(write(everyPass ? passes : number, phase, module));
   // What its last pass wrote is from now on what the phase ends with, from which one can go on.
   if (everyPass && lastFile == before)
-    SMELT_RETURN_IF_ERROR(writeText(moduleText(module), folder + "/" + lastFile));
+    SMELT_RETURN_IF_ERROR(codegen::writeText(moduleText(module), folder + "/" + lastFile));
   bool isNew = everyPass || lastFile != before;
   index += llvm::formatv("             phase {0,-22} {1}{2}\n", phase,
                          isNew ? "" : "changed nothing: ", lastFile)
                .str();
-  SMELT_RETURN_IF_ERROR(writeText(remarksText(module), folder + "/remarks.txt"));
+  SMELT_RETURN_IF_ERROR(codegen::writeText(remarksText(module), folder + "/remarks.txt"));
   return writeIndex();
 }
 
-Status Dumps::writeIndex() const { return writeText(index, folder + "/index.txt"); }
+Status Dumps::writeIndex() const { return codegen::writeText(index, folder + "/index.txt"); }
 
 } // namespace smelt::compiler

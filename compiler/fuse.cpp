@@ -34,12 +34,6 @@ static StringRef narrowType(FloatPrecision precision) {
   return precision == FloatPrecision::bf16 ? "bf16" : "";
 }
 
-static Status writeText(const std::string &text, const std::string &path) {
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
-}
-
 namespace {
 
 /// What happens at the end of each phase: a dump, and a report to the caller.
@@ -94,7 +88,7 @@ class Reproducer : public ReproducerStream {
 public:
   Reproducer(std::string path, Status &written)
       : path(std::move(path)), written(written), stream(text) {}
-  ~Reproducer() override { written = writeText(text, path); }
+  ~Reproducer() override { written = codegen::writeText(text, path); }
 
   StringRef description() override { return path; }
   raw_ostream &os() override { return stream; }

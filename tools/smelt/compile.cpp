@@ -58,9 +58,7 @@ static Status emitText(const std::string &text, const std::string &path) {
     llvm::outs() << text;
     return {};
   }
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
+  return codegen::writeText(text, path);
 }
 
 static Result<std::vector<codegen::KernelText>>

@@ -8,15 +8,14 @@
 
 namespace smelt::tools {
 
-using llvm::json::Array;
-using llvm::json::Object;
+namespace json = llvm::json;
 
 /// Nothing in a script element may look like its end, or like a comment: "<" stands in strings of
 /// JSON alone, where it may be written so.
-static std::string scriptText(const Object &object) {
-  std::string json = llvm::formatv("{0}", llvm::json::Value(Object(object)));
+static std::string scriptText(const json::Object &object) {
+  std::string plain = llvm::formatv("{0}", json::Value(json::Object(object)));
   std::string text;
-  for (char c : json)
+  for (char c : plain)
     if (c == '<')
       text += "\\u003c";
     else
@@ -30,29 +29,30 @@ std::string reportPage(const ReportData &report) {
   return before.str() + scriptText(reportJson(report)) + after.str();
 }
 
-Object reportTrace(const ReportData &report) {
-  Array events;
+json::Object reportTrace(const ReportData &report) {
+  json::Array events;
   for (const ReportLaunch &launch : report.launches) {
     const ReportStep &step = report.steps[launch.step];
     if (step.runsOnce)
       continue;
     std::string nodes = llvm::join(step.onnxNodes, " ");
-    events.push_back(Object{{"name", llvm::json::fixUTF8(launch.name)},
-                            {"cat", launch.microseconds ? "measured" : "predicted by the roofline"},
-                            {"ph", "X"},
-                            {"ts", launch.start},
-                            {"dur", ReportData::timeOf(launch)},
-                            {"pid", 0},
-                            {"tid", 0},
-                            {"args", Object{{"step", static_cast<int64_t>(launch.step)},
-                                            {"onnx_nodes", llvm::json::fixUTF8(nodes)},
-                                            {"bytes", launch.bytes},
-                                            {"flops", launch.flops}}}});
+    events.push_back(
+        json::Object{{"name", llvm::json::fixUTF8(launch.name)},
+                     {"cat", launch.microseconds ? "measured" : "predicted by the roofline"},
+                     {"ph", "X"},
+                     {"ts", launch.start},
+                     {"dur", ReportData::timeOf(launch)},
+                     {"pid", 0},
+                     {"tid", 0},
+                     {"args", json::Object{{"step", static_cast<int64_t>(launch.step)},
+                                           {"onnx_nodes", llvm::json::fixUTF8(nodes)},
+                                           {"bytes", launch.bytes},
+                                           {"flops", launch.flops}}}});
   }
-  return Object{{"displayTimeUnit", "ns"},
-                {"otherData", Object{{"model", llvm::json::fixUTF8(report.model)},
-                                     {"command", llvm::json::fixUTF8(report.command)}}},
-                {"traceEvents", std::move(events)}};
+  return json::Object{{"displayTimeUnit", "ns"},
+                      {"otherData", json::Object{{"model", llvm::json::fixUTF8(report.model)},
+                                                 {"command", llvm::json::fixUTF8(report.command)}}},
+                      {"traceEvents", std::move(events)}};
 }
 
 /// A string of Graphviz's language.

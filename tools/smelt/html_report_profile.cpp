@@ -9,8 +9,7 @@
 
 namespace smelt::tools {
 
-using llvm::json::Array;
-using llvm::json::Object;
+namespace json = llvm::json;
 
 static constexpr llvm::StringLiteral kSchema = "smelt.bench/1";
 
@@ -19,27 +18,28 @@ static Status refuse(const std::string &path, const std::string &why) {
                 joinText("--profile: ", path, " ", why, "; give what smelt bench --json printed"));
 }
 
-Result<Object> readProfile(const std::string &path) {
+Result<json::Object> readProfile(const std::string &path) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
     return refuse(path, "cannot be read: " + text.getError().message());
   llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
   if (!value)
     return refuse(path, "is no JSON: " + llvm::toString(value.takeError()));
-  Object *object = value->getAsObject();
+  json::Object *object = value->getAsObject();
   if (!object || object->getString("schema") != kSchema || !object->getObject("latency_ms") ||
       !object->getArray("kernels"))
     return refuse(path, joinText("has no latency and kernels of the schema ", kSchema.str()));
   return std::move(*object);
 }
 
-Result<std::vector<std::string>> profileShapes(const Object &profile, const std::string &path) {
+Result<std::vector<std::string>> profileShapes(const json::Object &profile,
+                                               const std::string &path) {
   std::vector<std::string> flags;
-  const Object *shapes = profile.getObject("shapes");
+  const json::Object *shapes = profile.getObject("shapes");
   if (!shapes)
     return refuse(path, "names no shapes");
   for (const auto &[name, value] : *shapes) {
-    const Array *extents = value.getAsArray();
+    const json::Array *extents = value.getAsArray();
     if (!extents)
       return refuse(path, "has a shape that is no list");
     std::string text;
@@ -53,26 +53,26 @@ Result<std::vector<std::string>> profileShapes(const Object &profile, const std:
 /// What tells a kernel of the profile from others: what it computes, of which nodes.
 using Identity = std::pair<std::string, std::vector<std::string>>;
 
-static Identity identify(const Object &kernel) {
+static Identity identify(const json::Object &kernel) {
   Identity identity{kernel.getString("name").value_or("").str(), {}};
-  if (const Array *nodes = kernel.getArray("onnx_nodes"))
+  if (const json::Array *nodes = kernel.getArray("onnx_nodes"))
     for (const llvm::json::Value &node : *nodes)
       identity.second.push_back(node.getAsString().value_or("").str());
   return identity;
 }
 
 /// The roofline is the measured device's own, where the profile says how much of it was reached.
-static void take(ReportLaunch &launch, const Object &kernel) {
+static void take(ReportLaunch &launch, const json::Object &kernel) {
   launch.microseconds = kernel.getNumber("time_us");
   if (std::optional<double> share = kernel.getNumber("roofline_share");
       share && launch.microseconds)
     launch.leastMicroseconds = *share * *launch.microseconds;
 }
 
-Status addProfile(ReportData &report, const Object &profile, const std::string &path) {
-  std::map<Identity, std::deque<const Object *>> kernels;
+Status addProfile(ReportData &report, const json::Object &profile, const std::string &path) {
+  std::map<Identity, std::deque<const json::Object *>> kernels;
   for (const llvm::json::Value &kernel : *profile.getArray("kernels"))
-    if (const Object *object = kernel.getAsObject())
+    if (const json::Object *object = kernel.getAsObject())
       kernels[identify(*object)].push_back(object);
   size_t unmatched = 0, wanted = 0;
   for (ReportLaunch &launch : report.launches) {
@@ -92,7 +92,7 @@ Status addProfile(ReportData &report, const Object &profile, const std::string &
     return Status(StatusCode::kUsage,
                   joinText("--profile: ", path, " has no times for ", unmatched, " of ", wanted,
                            " launches; measure this model at these shapes, compiled alike"));
-  const Object &latency = *profile.getObject("latency_ms");
+  const json::Object &latency = *profile.getObject("latency_ms");
   auto number = [&](const char *key) { return latency.getNumber(key).value_or(0); };
   report.profile = {path,
                     profile.getString("device").value_or("").str(),

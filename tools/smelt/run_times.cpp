@@ -5,8 +5,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
-#include <span>
-
 namespace smelt::tools {
 
 Status writeRunTimes(const runtime::RunTimes &times, const std::string &path) {
@@ -18,9 +16,7 @@ Status writeRunTimes(const runtime::RunTimes &times, const std::string &path) {
                                       {"enqueue_us", run.enqueueMicroseconds}});
   llvm::json::Object object{{"schema", "smelt.times/1"}, {"runs", std::move(runs)}};
   std::string text = llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object)));
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
+  return codegen::writeText(text, path);
 }
 
 } // namespace smelt::tools

@@ -7,8 +7,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <span>
-
 namespace smelt::tools {
 
 using runtime::RunTime;
@@ -19,9 +17,7 @@ static Status writeJson(llvm::json::Value value, const std::string &path) {
   if (path.empty())
     return {};
   std::string text = llvm::formatv("{0:2}\n", value);
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(text))));
-  return file.publish();
+  return codegen::writeText(text, path);
 }
 
 /// "min = 0.1 ms, max = 0.2 ms, mean = 0.15 ms, median = 0.15 ms, percentile(90%) = 0.18 ms"
