@@ -1,6 +1,7 @@
 #include "runtime/c_api.h"
 
 #include "runtime/text.h"
+#include "tests/runtime/expect_refused.h"
 #include "tests/runtime/fake_model.h"
 
 #include <cstring>
@@ -11,14 +12,6 @@ namespace {
 
 using test::AddScaleData;
 using test::FakeModel;
-
-/// Calls with a fresh error and checks the code and a part of the message.
-#define EXPECT_REFUSED(code, part, function, ...)                                                  \
-  do {                                                                                             \
-    smelt_error error = SMELT_ERROR_INIT;                                                          \
-    EXPECT_EQ(function(__VA_ARGS__, &error), code);                                                \
-    EXPECT_NE(std::strstr(error.message, part), nullptr) << error.message;                         \
-  } while (false)
 
 class CApiTest : public testing::Test {
 protected:

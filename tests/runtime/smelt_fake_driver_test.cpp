@@ -4,6 +4,7 @@
 
 #include "runtime/smelt.hpp"
 #include "tests/runtime/diamond_plan.h"
+#include "tests/runtime/expect_refused.h"
 
 #include <cstring>
 #include <fstream>
@@ -13,14 +14,6 @@ namespace smelt::test {
 namespace {
 
 constexpr int kOutOfMemory = 2, kLaunchFailed = 719; // of CUresult
-
-/// Calls with a fresh error and checks the code and a part of the message.
-#define EXPECT_REFUSED(code, part, function, ...)                                                  \
-  do {                                                                                             \
-    smelt_error error = SMELT_ERROR_INIT;                                                          \
-    EXPECT_EQ(function(__VA_ARGS__, &error), code);                                                \
-    EXPECT_NE(std::strstr(error.message, part), nullptr) << error.message;                         \
-  } while (false)
 
 class FakeDriverLibrary : public testing::Test {
 protected:
