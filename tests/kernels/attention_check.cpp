@@ -179,8 +179,8 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
                                          s.batches, s.queries, s.keys, s.causalOffset}));
   Result result{kernel.name, describe(s)};
   result.timing = true;
-  result.plainTime = gpu_.timeChain(launches, false);
-  result.programmaticTime = gpu_.timeChain(launches, true);
+  result.plainTime = gpu_.timeChain(launches, false, options_.load);
+  result.programmaticTime = gpu_.timeChain(launches, true, options_.load);
   double flops = 2.0 * double(rows) * s.keys * (variant.headSize + variant.valueSize) *
                  (variant.causal ? 0.5 : 1.0);
   result.teraflops = 1e-6 * flops / std::min(result.plainTime, result.programmaticTime);

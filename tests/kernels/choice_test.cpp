@@ -1,5 +1,5 @@
 // Do the cost models of Hopper's tilings choose well? They are held against times measured on an H200
-// (h200_gemm_wgmma.txt, h200_gemm_tma.txt): for every product, the tiling that a model would choose
+// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt): for every product, the tiling that a model would choose
 // among the measured ones that are offered, against the best of all that were measured.
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace smelt;
 
-constexpr int kMultiprocessors = 132, kElementBytes = 2; // of the GPU and of what was measured
+constexpr int kMultiprocessors = 132, kHalfBytes = 2; // of the GPU; of an operand's element
 
 /// One tiling of a product.
 struct Measured {
@@ -47,40 +47,93 @@ std::string describe(int m, int n, int k) {
   return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
 }
 
-bool parseWgmma(std::istream &in, Products &products) {
+bool isSame(const GemmWgmmaTiling &a, const GemmWgmmaTiling &b) {
+  return a.blockM == b.blockM && a.blockN == b.blockN && a.stages == b.stages &&
+         a.clusterK == b.clusterK && a.helpers == b.helpers;
+}
+
+bool isSame(const GemmTmaTiling &a, const GemmTmaTiling &b) {
+  return a.blockN == b.blockN && a.stages == b.stages && a.pingPong == b.pingPong;
+}
+
+template <class Tiling, size_t Count>
+bool isAmong(const Tiling (&offered)[Count], const Tiling &tiling) {
+  return std::any_of(std::begin(offered), std::end(offered),
+                     [&](const Tiling &each) { return isSame(each, tiling); });
+}
+
+/// C's rows, columns, and the bytes along K.
+struct Product {
   int m, n, k;
+};
+
+bool read(std::istream &in, Product &p) { return bool(in >> p.m >> p.n >> p.k); }
+
+bool read(std::istream &in, GemmWgmmaTiling &t) {
+  return bool(in >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers);
+}
+
+bool read(std::istream &in, GemmTmaTiling &t) {
+  return bool(in >> t.blockN >> t.stages >> t.pingPong);
+}
+
+std::string describe(const GemmWgmmaTiling &t) {
+  return describe(t.blockM, t.blockN, t.stages) + " cluster " + std::to_string(t.clusterK);
+}
+
+std::string describe(const GemmTmaTiling &t) {
+  return describe(t.blockM, t.blockN, t.stages) + (t.pingPong ? " ping-pong" : " by maps");
+}
+
+bool parseWgmma(std::istream &in, Products &products) {
+  Product p{};
   GemmWgmmaTiling t{};
   double time;
-  if (!(in >> m >> n >> k >> t.blockM >> t.blockN >> t.stages >> t.clusterK >> t.helpers >> time))
+  if (!read(in, p) || !read(in, t) || !(in >> time))
     return false;
-  bool isOffered = std::any_of(
-      std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings), [&](const GemmWgmmaTiling &o) {
-        return t.blockM == o.blockM && t.blockN == o.blockN && t.stages == o.stages &&
-               t.clusterK == o.clusterK && t.helpers == o.helpers;
-      });
-  products[describe(m, n, k)].push_back(
-      {describe(t.blockM, t.blockN, t.stages) + " cluster " + std::to_string(t.clusterK), isOffered,
-       estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k), time});
+  products[describe(p.m, p.n, p.k)].push_back(
+      {describe(t), isAmong(kGemmWgmmaTilings, t),
+       estimatedClocks(t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k), time});
   return true;
 }
 
 bool parseTma(std::istream &in, Products &products) {
-  int m, n, k;
+  Product p{};
   GemmTmaTiling t{};
   bool storesMoments;
   double time;
-  if (!(in >> m >> n >> k >> t.blockN >> t.stages >> t.pingPong >> storesMoments >> time))
+  if (!read(in, p) || !read(in, t) || !(in >> storesMoments >> time))
     return false;
-  bool isOffered = std::any_of(
-      std::begin(kGemmTmaTilings), std::end(kGemmTmaTilings), [&](const GemmTmaTiling &o) {
-        return t.blockN == o.blockN && t.stages == o.stages && t.pingPong == o.pingPong;
-      });
-  products[describe(m, n, k) + (storesMoments ? " with moments" : "")].push_back(
-      {describe(t.blockM, t.blockN, t.stages) + (t.pingPong ? " ping-pong" : ""), isOffered,
-       estimatedClocks(t, kMultiprocessors, m, n, kElementBytes * k, 1,
+  products[describe(p.m, p.n, p.k) + (storesMoments ? " with moments" : "")].push_back(
+      {describe(t), isAmong(kGemmTmaTilings, t),
+       estimatedClocks(t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k, 1,
                        gemmTmaCosts(/*isBytes=*/false, storesMoments)),
        time});
   return true;
+}
+
+/// Both templates' tilings of products of bytes, by name: "wgmma" or "tma".
+bool parseBytes(std::istream &in, Products &products) {
+  std::string name;
+  Product p{};
+  if (!(in >> name) || !read(in, p))
+    return false;
+  auto add = [&](const auto &tiling, bool isOffered, const auto &costs) {
+    double time, clocks = estimatedClocks(tiling, kMultiprocessors, p.m, p.n, p.k, 1, costs);
+    if (!(in >> time))
+      return false;
+    products[describe(p.m, p.n, p.k)].push_back({describe(tiling), isOffered, clocks, time});
+    return true;
+  };
+  if (GemmWgmmaTiling t{}; name == "wgmma")
+    return read(in, t) &&
+           add(t,
+               isAmong(kGemmWgmmaTilings, t) ||
+                   (p.k <= kShallowBytes && isAmong(kGemmShallowTilings, t)),
+               kWgmmaFinishBytes);
+  GemmTmaTiling t{};
+  return name == "tma" && read(in, t) &&
+         add(t, isAmong(kGemmTmaTilings, t), gemmTmaCosts(/*isBytes=*/true, false));
 }
 
 /// Whether the model's choices are within 3 % of the best on average, and each within 15 %.
@@ -117,5 +170,6 @@ bool choosesWell(const char *title, const Products &products) {
 int main() {
   bool wgmma = choosesWell("gemm_wgmma", readMeasurements("h200_gemm_wgmma.txt", parseWgmma));
   bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
-  return wgmma && tma ? 0 : 1;
+  bool bytes = choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
+  return wgmma && tma && bytes ? 0 : 1;
 }

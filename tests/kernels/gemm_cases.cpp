@@ -378,13 +378,19 @@ static void addByteTimings(std::vector<GemmCase> &cases) {
                           {4096, 3072, 768, 1},
                           {4096, 768, 3072, 1},
                           {4096, 4096, 4096, 1},
+                          {4096, 2304, 768, 1},
                           {100352, 64, 64, 1},
                           {100352, 256, 64, 1},
+                          {100352, 64, 256, 1},
                           {25088, 128, 512, 1},
+                          {25088, 512, 128, 1},
                           {6272, 1024, 256, 1},
+                          {6272, 256, 1024, 1},
+                          {1568, 2048, 512, 1},
                           {1568, 512, 2048, 1}}) {
-    for (const GemmTiling &tiling : kGemmInt8)
-      add(tiling, shape);
+    if (shape.m <= 128) // no product of more rows is computed by mma here
+      for (const GemmTiling &tiling : kGemmInt8)
+        add(tiling, shape);
     if (shape.m == 1)
       continue;
     for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)

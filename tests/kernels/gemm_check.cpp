@@ -224,8 +224,8 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
   }
   Result result{kernel.name, describe(s)};
   result.timing = true;
-  result.plainTime = gpu_.timeChain(launches, false);
-  result.programmaticTime = gpu_.timeChain(launches, true);
+  result.plainTime = gpu_.timeChain(launches, false, options_.load);
+  result.programmaticTime = gpu_.timeChain(launches, true, options_.load);
   result.teraflops = 2e-6 * s.m * s.n * s.k / std::min(result.plainTime, result.programmaticTime);
   add(result);
 }

@@ -220,7 +220,8 @@ void Gpu::run(const Launch &launch) {
   driver_->check(driver_->cuStreamSynchronize(stream_), "running a kernel");
 }
 
-double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic) {
+double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic,
+                      double loadSeconds) {
   const Driver &d = *driver_;
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
@@ -245,6 +246,8 @@ double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic) {
   };
   double estimate = (replay(2), replay(2)); // warm, then a first reading
   int count = std::clamp(int(1500 / estimate), 1, 20);
+  for (double microseconds = 0; microseconds < loadSeconds * 1e6;)
+    microseconds += replay(count) * count;
   std::vector<double> samples;
   for (int i = 0; i < 9; ++i)
     samples.push_back(replay(count));

@@ -87,8 +87,9 @@ public:
   /// Rows of a box in the permutation of their width; what lies outside is zero.
   CUtensorMap encode(const BoxedTensor &tensor) const;
 
-  /// Median time of a kernel within a graph of `launches`, each depending on the one before.
-  double timeChain(const std::vector<Launch> &launches, bool programmatic);
+  /// Median time in us of a kernel within a graph of `launches`, each depending on the one before;
+  /// after so many seconds of the same load, for a power limit lowers clocks within tenths of one.
+  double timeChain(const std::vector<Launch> &launches, bool programmatic, double loadSeconds = 0);
 
 private:
   void enqueue(const Launch &launch, bool programmatic);

@@ -183,6 +183,8 @@ int main(int argc, char **argv) {
       options.filter = argv[++i];
     else if (argument == "--json" && more)
       options.json = argv[++i];
+    else if (argument == "--load" && more)
+      options.load = std::atof(argv[++i]);
     else if (argument == "--no-timings")
       options.timings = false;
     else if (argument == "--timings-only")
@@ -192,7 +194,7 @@ int main(int argc, char **argv) {
     else
       return std::fprintf(stderr,
                           "usage: %s [--source DIR] [--cubins DIR] [--filter TEXT] [--json FILE] "
-                          "[--no-timings | --timings-only] [--small]\n",
+                          "[--no-timings | --timings-only] [--small] [--load SECONDS]\n",
                           argv[0]),
              2;
   }

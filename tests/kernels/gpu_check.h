@@ -18,6 +18,7 @@ struct CheckOptions {
   std::string filter, json;
   bool checks = true, timings = true;
   bool small = false; // only shapes that a sanitizer runs in seconds
+  double load = 0;    // seconds of each kernel before it is timed
 };
 
 struct Result {

@@ -203,12 +203,14 @@ struct GemmTmaCosts {
 
 /// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336) and held
 /// against 160, those of blockN 64 among them: the tiling with the fewest clocks is on average 0.2 % slower
-/// than the best that was measured, at most 8 %. Those of bytes are stated. Moments of rows take 0.29 clocks of each sum, but that is the same for
-/// all templates, and 0.37 of one warpgroup: the difference counts.
+/// than the best that was measured, at most 8 %. Those of bytes are fitted to 80 measured cases of 16 products
+/// (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average 0.8 %, at most 7 %. Moments of
+/// rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one warpgroup: the
+/// difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
   GemmTmaCosts costs = {180, 119, 190, 0.236, 0.461};
   if (isBytes)
-    costs = {2400, 60, 600, 0.55, 1.1};
+    costs = {1000, 0, 950, 0.40, 0.38};
   if (storesMoments)
     costs.finishAlone += 0.08;
   return costs;
