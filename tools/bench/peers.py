@@ -7,7 +7,8 @@ Each row is a public architecture at its published sizes (of large ones four lay
 runs it as `transformers` builds it, in each of its modes: plain eager, captured in a CUDA graph, torch.compile's
 reduce-overhead and its max-autotune; the best of them is the peer. Smelt compiles the ONNX export of the same
 architecture twice: for any shape, as people embed it, and for that shape. All are timed as the median of device-side times after a warm-up, inputs in place,
-no transfers. Needs a GPU, torch and transformers.
+no transfers. Large products heat a card to its power limit, which lowers its clocks within a second: every measurement starts after the same rest and
+lasts as long as the others. Needs a GPU, torch and transformers.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import common
 import torch
 
 
+REST = 1.0  # seconds before each measurement
 MODES = ("eager", "eager+graph", "reduce-overhead", "max-autotune")
 
 
@@ -210,6 +212,8 @@ def median_ms(call, seconds):
     """Median device time of one call, from batches of calls between two events."""
     for _ in range(5):
         call()
+    torch.cuda.synchronize()
+    time.sleep(REST)
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
     def timed(count):
@@ -258,13 +262,14 @@ def time_smelt(peer, arguments, for_any_shape):
         plan = f"{folder}/model.plan"
         options = ["--arch", architecture(), "--random-weights", 0, *([] if for_any_shape else flags)]
         common.smelt_json(arguments.smelt, "compile", model, "-o", plan, *options)
-        return common.smelt_json(arguments.smelt, "bench", plan, *flags)
+        time.sleep(REST)
+        return common.smelt_json(arguments.smelt, "bench", plan, "--duration", arguments.seconds, *flags)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     common.add_arguments(parser)
-    parser.add_argument("--seconds", type=float, default=1.0, help="measured per PyTorch mode")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measured of each mode and plan")
     parser.add_argument("--modes", default=",".join(MODES), help="of PyTorch, comma-separated (default: %(default)s)")
     arguments = parser.parse_args()
     names = arguments.models.split(",") if arguments.models else list(PEERS)

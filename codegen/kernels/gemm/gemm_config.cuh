@@ -196,10 +196,14 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
 }
 
 /// Clocks of gemm_tma's parts: before the first tile, of a step beside what the tensor cores take, of a
-/// tile beside its sums, of each sum where both warpgroups finish it, and where one does.
+/// tile beside its sums, of each sum where both warpgroups finish it, and where one does; of each element
+/// of a tile in a step.
 struct GemmTmaCosts {
-  double start, wait, tile, finish, finishAlone;
+  double start, wait, tile, finish, finishAlone, multiply;
 };
+
+/// Bytes a clock that arrive in one multiprocessor's stages where all ask for them.
+inline constexpr double kTmaFeed = 60;
 
 /// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336) and held
 /// against 160, those of blockN 64 among them: the tiling with the fewest clocks is on average 0.2 % slower
@@ -208,9 +212,9 @@ struct GemmTmaCosts {
 /// rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one warpgroup: the
 /// difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
-  GemmTmaCosts costs = {180, 119, 190, 0.236, 0.461};
+  GemmTmaCosts costs = {180, 119, 190, 0.236, 0.461, 0.0354};
   if (isBytes)
-    costs = {1000, 0, 950, 0.40, 0.38};
+    costs = {1350, 28, 400, 0.431, 0.408, 0.0299};
   if (storesMoments)
     costs.finishAlone += 0.08;
   return costs;
@@ -225,7 +229,8 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   long long tiles = ((m + t.blockM - 1) / t.blockM) * ((n + t.blockN - 1) / t.blockN) * batches;
   long long rounds = (tiles + multiprocessors - 1) / multiprocessors,
             steps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes;
-  double multiply = double(steps) * (costs.wait + 0.0354 * area);
+  double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / kTmaFeed;
+  double multiply = double(steps) * (step > feed ? step : feed);
   double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area;
   if (!t.pingPong)
     return costs.start + double(rounds) * (multiply + end);
