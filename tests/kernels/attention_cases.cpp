@@ -133,6 +133,28 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
 
 } // namespace
 
+/// A cast that follows an attention is stored by it: floats of half operands, and the other way round.
+static void addOutputs(std::vector<AttentionCase> &cases) {
+  auto add = [&](auto tiling, int size, Element element, Element output) {
+    AttentionVariant v = variant(tiling, size, element);
+    v.output = output;
+    cases.push_back({v, v.tensorMaps() ? kMappedShapes : kPlainShapes});
+    v.causal = v.zeroMaskedRows = true;
+    v.bias = Bias::kPerKey;
+    v.heads = 8, v.kvHeads = 2;
+    cases.push_back({v, {{2, 77, 197, 120, 5}, {1, 513, 513, 0, 0}}});
+  };
+  for (const AttentionTmaTiling &tiling : {kAttentionMapped, kAttentionMappedCausal}) {
+    add(tiling, 64, Element::kHalf, Element::kFloat);
+    add(tiling, 64, Element::kHalf, Element::kBfloat16);
+  }
+  add(kAttentionMappedLarge, 128, Element::kBfloat16, Element::kFloat);
+  add(kAttentionMapped, 40, Element::kBfloat16, Element::kHalf);
+  add(kAttentionLong, 64, Element::kHalf, Element::kFloat);
+  add(kAttentionShort, 64, Element::kBfloat16, Element::kHalf);
+  add(kAttentionSimt[0], 64, Element::kFloat, Element::kHalf);
+}
+
 std::vector<AttentionCase> attentionChecks() {
   std::vector<AttentionCase> cases;
   addMapped(cases);
@@ -174,6 +196,7 @@ std::vector<AttentionCase> attentionChecks() {
   uneven.valueSize = 40;
   uneven.vector = 1;
   cases.push_back({uneven, {{1, 50, 70, 0}}});
+  addOutputs(cases);
   return cases;
 }
 

@@ -246,7 +246,8 @@ std::string AttentionVariant::problemType(int vectorWidth) const {
   std::ostringstream out;
   out << "AttentionTestProblem<" << elementName(element) << ", " << headSize << ", " << valueSize
       << ", " << vectorWidth << ", " << causal << ", TestBias::" << kBiasNames[int(bias)] << ", "
-      << softcap << ", " << zeroMaskedRows << ", " << heads << ", " << kvHeads << ">";
+      << softcap << ", " << zeroMaskedRows << ", " << heads << ", " << kvHeads << ", "
+      << elementName(output.value_or(element)) << ">";
   return out.str();
 }
 
@@ -256,6 +257,8 @@ std::string AttentionVariant::problemName() const {
   out << elementName(element) << "_d" << headSize << 'x' << valueSize << (causal ? "_causal" : "")
       << "_h" << heads << 'x' << kvHeads << kBiasNames[int(bias)] << (softcap ? "_cap" : "")
       << (zeroMaskedRows ? "_zero" : "");
+  if (output)
+    out << "_to_" << elementName(*output);
   return out.str();
 }
 

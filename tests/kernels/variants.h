@@ -92,6 +92,7 @@ struct AttentionVariant {
   int softcap = 0;
   bool zeroMaskedRows = false;
   int heads = 1, kvHeads = 1;
+  std::optional<Element> output; ///< where it is another than that of the operands
 
   KernelText kernel() const;
   /// Text of the double-precision reference kernel for the same problem.

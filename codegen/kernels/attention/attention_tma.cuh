@@ -358,9 +358,36 @@ template <class Config, class Problem> struct AttentionTmaTask {
     }
   }
 
-  /// The warp's rows, from `row` on, normalised, by way of the warpgroup's place of queries.
+  /// The warp's rows, from `row` on, normalised.
   __device__ __forceinline__ void storeRows(const Rows &rows, const Tile &tile, int row,
                                             uint32_t place) const {
+    if constexpr (kIsSame<decltype(problem.out(0, 0, 0)), Element *>)
+      storeByWayOf(place, rows, tile, row);
+    else
+      storePairs(rows, tile, row);
+  }
+
+  /// Of another type than the operands': each thread the pairs that it has.
+  __device__ __forceinline__ void storePairs(const Rows &rows, const Tile &tile, int row) const {
+    int lane = threadIdx.x % 32, warpRow = threadIdx.x % 128 / 32 * 16;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float scale = normalization(problem, rows.totalOf(h));
+      int target = row + warpRow + lane / 4 + 8 * h;
+      if (target >= problem.queries())
+        continue;
+      auto *out = problem.out(tile.batch, tile.head, target) + lane % 4 * 2;
+#pragma unroll
+      for (int d = 0; d < kValueSize / 8; ++d) {
+        float pair[2] = {rows.sums[4 * d + 2 * h] * scale, rows.sums[4 * d + 2 * h + 1] * scale};
+        store<2>(out + 8 * d, pair);
+      }
+    }
+  }
+
+  /// By way of the warpgroup's place of queries, in rows of whole vectors.
+  __device__ __forceinline__ void storeByWayOf(uint32_t place, const Rows &rows, const Tile &tile,
+                                               int row) const {
     constexpr int kPieces = kValueSize / kChunk;
     int lane = threadIdx.x % 32, warpRow = threadIdx.x % 128 / 32 * 16;
 #pragma unroll

@@ -10,7 +10,7 @@ namespace smelt {
 enum class TestBias { kNone, kPerKey, kFull };
 
 template <class T, int HeadSize, int ValueSize, int Vector, bool Causal, TestBias Bias, int Softcap,
-          bool ZeroMaskedRows, int Heads, int KvHeads>
+          bool ZeroMaskedRows, int Heads, int KvHeads, class Out = T>
 struct AttentionTestProblem {
   using Element = T;
   static constexpr int kHeadSize = HeadSize, kValueSize = ValueSize, kVector = Vector;
@@ -22,7 +22,7 @@ struct AttentionTestProblem {
 
   const T *qData, *kData, *vData; // (batches, queries or keys, heads or kvHeads, size)
   const T *biasData;              // (batches, keys) or (batches, heads, queries, keys)
-  T *outData;                     // (batches, queries, heads, value size)
+  Out *outData;                   // (batches, queries, heads, value size)
   int batchCount, queryCount, keyCount, offset;
 
   __device__ int batches() const { return batchCount; }
@@ -40,7 +40,7 @@ struct AttentionTestProblem {
   __device__ const T *v(int b, int h, int j) const {
     return vData + ((int64_t(b) * keyCount + j) * KvHeads + kvHead(h)) * ValueSize;
   }
-  __device__ T *out(int b, int h, int i) const {
+  __device__ Out *out(int b, int h, int i) const {
     return outData + ((int64_t(b) * queryCount + i) * Heads + h) * ValueSize;
   }
   /// Only where there is one, as generated problems have it.
