@@ -128,6 +128,15 @@ Value drawOp(Drawing &draw, const Operands &from, Drawn bias) {
   return draw.node("Attention", inputs, attributes, from.query.type, shape, from.value.bounds);
 }
 
+/// Computed in float of 16-bit operands, as an export does whose caches alone are short.
+Operands widened(Drawing &draw, const Operands &from) {
+  auto widen = [&](const Value &value) {
+    return draw.node("Cast", {value}, Attributes().add("to", static_cast<int64_t>(Wire::FLOAT)),
+                     Wire::FLOAT, value.shape, value.bounds);
+  };
+  return {widen(from.query), widen(from.key), widen(from.value)};
+}
+
 /// The operand's mean moves the queries.
 Drawn drawAttentionOfManyRows(Drawing &draw, const Value &operand) {
   bool taken = isFloat(operand.type) && operand.type != Wire::DOUBLE && isFilled(operand.shape) &&
@@ -149,7 +158,9 @@ Drawn drawAttentionOfManyRows(Drawing &draw, const Value &operand) {
   Operands from{plus(draw, generate::operand(draw, operand.type, shape, bounds), mean),
                 generate::operand(draw, operand.type, keys, bounds),
                 generate::operand(draw, operand.type, values, bounds)};
-  Drawn bias = drawBias(draw, operand.type, shape, keys[2]);
+  if (!isOp && operand.type != Wire::FLOAT && draw.chance(0.3))
+    from = widened(draw, from);
+  Drawn bias = drawBias(draw, from.query.type, shape, keys[2]);
   if (isOp)
     return drawOp(draw, from, bias);
   Value scores = drawScores(draw, from);
