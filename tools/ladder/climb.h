@@ -1,0 +1,47 @@
+// Runs the steps of a ladder on a GPU, each checked against the first, which is checked against the host.
+#pragma once
+
+#include "tests/kernels/gpu.h"
+#include "tests/kernels/nvrtc_compiler.h"
+#include "tools/ladder/steps.h"
+
+namespace smelt::ladder {
+
+struct Result {
+  std::string family, step;
+  double microseconds = 0, teraflops = 0;
+  double peakShare = 0; ///< of the dense fp16 peak; 0 where that is not known
+  double error = 0;     ///< ||out - reference|| / ||reference||
+  std::string failure;  ///< empty: it ran, and was right
+};
+
+/// Compiles a step of `source`, the repository's root; throws GpuError with the compiler's log.
+kernel_tests::Compiled compileStep(const kernel_tests::NvrtcCompiler &compiler,
+                                   const std::string &source, const Step &step,
+                                   const std::string &architecture);
+
+/// What the compiler's log says against a step: spilled registers, wgmma serialised, setmaxnreg ignored. Empty: nothing.
+std::string complaintOf(const kernel_tests::Compiled &compiled);
+
+class Climb {
+public:
+  Climb(kernel_tests::Gpu &gpu, const kernel_tests::NvrtcCompiler &compiler, std::string source)
+      : gpu(gpu), compiler(compiler), source(std::move(source)) {}
+
+  /// Products of `size` x `size` matrices; 256 divides it.
+  std::vector<Result> gemm(int size);
+
+private:
+  std::vector<CUfunction> load(const Step &step);
+  /// Runs, checks and times `launches`, which write `output`; an empty `reference` becomes what they wrote.
+  Result measure(const std::vector<kernel_tests::Launch> &launches,
+                 const kernel_tests::Buffer &output, double flops,
+                 std::vector<uint16_t> &reference);
+  kernel_tests::Buffer upload(const std::vector<uint16_t> &values);
+
+  kernel_tests::Gpu &gpu;
+  const kernel_tests::NvrtcCompiler &compiler;
+  std::string source;
+};
+
+} // namespace smelt::ladder
