@@ -23,6 +23,13 @@ kernel_tests::Compiled compileStep(const kernel_tests::NvrtcCompiler &compiler,
 /// What the compiler's log says against a step: spilled registers, wgmma serialised, setmaxnreg ignored. Empty: nothing.
 std::string complaintOf(const kernel_tests::Compiled &compiled);
 
+/// Adds an argument to a launch whose `offsets` started empty.
+template <class T> void pass(kernel_tests::Launch &launch, const T &value) {
+  std::vector<char> bytes = kernel_tests::bytesOf(value);
+  launch.offsets.push_back(launch.parameters.size());
+  launch.parameters.insert(launch.parameters.end(), bytes.begin(), bytes.end());
+}
+
 class Climb {
 public:
   Climb(kernel_tests::Gpu &gpu, const kernel_tests::NvrtcCompiler &compiler, std::string source)
@@ -31,11 +38,14 @@ public:
   /// Products of `size` x `size` matrices; 256 divides it.
   std::vector<Result> gemm(int size);
 
+  /// Attention of 16 heads of 128 elements over `tokens` tokens; 128 divides them.
+  std::vector<Result> attention(int tokens);
+
 private:
   std::vector<CUfunction> load(const Step &step);
   /// Runs, checks and times `launches`, which write `output`; an empty `reference` becomes what they wrote.
   Result measure(const std::vector<kernel_tests::Launch> &launches,
-                 const kernel_tests::Buffer &output, double flops,
+                 const kernel_tests::Buffer &output, double flops, double tolerance,
                  std::vector<uint16_t> &reference);
   kernel_tests::Buffer upload(const std::vector<uint16_t> &values);
 

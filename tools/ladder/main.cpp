@@ -30,7 +30,9 @@ struct Flags {
 /// An exit code.
 int compileAll(const NvrtcCompiler &compiler, const std::string &source) {
   int failed = 0;
-  for (const Step &step : gemmSteps())
+  std::vector<Step> steps = gemmSteps();
+  steps.insert(steps.end(), attentionSteps().begin(), attentionSteps().end());
+  for (const Step &step : steps)
     for (const char *architecture : {"sm_90a", "sm_80"}) {
       if (step.needsHopper && architecture != std::string("sm_90a"))
         continue;
@@ -70,7 +72,9 @@ void write(const std::vector<Result> &results, const std::string &device, const 
 
 /// An exit code.
 int climb(Gpu &gpu, const NvrtcCompiler &compiler, const Flags &flags) {
-  std::vector<Result> results = Climb(gpu, compiler, flags.source).gemm(flags.size);
+  Climb ladder(gpu, compiler, flags.source);
+  std::vector<Result> results = ladder.gemm(flags.size), more = ladder.attention(flags.size);
+  results.insert(results.end(), more.begin(), more.end());
   bool isRight = true;
   for (const Result &result : results) {
     print(result);
@@ -102,7 +106,7 @@ int main(int count, char **values) {
   Flags flags;
   CLI::App app("From the plainest kernel to what Hopper's hardware is made for, step by step");
   app.add_option("--size", flags.size,
-                 "rows and columns of matrices, a multiple of 256 (default: 4096)")
+                 "rows and columns of matrices, and tokens: a multiple of 256 (default: 4096)")
       ->check([](const std::string &text) {
         int size = std::atoi(text.c_str());
         return size > 0 && size % 256 == 0 ? "" : text + " is no multiple of 256";

@@ -21,4 +21,22 @@ const std::vector<Step> &gemmSteps() {
   return steps;
 }
 
+const std::vector<Step> &attentionSteps() {
+  constexpr const char *kEntry = "ladderAttention";
+  constexpr int kHead = 128, kHalfBytes = 2;
+  static const std::vector<Step> steps = {
+      {"materialised",
+       "attention_materialised.cu",
+       {{"ladderScores", 8, 32, 256}, {"ladderSoftmax", 8, 1, 256}, {"ladderValues", 8, 32, 256}}},
+      {"online softmax", "attention_online.cu", {{kEntry, 8, kHead, 256}}},
+      {"tiled", "attention_tiled.cu", {{kEntry, 64, kHead, 128, 5 * 64 * kHead * kHalfBytes}}},
+      {"warp-specialised",
+       "attention_warp_specialised.cu",
+       {{kEntry, 128, kHead, 384, 5 * 128 * kHead * kHalfBytes + kBarrierBytes}},
+       true,
+       Operands::kMaps},
+  };
+  return steps;
+}
+
 } // namespace smelt::ladder

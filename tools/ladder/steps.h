@@ -27,4 +27,7 @@ struct Step {
 /// C [m][n] = A [m][k] B [k][n] in fp16; the first step is the plainest, and the reference of the others.
 const std::vector<Step> &gemmSteps();
 
+/// O = softmax(Q K^T / sqrt(128)) V in fp16, each [heads][tokens][128]; the same of the first step.
+const std::vector<Step> &attentionSteps();
+
 } // namespace smelt::ladder
