@@ -29,6 +29,7 @@ import gemm  # noqa: E402
 import kernel_bench  # noqa: E402
 import kernel_rows  # noqa: E402
 import kernel_tables  # noqa: E402
+import ladder  # noqa: E402
 import onnx  # noqa: E402
 import rowwise  # noqa: E402
 
@@ -238,6 +239,22 @@ class Tables(unittest.TestCase):
                          conv={"schema": "smelt.conv/1", "set": "all", "rows": [measured(conv.rows("all")[0])]})
         self.assertIn("| layer_norm, 768 wide | 0.50 (2500) |", page)
         self.assertIn("| 7x7s2_3to64_224 | 0.50 (10.0 us) |", page)
+
+    def test_the_ladder(self):
+        """Every step has its file and says what it is for; figures stand above the files."""
+        folder = REPOSITORY / "tools" / "ladder"
+        self.assertEqual(sorted(path.name for path in folder.glob("*.cu")), sorted(ladder.files(folder)))
+        rows = [{"family": "gemm", "step": "naive", "us": 100.0, "tflops": 1.0, "peak_share": 0.01, "failure": ""},
+                {"family": "gemm", "step": "tiled", "us": 25.0, "tflops": 4.0, "peak_share": 0.04, "failure": "lost"}]
+        state = {"commit": "0123456789abcdef", "date": "2026-11-24", "gpu": "NVIDIA H200", "driver": "580", "size": 512}
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "ladder.json"
+            self.assertNotIn("|", ladder.page(folder, path))
+            path.write_text(json.dumps({"schema": "smelt.ladder/1", **state, "rows": rows}))
+            page = ladder.page(folder, path)
+        self.assertIn("| naive | 100 | 1.0 | 1.0 % |  |\n| tiled (failed: lost) | 25 | 4.0 | 4.0 % | 4.0 |", page)
+        self.assertIn("512 x 512 x 512; one NVIDIA H200", page)
+        self.assertEqual(10, page.count("\n### "))
 
 
 if __name__ == "__main__":

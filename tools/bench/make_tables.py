@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the README's tables and docs/benchmarks.md from tools/bench/results/*.json.
+"""Writes the README's tables, docs/benchmarks.md and docs/ladder.md from tools/bench/results/*.json.
 
-usage: tools/bench/make_tables.py          rewrites the tables in README.md, and the page
+usage: tools/bench/make_tables.py          rewrites the tables in README.md, and the pages
        tools/bench/make_tables.py --check  fails where they do not say what the results say
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/.
@@ -12,6 +12,7 @@ import re
 import sys
 
 import kernel_tables
+import ladder
 from common import REPOSITORY, RESULTS
 from kernel_tables import table
 
@@ -175,8 +176,12 @@ def fill(match):
 
 
 def main():
-    readme, page = REPOSITORY / "README.md", REPOSITORY / "docs" / "benchmarks.md"
-    texts = {readme: TABLE.sub(fill, readme.read_text()), page: kernel_tables.page(REPOSITORY / "tools" / "bench")}
+    readme, docs, tools = (REPOSITORY / name for name in ("README.md", "docs", "tools"))
+    texts = {
+        readme: TABLE.sub(fill, readme.read_text()),
+        docs / "benchmarks.md": kernel_tables.page(tools / "bench"),
+        docs / "ladder.md": ladder.page(tools / "ladder", RESULTS / "ladder.json"),
+    }
     stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
     if sys.argv[1:] == ["--check"]:
         for path in stale:

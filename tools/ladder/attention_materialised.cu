@@ -47,10 +47,10 @@ extern "C" __global__ void __launch_bounds__(256)
     largest = fmaxf(largest, toFloat(own[i]));
   largest = largestOfWarp(largest);
   for (int i = lane; i < tokens; i += 32)
-    sum += __expf(toFloat(own[i]) - largest);
+    sum += expf(toFloat(own[i]) - largest);
   float inverse = 1 / sumOfWarp(sum);
   for (int i = lane; i < tokens; i += 32)
-    own[i] = toHalf(__expf(toFloat(own[i]) - largest) * inverse);
+    own[i] = toHalf(expf(toFloat(own[i]) - largest) * inverse);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
