@@ -46,7 +46,7 @@ def figures(rows):
     lines, before = [], None
     for row in rows:
         share = f"{100 * row['peak_share']:.1f} %" if row["peak_share"] else ""
-        gain = f"{before / row['us']:.1f}" if before else ""
+        gain = f"{before / row['us']:.1f}" if before and row["us"] else ""
         wrong = f" (failed: {row['failure']})" if row["failure"] else ""
         lines.append([row["step"] + wrong, f"{row['us']:.0f}", f"{row['tflops']:.1f}", share, gain])
         before = row["us"]

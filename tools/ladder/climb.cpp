@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace smelt::ladder {
 
@@ -34,15 +35,41 @@ std::string complaintOf(const Compiled &compiled) {
   return compiled.log.find("setmaxnreg") != std::string::npos ? "setmaxnreg is ignored" : "";
 }
 
+void judgeFirst(Result &result, double error, double tolerance) {
+  result.error = error;
+  if (!(error <= tolerance))
+    result.failure = "its result is not the host's";
+}
+
 Buffer Climb::upload(const std::vector<uint16_t> &values) {
   Buffer buffer = gpu.buffer(values.size() * sizeof(uint16_t));
   buffer.upload(values.data());
   return buffer;
 }
 
+std::vector<Result> Climb::climb(const std::string &family, const std::vector<Step> &steps,
+                                 const std::function<Result(const Step &, bool)> &run) {
+  std::vector<Result> results;
+  for (const Step &step : steps) {
+    if (step.needsHopper && !gpu.hopper())
+      continue;
+    Result result;
+    try {
+      result = run(step, &step == &steps.front());
+    } catch (const GpuError &error) {
+      result.failure = error.what();
+    }
+    result.family = family;
+    result.step = step.name;
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
 std::vector<CUfunction> Climb::load(const Step &step) {
   Compiled compiled = compileStep(compiler, source, step, gpu.hopper() ? "sm_90a" : "sm_80");
   std::vector<CUfunction> functions;
+  functions.reserve(step.kernels.size());
   for (const StepKernel &kernel : step.kernels)
     functions.push_back(gpu.load(compiled.cubin, kernel.entry, int(kernel.sharedBytes)));
   return functions;

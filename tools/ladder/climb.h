@@ -5,6 +5,8 @@
 #include "tests/kernels/nvrtc_compiler.h"
 #include "tools/ladder/steps.h"
 
+#include <functional>
+
 namespace smelt::ladder {
 
 struct Result {
@@ -30,6 +32,9 @@ template <class T> void pass(kernel_tests::Launch &launch, const T &value) {
   launch.parameters.insert(launch.parameters.end(), bytes.begin(), bytes.end());
 }
 
+/// Notes how far the first step's result is from the host's.
+void judgeFirst(Result &result, double error, double tolerance);
+
 class Climb {
 public:
   Climb(kernel_tests::Gpu &gpu, const kernel_tests::NvrtcCompiler &compiler, std::string source)
@@ -42,8 +47,12 @@ public:
   std::vector<Result> attention(int tokens);
 
 private:
+  /// `run(step, isFirst)` for every step that this GPU has the hardware for; one that fails says why, and the next one follows.
+  std::vector<Result> climb(const std::string &family, const std::vector<Step> &steps,
+                            const std::function<Result(const Step &, bool)> &run);
   std::vector<CUfunction> load(const Step &step);
-  /// Runs, checks and times `launches`, which write `output`; an empty `reference` becomes what they wrote.
+  /// Runs, checks and times `launches`, which write `output`; an empty `reference`, of the first step, becomes what
+  /// they wrote.
   Result measure(const std::vector<kernel_tests::Launch> &launches,
                  const kernel_tests::Buffer &output, double flops, double tolerance,
                  std::vector<uint16_t> &reference);

@@ -7,6 +7,7 @@
 namespace smelt::ladder {
 
 using kernel_tests::Buffer;
+using kernel_tests::GpuError;
 using kernel_tests::Launch;
 
 static constexpr double kTolerance = 2e-3; // of fp16 results, by relative norm
@@ -64,21 +65,16 @@ std::vector<Result> Climb::gemm(int size) {
                         hostB = randomHalves(count * count, 2, 1);
   Buffer a = upload(hostA), b = upload(hostB), c = gpu.buffer(a.bytes());
   std::vector<uint16_t> reference;
-  std::vector<Result> results;
-  for (const Step &step : gemmSteps()) {
-    if (step.needsHopper && !gpu.hopper())
-      continue;
+  return climb("gemm", gemmSteps(), [&](const Step &step, bool isFirst) {
+    if (!isFirst && reference.empty())
+      throw GpuError("there is no first step to compare with");
     Launch launch = productLaunch(gpu, step, load(step)[0], size, a.data(), b.data(), c.data());
     c.poison();
-    bool isFirst = reference.empty();
     Result result = measure({launch}, c, 2.0 * size * size * size, kTolerance, reference);
-    if (isFirst && !((result.error = errorOfRows(reference, hostA, hostB, count)) <= kTolerance))
-      result.failure = "its result is not the host's";
-    result.family = "gemm";
-    result.step = step.name;
-    results.push_back(std::move(result));
-  }
-  return results;
+    if (isFirst)
+      judgeFirst(result, errorOfRows(reference, hostA, hostB, count), kTolerance);
+    return result;
+  });
 }
 
 } // namespace smelt::ladder

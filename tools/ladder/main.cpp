@@ -9,8 +9,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <memory>
 
 using namespace smelt::ladder;
 using smelt::kernel_tests::Gpu;
@@ -53,6 +56,14 @@ void print(const Result &result) {
   std::printf("  %s\n", result.failure.empty() ? "" : ("WRONG: " + result.failure).c_str());
 }
 
+/// The first line of a message, as a JSON string holds it.
+std::string quotable(const std::string &text) {
+  std::string line = text.substr(0, text.find('\n'));
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '"' || c == '\\' || c < ' '; }, ' ');
+  return line;
+}
+
 void write(const std::vector<Result> &results, const std::string &device, const Flags &flags) {
   std::ofstream out(flags.json);
   out << "{\"schema\": \"smelt.ladder/1\", \"gpu\": \"" << device << "\", \"size\": " << flags.size
@@ -62,8 +73,8 @@ void write(const std::vector<Result> &results, const std::string &device, const 
     out << "{\"family\": \"" << r.family << "\", \"step\": \"" << r.step
         << "\", \"us\": " << r.microseconds << ", \"tflops\": " << r.teraflops
         << ", \"peak_share\": " << r.peakShare << ", \"relative_error\": \"" << r.error
-        << "\", \"failure\": \"" << r.failure << "\"}" << (i + 1 < results.size() ? "," : "")
-        << "\n";
+        << "\", \"failure\": \"" << quotable(r.failure) << "\"}"
+        << (i + 1 < results.size() ? "," : "") << "\n";
   }
   out << "]}\n";
   if (!out.flush())
@@ -108,7 +119,7 @@ int main(int count, char **values) {
   app.add_option("--size", flags.size,
                  "rows and columns of matrices, and tokens: a multiple of 256 (default: 4096)")
       ->check([](const std::string &text) {
-        int size = std::atoi(text.c_str());
+        long size = std::strtol(text.c_str(), nullptr, 10);
         return size > 0 && size % 256 == 0 ? "" : text + " is no multiple of 256";
       });
   app.add_option("--json", flags.json, "file for the results");
