@@ -108,8 +108,9 @@ class Session:
     def prepare(self):
         self.runtime.call('smelt_context_prepare', self.context)
 
-    def enqueue(self):
-        self.runtime.call('smelt_context_enqueue', self.context, None)
+    def enqueue(self, stream=None):
+        """On the default stream, or on the one of this handle; while that is capturing, into its graph."""
+        self.runtime.call('smelt_context_enqueue', self.context, ctypes.c_void_p(stream))
 
     def close(self):
         self.runtime.smelt.smelt_context_destroy(self.context)

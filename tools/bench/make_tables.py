@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the README's tables from tools/bench/results/*.json.
+"""Writes the README's tables, docs/benchmarks.md and docs/ladder.md from tools/bench/results/*.json.
 
-usage: tools/bench/make_tables.py          rewrites the tables in README.md
-       tools/bench/make_tables.py --check  fails where README.md does not say what the results say
+usage: tools/bench/make_tables.py          rewrites the tables in README.md, and the pages
+       tools/bench/make_tables.py --check  fails where they do not say what the results say
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/.
 """
@@ -11,16 +11,14 @@ import json
 import re
 import sys
 
+import kernel_tables
+import ladder
 from common import REPOSITORY, RESULTS
+from kernel_tables import table
 
 TABLE = re.compile(
     r"(?P<open><!-- table: (?P<name>[a-z0-9_]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL
 )
-
-
-def table(header, rows):
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def share(value):
@@ -178,14 +176,19 @@ def fill(match):
 
 
 def main():
-    readme = REPOSITORY / "README.md"
-    old = readme.read_text()
-    new = TABLE.sub(fill, old)
+    readme, docs, tools = (REPOSITORY / name for name in ("README.md", "docs", "tools"))
+    texts = {
+        readme: TABLE.sub(fill, readme.read_text()),
+        docs / "benchmarks.md": kernel_tables.page(tools / "bench"),
+        docs / "ladder.md": ladder.page(tools / "ladder", RESULTS / "ladder.json"),
+    }
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
     if sys.argv[1:] == ["--check"]:
-        if new != old:
-            print("README.md: the tables are not those of tools/bench/results; run make_tables.py")
-        return int(new != old)
-    readme.write_text(new)
+        for path in stale:
+            print(f"{path.relative_to(REPOSITORY)}: its tables are not those of tools/bench/results; run make_tables.py")
+        return int(bool(stale))
+    for path in stale:
+        path.write_text(texts[path])
     return 0
 
 
