@@ -4,6 +4,7 @@
 
 #include "runtime/profile.h"
 #include "runtime/text.h"
+#include "runtime/update_weight.h"
 #include "tests/runtime/diamond_plan.h"
 #include "tests/runtime/fake_model.h"
 
@@ -64,11 +65,11 @@ protected:
     create(plan);
   }
 
-  void create(DiamondPlan &plan) {
+  void create(DiamondPlan &plan, const EngineOptions &options = {}) {
     std::vector<std::byte> file = test::planBytes(plan.contents);
     Result<Plan> read = readPlan(file, "diamond.plan");
     ASSERT_TRUE(isOk(read));
-    Result<SharedEngine> created = Engine::create(*read, driver, {});
+    Result<SharedEngine> created = Engine::create(*read, driver, options);
     if (created.status().code() == StatusCode::kEnvironment)
       GTEST_SKIP() << created.status().message();
     ASSERT_TRUE(isOk(created));
@@ -261,6 +262,55 @@ TEST_F(GpuStreamTest, MayBeDestroyedWhileItRuns) {
     ASSERT_TRUE(isOk(context->enqueue(stream)));
   context.reset();
   EXPECT_EQ(onDevice.readOut(stream), data.expectedTwice());
+}
+
+TEST_F(GpuStreamTest, SharesWeightsAndTheirUpdates) {
+  DiamondPlan plan;
+  load(plan);
+  SharedEngine first = engine;
+  EngineOptions options;
+  options.sharesWeightsWith = first;
+  plan.usePtx(1, plan.sources[1] + '\0'); // another plan of the same weights
+  plan.program(0).arch = "sm_200";
+  create(plan, options);
+  EXPECT_EQ(engine->weightAddress(0), first->weightAddress(0));
+  AddScaleData data({3, 77});
+  DeviceData onDevice(*engine, data);
+  ASSERT_TRUE(isOk(onDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  std::vector<float> before = onDevice.readOut(stream);
+  std::vector<float> gain = {6};
+  ASSERT_TRUE(isOk(updateWeight(*first, "gain", test::hostBinding(gain), stream)));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  std::vector<float> after = onDevice.readOut(stream);
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_EQ(after[i], 2 * before[i]);
+}
+
+TEST_F(GpuSmokeTest, RunsInTheApplicationsContext) {
+  auto make = driverFunction<PFN_cuCtxCreate_v3020>("cuCtxCreate_v2");
+  auto destroy = driverFunction<PFN_cuCtxDestroy_v4000>("cuCtxDestroy_v2");
+  context.reset();
+  engine.reset();
+  CUcontext own = nullptr, popped = nullptr, now = nullptr;
+  ASSERT_EQ(make(&own, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(driver->cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+  DiamondPlan plan;
+  plan.program(0).arch = "sm_200"; // of no device
+  plan.usePtx(1, plan.sources[1] + '\0');
+  EngineOptions options;
+  options.context = own;
+  create(plan, options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(engine->device()->context(), own);
+  AddScaleData data({3, 77});
+  runFromHost(data);
+  EXPECT_EQ(driver->cuCtxGetCurrent(&now), CUDA_SUCCESS);
+  EXPECT_EQ(now, nullptr);
+  context.reset();
+  engine.reset();
+  EXPECT_EQ(destroy(own), CUDA_SUCCESS);
 }
 
 TEST_F(GpuStreamTest, MeasuresItself) {
