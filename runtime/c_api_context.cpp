@@ -38,6 +38,7 @@ smelt_code withContext(smelt_context *context, smelt_error *error, Body body) {
 void report(const LaunchTime &launch, void (*receive)(void *, const smelt_launch_time *),
             void *user) {
   std::vector<const char *> nodes;
+  nodes.reserve(launch.planned->step->onnx_nodes.size());
   for (const std::string &node : launch.planned->step->onnx_nodes)
     nodes.push_back(node.c_str());
   smelt_launch_time described = {sizeof(smelt_launch_time),

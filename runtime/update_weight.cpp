@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 namespace smelt::runtime {
 
@@ -150,16 +151,15 @@ std::vector<std::byte> gathered(const std::byte *values, plan::ElementType type,
 std::vector<plan::CopyLoop> gatheredLoops(const plan::WeightPartT &part) {
   std::vector<plan::CopyLoop> loops;
   uint64_t stride = 1;
-  for (auto loop = part.loops.rbegin(); loop != part.loops.rend(); ++loop) {
-    uint64_t count = loop->count();
+  for (const plan::CopyLoop &loop : std::views::reverse(part.loops)) {
     bool continues = !loops.empty() &&
-                     loop->target_stride() == loops.back().count() * loops.back().target_stride();
+                     loop.target_stride() == loops.back().count() * loops.back().target_stride();
     if (continues)
-      loops.back() = {loops.back().count() * count, loops.back().source_stride(),
+      loops.back() = {loops.back().count() * loop.count(), loops.back().source_stride(),
                       loops.back().target_stride()};
     else
-      loops.emplace_back(count, stride, loop->target_stride());
-    stride *= count;
+      loops.emplace_back(loop.count(), stride, loop.target_stride());
+    stride *= loop.count();
   }
   std::reverse(loops.begin(), loops.end());
   return withRows(loops);

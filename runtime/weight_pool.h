@@ -24,6 +24,7 @@ struct PlacedWeights {
 /// Thread-safe. Weights of two engines are one where they have the same bytes and name, or, where no
 /// other weight of either has these bytes, the same bytes: biases that all are zeros still are weights
 /// of their own, which updates tell apart. A weight that was updated is shared with no more engines.
+/// Which bytes a weight has is the plan's word: one that lies gets as many bytes of another.
 class WeightPool {
 public:
   /// Finds or uploads the weights that are used. The device's context must be current.

@@ -62,5 +62,24 @@ class Refit(CliTest):
             self.assertIn("compile with --refit", found[name]["refusal"])
 
 
+    def test_a_weight_that_decided_the_structure(self):
+        """The columns that a weight picks are those that were compiled, so that it cannot become another."""
+        mask = np.where(np.arange(200) % 3 == 0, 0, np.arange(200)).astype(np.float32)
+        nodes = [
+            helper.make_node("NonZero", ["mask"], ["places"]),
+            helper.make_node("Reshape", ["places", "flat"], ["columns"]),
+            helper.make_node("Gather", ["x", "columns"], ["picked"], axis=1),
+            helper.make_node("Mul", ["x", "mask"], ["masked"]),
+        ]
+        constants = [support.constant("mask", mask), support.constant("flat", np.array([-1]))]
+        outputs = [tensor_info("picked", ["rows", "n"]), tensor_info("masked", ["rows", 200])]
+        model = self.save(support.model(nodes, [tensor_info("x", ["rows", 200])], outputs, constants))
+        plan = self.folder / "model.plan"
+        self.expect(OK, "compile", model, "-o", plan, "--refit")
+        found = self.expect_json("smelt.inspect/1", "inspect", plan)["initializers"]
+        self.assertEqual(found[0]["name"], "mask")
+        self.assertEqual(found[0]["refusal"], "its values decided the structure that was compiled")
+
+
 if __name__ == "__main__":
     support.main()
