@@ -5,6 +5,7 @@
 #include "codegen/equal_fusions.h"
 #include "codegen/fusion_module.h"
 #include "codegen/kernel_text.h"
+#include "codegen/plan_initializers.h"
 #include "codegen/program_builder.h"
 #include "ir/alias.h"
 #include "ir/decisions.h"
@@ -349,6 +350,8 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
     return Status(StatusCode::kInvalidModel,
                   "a weight is missing; see the messages before this one");
   contents.weights = std::move(*bytes);
+  describeInitializers(options.initializers, planWeights.values(), fused->hasAttr(kRefit),
+                       metadata);
   if (options.begin)
     options.begin("writing the plan");
   return write(contents);

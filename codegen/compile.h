@@ -4,6 +4,7 @@
 #include "codegen/byte_output.h"
 #include "codegen/nvrtc.h"
 #include "codegen/target.h"
+#include "ir/refit.h"
 #include "ir/weights.h"
 #include "runtime/status.h"
 
@@ -23,6 +24,8 @@ struct CompileOptions {
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
   std::string modelName;
+  /// Of the model's file: the plan says what became of each.
+  std::vector<ModelInitializer> initializers;
   /// Code of kernels by their entry, which is taken as it is: their text is not compiled.
   std::map<std::string, std::string> given;
   /// Called with kernels compiled so far and in all; false stops the compilation.

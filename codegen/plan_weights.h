@@ -18,6 +18,11 @@ public:
   /// Index of the weight that holds `value`, a constant, a weight or a weight expression.
   uint32_t index(mlir::Value value);
 
+  /// What the weights hold, in order.
+  llvm::SmallVector<mlir::Value> values() const {
+    return llvm::map_to_vector(weights, [](const auto &weight) { return weight.first; });
+  }
+
   /// One entry a weight, in order. The module and the store must outlive them.
   mlir::FailureOr<std::vector<WeightBytes>> collect(plan::MetadataT &metadata);
 

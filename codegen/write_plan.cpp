@@ -43,6 +43,10 @@ std::span<const std::byte> bytesOf(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+std::span<const std::byte> bytesOf(const flatbuffers::FlatBufferBuilder &builder) {
+  return std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+}
+
 template <typename T> std::span<const std::byte> bytesOfObject(const T &object) {
   return std::as_bytes(std::span(&object, 1));
 }
@@ -75,6 +79,12 @@ public:
   void end() {
     entry.checksum = checksum.result();
     table.push_back(entry);
+  }
+
+  /// Replaces the bytes of a section that has ended by as many others.
+  Status replace(size_t section, std::span<const std::byte> bytes) {
+    table[section].checksum = checksumOf(bytes);
+    return file.overwrite(table[section].offset, bytes);
   }
 
   uint64_t sectionBytes() const { return entry.size; }
@@ -174,17 +184,35 @@ private:
     SMELT_RETURN_IF_ERROR(writeCode(writer));
     SMELT_RETURN_IF_ERROR(writeSources(writer));
     SMELT_RETURN_IF_ERROR(writeWeights(writer));
+    SMELT_RETURN_IF_ERROR(completeMetadata(writer));
     return writeHeader(file, writer.sectionTable());
+  }
+
+  void buildMetadata(flatbuffers::FlatBufferBuilder &builder) const {
+    builder.Finish(plan::CreateMetadata(builder, &contents.metadata));
   }
 
   Status writeMetadata(SectionWriter &writer) {
     flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(plan::CreateMetadata(builder, &contents.metadata));
+    buildMetadata(builder);
     SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kMetadata, plan::kSectionBytes));
-    SMELT_RETURN_IF_ERROR(
-        writer.append(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()))));
+    SMELT_RETURN_IF_ERROR(writer.append(bytesOf(builder)));
     writer.end();
     return {};
+  }
+
+  /// Once the weights are written, their hashes are known, which change no byte's place.
+  static Status checkSize(const SectionWriter &writer, size_t bytes) {
+    return writer.sectionTable()[0].size == bytes
+               ? Status()
+               : internalError("hashes changed the size of the metadata");
+  }
+
+  Status completeMetadata(SectionWriter &writer) {
+    flatbuffers::FlatBufferBuilder builder;
+    buildMetadata(builder);
+    SMELT_RETURN_IF_ERROR(checkSize(writer, builder.GetSize()));
+    return writer.replace(0, bytesOf(builder));
   }
 
   Status writeCode(SectionWriter &writer) {
@@ -209,10 +237,15 @@ private:
   Status writeWeights(SectionWriter &writer) {
     SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kWeights, plan::kPageBytes));
     for (size_t i = 0; i < contents.weights.size(); ++i) {
-      const plan::WeightT &weight = *contents.metadata.weights[i];
+      plan::WeightT &weight = *contents.metadata.weights[i];
+      ChecksumStream content;
       SMELT_RETURN_IF_ERROR(writer.padTo(weight.data.offset()));
-      SMELT_RETURN_IF_ERROR(contents.weights[i].produce(
-          [&](std::span<const std::byte> piece) { return writer.append(piece); }));
+      SMELT_RETURN_IF_ERROR(contents.weights[i].produce([&](std::span<const std::byte> piece) {
+        content.add(piece);
+        return writer.append(piece);
+      }));
+      plan::Checksum hash = content.result();
+      weight.content = plan::ContentHash(hash.low, hash.high);
       if (writer.sectionBytes() != weight.data.offset() + weight.data.size())
         return internalError("weight '" + weight.name + "' did not have the size it announced");
     }

@@ -16,6 +16,7 @@ static codegen::CompileOptions compileOptions(const Model &model, const PlanOpti
   result.nvrtcPath = options.nvrtcPath;
   result.threads = std::max(1u, std::thread::hardware_concurrency());
   result.tf32 = options.tf32;
+  result.initializers = model.initializers();
   result.modelName = llvm::sys::path::stem(model.path()).str();
   if (options.progress)
     result.progress = [progress = options.progress](size_t done, size_t total) {

@@ -66,6 +66,7 @@ Result<std::unique_ptr<smelt_compilation>> makeCompilation(const char *model,
   SMELT_ASSIGN_OR_RETURN(compilation->precision, precisionOf(options));
   if (options.random_weights)
     compilation->model.randomWeights = options.seed;
+  compilation->model.refit = options.refit != 0;
   compilation->model.onDiagnostic = diagnosticHandler(options);
   PlanOptions &plan = compilation->plan;
   if (options.architectures)

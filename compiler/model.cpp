@@ -92,6 +92,7 @@ static ImportOptions importOptions(const ModelOptions &options) {
   result.drawMissingWeights = options.randomWeights.has_value();
   result.seed = options.randomWeights.value_or(0);
   result.repairTypes = options.repairTypes;
+  result.refit = options.refit;
   if (options.valueOf)
     result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
       std::optional<InputValue> value = options.valueOf(name, number);
@@ -292,6 +293,7 @@ Status Model::readDump(const ModelOptions &options) {
   if (auto seed = (*dump)->getAttrOfType<IntegerAttr>(kSeed))
     original.randomWeights = seed.getValue().getZExtValue();
   original.repairTypes |= (*dump)->hasAttr(kRepaired);
+  original.refit = (*dump)->hasAttr(kRefit);
   for (const Port &input : signatureOf(*dump).inputs) // in case that the model declares no shapes
     for (const Extent &extent : input.shape)
       original.runShapes[input.name].push_back(extent.constant.value_or(kAnyExtent));
@@ -327,6 +329,7 @@ Status Model::readOnnx(const ModelOptions &options) {
     return collector.asStatus(StatusCode::kInvalidModel, options.path + ": import failed");
   imported = std::move(result->module);
   weightStore = std::move(result->weights);
+  stored = std::move(result->initializers);
   passes::markRowBounds(module().lookupSymbol<func::FuncOp>("main"));
   importedSignature = signatureOf(*imported);
   importedSignature.constants = std::move(result->constantInputs);

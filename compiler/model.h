@@ -6,6 +6,7 @@
 #include "compiler/precision.h"
 #include "compiler/progress.h"
 #include "compiler/signature.h"
+#include "ir/refit.h"
 #include "ir/weights.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -39,6 +40,9 @@ struct ModelOptions {
   std::optional<uint64_t> randomWeights;
   /// Cast floats that meet others where one type is needed (ImportOptions::repairTypes).
   bool repairTypes = false;
+  /// Keep the weights as they are in the model, as far as that goes, so that a plan can be given other
+  /// values for them.
+  bool refit = false;
   /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
   std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
   /// The shapes of these values; asked for where the model does not take any size.
@@ -75,6 +79,8 @@ public:
   mlir::ModuleOp module() { return *imported; }
   WeightStore &weights() { return *weightStore; }
   const WeightStore &weights() const { return *weightStore; }
+  /// What the model file holds, by name.
+  const std::vector<ModelInitializer> &initializers() const { return stored; }
   /// Of the model as imported; also after fuse().
   const Signature &signature() const { return importedSignature; }
   const std::string &path() const { return modelPath; }
@@ -110,6 +116,7 @@ private:
   ActivityHandler onActivity;
   mlir::OwningOpRef<mlir::ModuleOp> imported;
   std::unique_ptr<WeightStore> weightStore;
+  std::vector<ModelInitializer> stored;
   Signature importedSignature;
 };
 

@@ -59,9 +59,10 @@ typedef struct smelt_compile_options {
   /* Both may be called from any thread, by one at a time. */
   void (*on_diagnostic)(void *user, const smelt_compile_diagnostic *diagnostic);
   int (*on_progress)(void *user, const smelt_compile_progress *progress); /* not 0: stop */
+  int refit; /* not 0: weights stay as they are in the model, for smelt_engine_update_weight */
 } smelt_compile_options;
 #define SMELT_COMPILE_OPTIONS_INIT                                                                 \
-  {sizeof(smelt_compile_options), 0, 0, 0, 0, 0, SMELT_PRECISION_FP32, 0, 0, 0}
+  {sizeof(smelt_compile_options), 0, 0, 0, 0, 0, SMELT_PRECISION_FP32, 0, 0, 0, 0}
 
 typedef struct smelt_compilation smelt_compilation;
 

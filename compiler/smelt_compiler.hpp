@@ -39,6 +39,7 @@ struct CompileOptions {
   smelt_precision precision = SMELT_PRECISION_FP32;
   std::function<void(const CompileDiagnostic &)> onDiagnostic;
   std::function<bool(const CompileProgress &)> onProgress; ///< false stops
+  bool refit = false; ///< weights stay as they are in the model, for Engine::updateWeight
 };
 
 /// A plan in memory.
@@ -74,6 +75,7 @@ public:
     raw.random_weights = given.randomWeights.has_value();
     raw.seed = given.randomWeights.value_or(0);
     raw.precision = given.precision;
+    raw.refit = given.refit;
     raw.user = callbacks.get();
     raw.on_diagnostic = &Callbacks::diagnose;
     raw.on_progress = &Callbacks::progress;

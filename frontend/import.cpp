@@ -49,7 +49,7 @@ public:
            const Assumptions &assumed)
       : location(location), options(options), assumed(assumed),
         weights(std::make_unique<WeightStore>(directory.str())),
-        tensors(directory.str(), *weights, options.drawMissingWeights) {
+        tensors(directory.str(), *weights, options.drawMissingWeights, options.refit) {
     if (options.drawMissingWeights)
       weights->drawMissing(options.seed);
   }
@@ -67,10 +67,17 @@ public:
     declared.emplace(*graph->proto, options.inputShapes.empty());
     OwningOpRef<ModuleOp> module = ModuleOp::create(location);
     func::FuncOp function = declareMain(*module, *inputs);
+    std::vector<ModelInitializer> stored = describeInitializers(*graph->proto);
     if (failed(importGraph(model, *graph, function, *inputs)) || failed(verify(*module)))
       return failure();
+    if (options.refit)
+      (*module)->setAttr(kRefit, UnitAttr::get(module->getContext()));
+    findTwins(*module, stored);
+    for (ModelInitializer &initializer : stored)
+      initializer.decides = weights->wasRead(initializer.name);
     return ImportedModel{std::move(module),
                          std::move(weights),
+                         std::move(stored),
                          constantInputs(*graph->proto),
                          std::move(equated),
                          {},
@@ -171,6 +178,34 @@ private:
         llvm::map_to_vector(graph.proto->output(), [&](const onnx_wire::ValueInfo &output) {
           return nameAttribute(builder, output.name());
         }));
+  }
+
+  /// Before they are read, which takes their bytes away.
+  std::vector<ModelInitializer> describeInitializers(const onnx_wire::Graph &graph) const {
+    ScopedDiagnosticHandler silence(location.getContext(), [](Diagnostic &) { return success(); });
+    std::vector<ModelInitializer> stored;
+    for (const onnx_wire::Tensor &tensor : graph.initializer())
+      if (FailureOr<TensorType> type = tensorTypeOf(location, tensor); succeeded(type))
+        stored.push_back({tensor.name(), *type});
+    return stored;
+  }
+
+  /// Tells each initializer of another weight that has the same bytes, whatever the compiler does.
+  static void findTwins(ModuleOp module, std::vector<ModelInitializer> &stored) {
+    llvm::StringMap<WeightOp> weights;
+    llvm::DenseMap<std::pair<Attribute, Type>, SmallVector<StringRef>> names;
+    auto alike = [&](WeightOp weight) -> SmallVector<StringRef> & {
+      return names[{contentKey(weight.getSource()), weight.getOutput().getType()}];
+    };
+    module.walk([&](WeightOp weight) {
+      weights[weight.getName()] = weight;
+      alike(weight).push_back(weight.getName());
+    });
+    for (ModelInitializer &initializer : stored)
+      if (WeightOp weight = weights.lookup(initializer.name))
+        for (StringRef name : alike(weight))
+          if (name != initializer.name)
+            initializer.twin = name.str();
   }
 
   std::vector<std::string> constantInputs(const onnx_wire::Graph &graph) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "ir/refit.h"
 #include "ir/weights.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -35,6 +36,9 @@ struct ImportOptions {
   /// Where floats of several widths meet in a node that takes one type, as exports in half precision
   /// have it, the wider ones are cast, with a warning each; else the model is refused there.
   bool repairTypes = false;
+  /// Float tensors of more than kMostLiterals elements are weights, whatever their values, and the
+  /// module gets the attribute kRefit.
+  bool refit = false;
   /// Values of inputs, by name and by number among the inputs that no initializer stands for. Asked
   /// for where the graph's structure depends on one, such as a list of axes: the input then becomes a
   /// constant. None: the model is refused there.
@@ -57,6 +61,8 @@ struct FixedInput {
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<WeightStore> weights;
+  /// Of the main graph, in the order of the file, but for those of types that Smelt does not have.
+  std::vector<ModelInitializer> initializers;
   /// Inputs that a caller cannot give, since an initializer stands for them.
   std::vector<std::string> constantInputs;
   /// Symbols that are another's or a number, since a node equates them.

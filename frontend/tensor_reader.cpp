@@ -98,7 +98,7 @@ std::string unpacked(const onnx_wire::Tensor &tensor, std::string raw, TensorTyp
 }
 
 /// What needs no weight: small and uniform tensors, counting ones. Null for the others.
-Value makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
+Value makeLiteral(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) {
   unsigned width = elementBytes(type.getElementType());
   if (allEqual(bytes, width))
     return build.constant(makeElements(type, bytes.take_front(width)));
@@ -240,6 +240,12 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
     return {};
   }
   return readBytes(build, name, unpacked(tensor, std::move(bytes), *type), *type);
+}
+
+Value TensorReader::makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) const {
+  bool isKept = refit && isa<FloatType>(type.getElementType()) && type.getRank() > 0 &&
+                static_cast<int64_t>(elementCountOf(type)) > kMostLiterals;
+  return isKept ? Value() : makeLiteral(build, type, bytes);
 }
 
 Value TensorReader::readBytes(GraphBuilder &build, StringRef name, std::string bytes,

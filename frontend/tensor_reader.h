@@ -11,13 +11,16 @@ namespace smelt::frontend {
 /// Tensors of at most this many bytes become smelt.constant; so do larger ones whose elements are
 /// all equal, and integers that count from 0 become smelt.iota.
 constexpr uint64_t kMaxConstantBytes = 512;
+/// Of a model to be refitted, only floats of at most so many elements do, such as a scale for each
+/// axis of a resize.
+constexpr int64_t kMostLiterals = 8;
 
 class TensorReader {
 public:
   /// `directory`: the model's folder. `drawMissing`: a tensor whose external file is missing is no
-  /// error.
-  TensorReader(std::string directory, WeightStore &weights, bool drawMissing)
-      : files(std::move(directory)), weights(weights), drawMissing(drawMissing) {}
+  /// error. `refit`: ImportOptions::refit.
+  TensorReader(std::string directory, WeightStore &weights, bool drawMissing, bool refit)
+      : files(std::move(directory)), weights(weights), drawMissing(drawMissing), refit(refit) {}
 
   /// The value of `tensor`, named `name` in the IR: a constant, an iota or a weight. The bytes of a
   /// large tensor are mapped, or moved out of the message (so that it can be read once), into the
@@ -42,12 +45,15 @@ private:
   /// Of a tensor whose bytes no file has as they are read.
   mlir::Value readBytes(GraphBuilder &build, llvm::StringRef name, std::string bytes,
                         TensorType type);
+  /// What needs no weight; null for the others.
+  mlir::Value makeConstant(GraphBuilder &build, TensorType type, llvm::ArrayRef<char> bytes) const;
   mlir::Value makeWeight(GraphBuilder &build, llvm::StringRef name, const ExternalRange &source,
                          std::optional<llvm::ArrayRef<char>> bytes, TensorType type);
 
   ExternalFiles files;
   WeightStore &weights;
   bool drawMissing;
+  bool refit;
 };
 
 /// The elements of a tensor without raw data as row-major bytes, as raw data would have them. Floats

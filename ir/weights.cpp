@@ -113,6 +113,11 @@ std::optional<int64_t> byteSize(TensorType type) {
 
 } // namespace
 
+Attribute contentKey(SourceAttr source) {
+  return source.getHash().empty() ? Attribute(source)
+                                  : StringAttr::get(source.getContext(), source.getHash());
+}
+
 WeightStore::WeightStore(std::string directory) : directory(std::move(directory)) {}
 
 void WeightStore::drawMissing(uint64_t drawSeed) { seed = drawSeed; }
@@ -137,6 +142,7 @@ std::string WeightStore::pathOf(StringRef file) const {
 }
 
 FailureOr<ArrayRef<char>> WeightStore::bytes(WeightOp weight) {
+  read.insert(weight.getName());
   std::optional<int64_t> size = byteSize(tensorType(weight.getOutput()));
   if (!size)
     return weight.emitError("weight '")

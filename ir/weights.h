@@ -3,9 +3,13 @@
 #pragma once
 
 #include "ir/dialect.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace smelt {
+
+/// What two weights with the same bytes have in common: a hash where it is known, else their place.
+mlir::Attribute contentKey(SourceAttr source);
 
 /// Yields the bytes of `smelt.weight` ops: mapped from the files that their sources name, owned
 /// (large tensors that lie inside the model file), or drawn at random for structure-only models.
@@ -31,6 +35,8 @@ public:
   /// The bytes; reports at the op's location and fails where the file is missing, too short or of
   /// another size.
   mlir::FailureOr<llvm::ArrayRef<char>> bytes(WeightOp weight);
+  /// Whether somebody asked for them.
+  bool wasRead(llvm::StringRef name) const { return read.contains(name); }
 
 private:
   std::string pathOf(llvm::StringRef file) const;
@@ -42,6 +48,7 @@ private:
   std::optional<uint64_t> seed;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;
   llvm::StringMap<std::string> owned;
+  llvm::StringSet<> read;
 };
 
 } // namespace smelt

@@ -1,8 +1,28 @@
 // What stands behind the handles of smelt.h.
 #pragma once
 
+#include "runtime/api_boundary.h"
+#include "runtime/bindings.h"
+#include "runtime/describe_ports.h"
+#include "runtime/describe_weights.h"
 #include "runtime/engine.h"
-#include "runtime/smelt.h"
+
+struct smelt_engine {
+  smelt::runtime::SharedEngine engine;
+  smelt::api::PortDescriptions ports;
+  smelt::api::WeightDescriptions weights;
+};
+
+namespace smelt::api {
+
+Result<runtime::EngineOptions> readEngineOptions(const smelt_engine_options *given);
+Result<runtime::Logger> readLogger(const smelt_logger &given);
+Result<runtime::Binding> readBinding(const smelt_binding *given);
+
+/// The status, of which the logger hears where it is a failure.
+Status loggedAs(const runtime::Logger &logger, Status status);
+
+} // namespace smelt::api
 
 namespace smelt::runtime {
 

@@ -1,6 +1,7 @@
 // smelt_plan_*: plans that are asked, not run.
 #include "runtime/api_boundary.h"
 #include "runtime/describe_ports.h"
+#include "runtime/describe_weights.h"
 #include "runtime/read_plan.h"
 
 using smelt::Status;
@@ -8,14 +9,16 @@ using smelt::api::describePort;
 using smelt::api::guarded;
 using smelt::api::PortDescriptions;
 using smelt::api::required;
+using smelt::api::WeightDescriptions;
 using smelt::runtime::Plan;
 
 struct smelt_plan {
   explicit smelt_plan(const Plan &plan)
-      : modelName(plan.metadata().model_name), ports(plan.metadata()) {}
+      : modelName(plan.metadata().model_name), ports(plan.metadata()), weights(plan.metadata()) {}
 
   std::string modelName;
   PortDescriptions ports;
+  WeightDescriptions weights;
 };
 
 smelt_code smelt_plan_open(const char *path, smelt_plan **plan, smelt_error *error) {
@@ -65,5 +68,15 @@ smelt_code smelt_plan_output(const smelt_plan *plan, size_t index, smelt_tensor_
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(plan, "plan", info, "info"));
     return describePort(plan->ports.outputs(), index, info);
+  });
+}
+
+size_t smelt_plan_weight_count(const smelt_plan *plan) { return plan ? plan->weights.size() : 0; }
+
+smelt_code smelt_plan_weight(const smelt_plan *plan, size_t index, smelt_weight_info *info,
+                             smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(plan, "plan", info, "info"));
+    return plan->weights.describe(index, info);
   });
 }

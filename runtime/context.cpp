@@ -231,6 +231,7 @@ Status Context::provideWorkspace(uint64_t bytes) {
   SMELT_ASSIGN_OR_RETURN(ownWorkspace,
                          DeviceMemory::allocate(engine().device(), engine().allocator(), bytes,
                                                 "intermediate values and copies"));
+  logger().log(Severity::kVerbose, "allocated ", bytes, " bytes of workspace");
   return {};
 }
 
@@ -253,6 +254,9 @@ Status Context::forgetLargeShapes() {
   if (first == graphs.end())
     return {};
   SMELT_RETURN_IF_ERROR(waitForLastRun());
+  logger().log(Severity::kInfo, "gave up ", std::distance(first, graphs.end()),
+               " known shapes: what is kept for shapes exceeds ", kMaxShapeMemoryBytes >> 20,
+               " MiB");
   graphs.erase(first, graphs.end());
   return {};
 }
@@ -272,6 +276,9 @@ Status Context::selectGraph() {
     auto victim = findVictim();
     if (victim->graph->shapeMemoryBytes() > 0)
       SMELT_RETURN_IF_ERROR(waitForLastRun());
+    logger().log(Severity::kVerbose,
+                 "gave up the shape that was used least recently: ", graphs.size(),
+                 " are known, the most that the context keeps");
     if (victim->graph->fits(*pending))
       graph = std::move(victim->graph);
     graphs.erase(victim);
@@ -280,8 +287,8 @@ Status Context::selectGraph() {
     graph->take(*std::exchange(pending, std::nullopt));
   else
     graph = std::make_unique<ModelGraph>(sharedEngine, *std::exchange(pending, std::nullopt));
-  SMELT_RETURN_IF_ERROR(makeReady(*graph));
   Known known = currentSizes();
+  SMELT_RETURN_IF_ERROR(makeReady(*graph));
   known.graph = std::move(graph);
   graphs.push_front(std::move(known));
   return forgetLargeShapes();
@@ -292,6 +299,9 @@ Status Context::makeReady(ModelGraph &graph) {
   SMELT_RETURN_IF_ERROR(graph.provideShapeMemory());
   fillAddresses(graph);
   SMELT_RETURN_IF_ERROR(graph.rebuild(addresses));
+  logger().log(Severity::kVerbose,
+               "made the graph of a new shape: ", graph.schedule().launches.size(), " launches, ",
+               graph.schedule().once.size(), " more that run once");
   if (graph.schedule().once.empty())
     return {};
   SMELT_RETURN_IF_ERROR(waitForLastRun()); // which may use the same scratch memory
@@ -363,17 +373,6 @@ Status Context::checkBindings() {
   return {};
 }
 
-/// The default stream cannot capture, and asking it would disturb captures of other threads.
-Result<bool> Context::isCapturing(CUstream stream) const {
-  if (stream == nullptr || stream == CU_STREAM_LEGACY)
-    return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "asking whether the stream is capturing",
-                             cuStreamGetCaptureInfo, stream, &status, nullptr, nullptr, nullptr,
-                             nullptr, nullptr);
-  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-}
-
 /// One graph launch, or one child graph of what the stream is capturing.
 Status Context::launch(CUstream stream, bool isCaptured) {
   ModelGraph &graph = *graphs.front().graph;
@@ -390,7 +389,22 @@ Status Context::launch(CUstream stream, bool isCaptured) {
   return graph.addTo(capture, {dependencies, count}, addresses, stream);
 }
 
+/// After an update of weights, also one before the graph was made, computes in stream order what
+/// depends on them and the shapes alone: prepare() does so on a stream that no update is ordered with.
+/// In a capture it becomes part of what is captured, and stays out of date outside.
+Status Context::refreshOnce(CUstream stream, bool isCaptured) {
+  ModelGraph &graph = *graphs.front().graph;
+  uint64_t version = engine().weightPool().version();
+  if (graphs.front().weightsVersion == version)
+    return {};
+  SMELT_RETURN_IF_ERROR(graph.runOnce(addresses, stream));
+  if (!isCaptured)
+    graphs.front().weightsVersion = version;
+  return {};
+}
+
 Status Context::issue(CUstream stream, bool isCaptured) {
+  SMELT_RETURN_IF_ERROR(refreshOnce(stream, isCaptured));
   SMELT_RETURN_IF_ERROR(bindings.copyInputs(workspaceAddress(), stream));
   SMELT_RETURN_IF_ERROR(launch(stream, isCaptured));
   return bindings.copyOutputs(workspaceAddress(), stream);
@@ -401,7 +415,7 @@ Status Context::enqueueTurn(CUstream stream) {
   SMELT_RETURN_IF_ERROR(checkBindings());
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   NvtxRange range(engine().metadata().model_name);
-  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(stream));
+  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(engine().api(), stream));
   Status issued = issue(stream, isCaptured);
   if (isCaptured)
     return issued;
@@ -421,7 +435,7 @@ Status Context::run(CUstream stream) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
-  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(stream));
+  SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(engine().api(), stream));
   if (isCaptured) // nothing runs yet, and waiting would invalidate the caller's capture
     return Status(StatusCode::kUsage, "a run on a capturing stream cannot be waited for; prepare "
                                       "before the capture, and enqueue during it");

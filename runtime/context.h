@@ -13,6 +13,7 @@ namespace smelt::runtime {
 struct ContextOptions {
   /// Graphs of how many shapes to keep.
   size_t cachedShapes = 16;
+  std::optional<Logger> logger = {}; ///< none: the engine's
 };
 
 /// Cheap; make one for each concurrent run. Not for several threads at once, which is noticed and
@@ -35,6 +36,7 @@ public:
   Context(const Context &) = delete;
 
   const Engine &engine() const { return *sharedEngine; }
+  const Logger &logger() const { return options.logger ? *options.logger : engine().logger(); }
 
   /// Inputs whose shape is fixed in the model need no call.
   Status setInputShape(const std::string &name, const Shape &shape);
@@ -85,6 +87,7 @@ private:
     std::vector<Shape> shapes;
     std::vector<int64_t> capacities;
     std::unique_ptr<ModelGraph> graph;
+    uint64_t weightsVersion = 0; ///< of the weights that the launches saw that run once
   };
   class Turn;
 
@@ -111,7 +114,7 @@ private:
   void fillAddresses(const ModelGraph &graph);
   MemoryRange callerMemory() const;
   uint64_t workspaceAddress() const;
-  Result<bool> isCapturing(CUstream stream) const;
+  Status refreshOnce(CUstream stream, bool isCaptured);
   Status launch(CUstream stream, bool isCaptured);
   Status issue(CUstream stream, bool isCaptured);
 

@@ -14,10 +14,25 @@ Result<std::shared_ptr<const Device>> Device::open(Driver driver, int ordinal) {
   if (ordinal < 0 || ordinal >= count)
     return Status(StatusCode::kEnvironment,
                   joinText("there is no CUDA device ", ordinal, "; the driver sees ", count));
-  CUdevice handle = 0;
-  SMELT_RETURN_IF_CUDA_ERROR(*driver, joinText("opening device ", ordinal), cuDeviceGet, &handle,
-                             ordinal);
-  std::shared_ptr<Device> device(new Device(std::move(driver), handle));
+  std::shared_ptr<Device> device(new Device(std::move(driver)));
+  SMELT_RETURN_IF_CUDA_ERROR(device->api(), joinText("opening device ", ordinal), cuDeviceGet,
+                             &device->handle, ordinal);
+  SMELT_RETURN_IF_ERROR(device->query());
+  SMELT_RETURN_IF_CUDA_ERROR(device->api(), "starting the device", cuDevicePrimaryCtxRetain,
+                             &device->held, device->handle);
+  device->isRetained = true;
+  return std::shared_ptr<const Device>(std::move(device));
+}
+
+Result<std::shared_ptr<const Device>> Device::adopt(Driver driver, CUcontext context) {
+  std::shared_ptr<Device> device(new Device(std::move(driver)));
+  device->held = context;
+  Result<CurrentContext> current = CurrentContext::enter(*device);
+  if (!current.isOk())
+    return Status(StatusCode::kUsage,
+                  "cuda_context is no context that can be used: " + current.status().message());
+  SMELT_RETURN_IF_CUDA_ERROR(device->api(), "asking for the context's device", cuCtxGetDevice,
+                             &device->handle);
   SMELT_RETURN_IF_ERROR(device->query());
   return std::shared_ptr<const Device>(std::move(device));
 }
@@ -34,8 +49,6 @@ Status Device::query() {
                              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
   SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetAttribute, &sharedBytes,
                              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle);
-  SMELT_RETURN_IF_CUDA_ERROR(*driver, "starting the device", cuDevicePrimaryCtxRetain, &primary,
-                             handle);
   deviceName = text.data();
   capability = major * 10 + minor;
   return {};
@@ -49,7 +62,7 @@ Result<int> Device::attribute(CUdevice_attribute which) const {
 }
 
 Device::~Device() {
-  if (primary != nullptr)
+  if (isRetained)
     driver->cuDevicePrimaryCtxRelease(handle);
 }
 
@@ -75,6 +88,16 @@ RelaxedCapture::RelaxedCapture(const DriverApi &api)
 RelaxedCapture::~RelaxedCapture() {
   if (isExchanged)
     api.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/// The default stream cannot capture, and asking it would disturb captures of other threads.
+Result<bool> isCapturing(const DriverApi &api, CUstream stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY)
+    return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  SMELT_RETURN_IF_CUDA_ERROR(api, "asking whether the stream is capturing", cuStreamGetCaptureInfo,
+                             stream, &status, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 Result<OwnStream> OwnStream::create(const DriverApi &api) {

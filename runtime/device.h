@@ -7,16 +7,21 @@
 
 namespace smelt::runtime {
 
-/// The primary context of one device, which frameworks in the same process share.
+/// One device and a context of it: the primary one, which frameworks in the same process share, or one
+/// of the caller's.
 class Device {
 public:
-  /// Fails with kEnvironment when there is no such device.
+  /// With the primary context, which is held as long as the object. Fails with kEnvironment when
+  /// there is no such device.
   static Result<std::shared_ptr<const Device>> open(Driver driver, int ordinal);
+  /// With a context of the caller's, who keeps it alive as long as the object. Fails with kUsage when
+  /// it is none.
+  static Result<std::shared_ptr<const Device>> adopt(Driver driver, CUcontext context);
   ~Device();
   Device(const Device &) = delete;
 
   const DriverApi &api() const { return *driver; }
-  CUcontext context() const { return primary; }
+  CUcontext context() const { return held; }
   const std::string &name() const { return deviceName; }
   /// Ten times the major compute capability, plus the minor one: 90 on Hopper.
   int computeCapability() const { return capability; }
@@ -27,12 +32,13 @@ public:
   Result<int> attribute(CUdevice_attribute which) const;
 
 private:
-  Device(Driver driver, CUdevice handle) : driver(std::move(driver)), handle(handle) {}
+  explicit Device(Driver driver) : driver(std::move(driver)) {}
   Status query();
 
   Driver driver;
-  CUdevice handle;
-  CUcontext primary = nullptr;
+  CUdevice handle = 0;
+  CUcontext held = nullptr;
+  bool isRetained = false; ///< the primary context, by this object
   std::string deviceName;
   int capability = 0;
   int sharedBytes = 0;
@@ -68,6 +74,9 @@ private:
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   bool isExchanged;
 };
+
+/// Whether work on the stream becomes part of a graph.
+Result<bool> isCapturing(const DriverApi &api, CUstream stream);
 
 /// A stream of one's own. It does not wait for the legacy stream, nor that for it, so that captures
 /// and the work of others go on meanwhile. Must be created and destroyed with the device current.

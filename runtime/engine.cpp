@@ -68,7 +68,14 @@ static Status noProgram(const plan::MetadataT &metadata, const Device &device) {
 }
 
 Result<SharedEngine> Engine::create(const Plan &plan, Driver driver, const EngineOptions &options) {
-  SMELT_ASSIGN_OR_RETURN(SharedDevice device, Device::open(std::move(driver), options.device));
+  SMELT_ASSIGN_OR_RETURN(SharedDevice device,
+                         options.context ? Device::adopt(std::move(driver), options.context)
+                                         : Device::open(std::move(driver), options.device));
+  const SharedEngine &sharer = options.sharesWeightsWith;
+  if (sharer && sharer->device()->context() != device->context())
+    return Status(StatusCode::kUsage,
+                  "engines share weights within one CUDA context, and the one to "
+                  "share with is in another, or on another device");
   std::shared_ptr<Engine> engine(new Engine(plan, std::move(device), options));
   SMELT_RETURN_IF_ERROR(engine->load(plan));
   return SharedEngine(std::move(engine));
@@ -76,7 +83,9 @@ Result<SharedEngine> Engine::create(const Plan &plan, Driver driver, const Engin
 
 Engine::Engine(const Plan &plan, SharedDevice device, const EngineOptions &options)
     : planMetadata(plan.sharedMetadata()), openDevice(std::move(device)),
-      memoryAllocator(options.allocator) {}
+      memoryAllocator(options.allocator), log(options.logger),
+      pool(options.sharesWeightsWith ? options.sharesWeightsWith->pool
+                                     : std::make_shared<WeightPool>()) {}
 
 Engine::~Engine() {
   if (modules.empty())
@@ -100,10 +109,19 @@ Status Engine::load(const Plan &plan) {
   SMELT_RETURN_IF_ERROR(loadKernels());
   SMELT_RETURN_IF_ERROR(checkParameters(plan));
   SMELT_RETURN_IF_ERROR(configureKernels());
-  return uploadWeights(plan);
+  SMELT_RETURN_IF_ERROR(placeWeights(plan));
+  log.log(Severity::kInfo, "loaded '", metadata().model_name, "' onto ", openDevice->name(),
+          ": the program for ", chosen->arch, ", ", functions.size(), " kernels, ",
+          weights.uploadedBytes, " bytes of weights", weights.sharedBytes > 0 ? ", and " : "",
+          weights.sharedBytes > 0 ? joinText(weights.sharedBytes, " that it shares") : "");
+  return {};
 }
 
 Status Engine::loadModules(const Plan &plan) {
+  if (architecture.isPtx)
+    log.log(Severity::kWarning, "no machine code in the plan suits ", openDevice->name(),
+            ", so the driver translates its PTX now; compile the model with --arch sm_",
+            openDevice->computeCapability(), " for kernels made for it");
   modules.reserve(program().modules.size());
   for (const auto &module : program().modules) {
     CUmodule loaded = nullptr;
@@ -241,40 +259,12 @@ Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel
   return {};
 }
 
-Status Engine::uploadWeights(const Plan &plan) {
+Status Engine::placeWeights(const Plan &plan) {
   std::vector<bool> isUsed(metadata().weights.size());
   for (const auto &buffer : program().buffers)
     if (buffer->kind == plan::BufferKind::weight)
       isUsed[buffer->index] = true;
-  SMELT_RETURN_IF_ERROR(placeWeights(isUsed));
-  SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(api()));
-  for (size_t i = 0; i < isUsed.size(); ++i) {
-    std::span<const std::byte> bytes = plan.bytes(*metadata().weights[i]);
-    if (isUsed[i] && !bytes.empty())
-      SMELT_RETURN_IF_CUDA_ERROR(
-          api(), joinText("uploading the weight '", metadata().weights[i]->name, "'"),
-          cuMemcpyHtoDAsync, weightAddresses[i], bytes.data(), bytes.size(), stream.get());
-  }
-  SMELT_RETURN_IF_CUDA_ERROR(api(), "uploading the weights", cuStreamSynchronize, stream.get());
-  return {};
-}
-
-/// Allocates the weights that the program uses, one behind the other.
-Status Engine::placeWeights(const std::vector<bool> &isUsed) {
-  // Sizes are bounded by the file, so these sums cannot overflow.
-  std::vector<uint64_t> offsets(isUsed.size());
-  uint64_t total = 0;
-  for (size_t i = 0; i < isUsed.size(); ++i) {
-    offsets[i] = total;
-    if (isUsed[i])
-      total += *checkedAlign(metadata().weights[i]->data.size(), plan::kWeightBytes);
-  }
-  SMELT_ASSIGN_OR_RETURN(
-      weights, DeviceMemory::allocate(openDevice, memoryAllocator, total, "the model's weights"));
-  weightAddresses.assign(isUsed.size(), 0);
-  for (size_t i = 0; i < isUsed.size(); ++i)
-    if (isUsed[i])
-      weightAddresses[i] = weights.address() + offsets[i];
+  SMELT_ASSIGN_OR_RETURN(weights, pool->place(plan, isUsed, openDevice, memoryAllocator));
   return {};
 }
 

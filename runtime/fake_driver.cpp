@@ -74,6 +74,26 @@ size_t FakeDriver::countOf(const std::string &function) const {
 void FakeDriver::clearCalls() {
   std::lock_guard lock(mutex);
   callNames.clear();
+  used.clear();
+}
+
+CUcontext FakeDriver::createContext() {
+  std::lock_guard lock(mutex);
+  callerContexts.push_back(std::make_unique<int>());
+  return reinterpret_cast<CUcontext>(callerContexts.back().get());
+}
+
+std::vector<CUcontext> FakeDriver::usedContexts() const {
+  std::lock_guard lock(mutex);
+  return {used.begin(), used.end()};
+}
+
+/// The primary context is one while somebody holds it.
+bool FakeDriver::isContext(CUcontext context) const {
+  const void *handle = context;
+  return (handle == &primaryContext && retained > 0) ||
+         std::any_of(callerContexts.begin(), callerContexts.end(),
+                     [&](const auto &made) { return made.get() == handle; });
 }
 
 std::vector<FakeKernelCall> FakeDriver::kernelCalls() const {

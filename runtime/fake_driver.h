@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -63,6 +64,11 @@ public:
   /// What was created and never released, e.g. "memory of 1024 bytes".
   std::vector<std::string> leaks() const;
 
+  /// A context as an application makes one; not counted as a leak.
+  CUcontext createContext();
+  /// The contexts in which something was done since clearCalls.
+  std::vector<CUcontext> usedContexts() const;
+
   /// A stream for callers; not counted as a leak.
   CUstream stream();
   void beginCapture(CUstream stream);
@@ -115,6 +121,7 @@ private:
   template <typename Body> auto releasing(const char *function, Body body);
 
   CUresult enter(const char *function);
+  bool isContext(CUcontext context) const;
   void disturbCaptures(std::string_view function);
   CUresult allocate(CUdeviceptr *address, size_t bytes);
   CUresult free(CUdeviceptr address);
@@ -148,6 +155,8 @@ private:
   std::map<std::thread::id, CUstreamCaptureMode> captureModes; ///< global where there is none
   int primaryContext = 0; ///< its address is the context's handle
   int retained = 0;
+  std::vector<std::unique_ptr<int>> callerContexts; ///< their addresses are the handles
+  std::set<CUcontext> used;
   std::vector<std::thread> hostFunctions;
 
   std::optional<Failure> failure;

@@ -34,8 +34,12 @@ template <typename Body> auto FakeDriver::traced(const char *function, Body body
     if (CUresult result = enter(function); result != CUDA_SUCCESS)
       return result;
     disturbCaptures(function);
-    if (context == Context::kNeeded && contextStacks[std::this_thread::get_id()].empty())
-      return CUDA_ERROR_INVALID_CONTEXT;
+    if (context == Context::kNeeded) {
+      const auto &stack = contextStacks[std::this_thread::get_id()];
+      if (stack.empty())
+        return CUDA_ERROR_INVALID_CONTEXT;
+      used.insert(stack.back());
+    }
     return body(arguments...);
   };
 }
@@ -134,9 +138,13 @@ void FakeDriver::fillContexts(DriverApi &api) {
   api.cuCtxPushCurrent = traced(
       "cuCtxPushCurrent",
       [this](CUcontext context) {
+        if (!isContext(context))
+          return CUDA_ERROR_INVALID_CONTEXT;
         return contextStacks[std::this_thread::get_id()].push_back(context), CUDA_SUCCESS;
       },
       free);
+  api.cuCtxGetDevice =
+      traced("cuCtxGetDevice", [](CUdevice *handle) { return *handle = 0, CUDA_SUCCESS; });
   api.cuCtxPopCurrent = releasing("cuCtxPopCurrent", [this](CUcontext *context) {
     auto &stack = contextStacks[std::this_thread::get_id()];
     if (stack.empty())

@@ -30,7 +30,7 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 4;
+inline constexpr uint16_t kFormatMinor = 5;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.
@@ -75,6 +75,16 @@ struct SectionEntry {
   Checksum checksum;  ///< of the section's bytes
 };
 static_assert(sizeof(SectionEntry) == 48);
+
+/// Loops of one WeightPart.
+inline constexpr size_t kMaxCopyLoops = 8;
+
+/// Elements of an initializer become elements of a weight: as they are, or a float32 rounded to 16
+/// bits.
+constexpr bool isConvertible(ElementType from, ElementType to) {
+  return from == to ||
+         (from == ElementType::f32 && (to == ElementType::f16 || to == ElementType::bf16));
+}
 
 /// Bytes of one element in memory. boolean is one byte, 0 or 1; types of fewer than 8 bits are one
 /// byte with their code in its low bits and 0 in the others.

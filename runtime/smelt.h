@@ -1,6 +1,7 @@
 /* Smelt's runtime: runs a compiled model (a plan) on an NVIDIA GPU as one CUDA graph.
  *
- *   smelt_engine   a plan loaded onto a device. Immutable: any thread may use it at any time.
+ *   smelt_engine   a plan loaded onto a device. Immutable but for the values of its weights: any
+ *                  thread may use it at any time.
  *   smelt_context  shapes, bindings and workspace of one run at a time. Cheap. Not for two threads
  *                  at once, which is noticed and refused with SMELT_USAGE.
  *
@@ -142,6 +143,27 @@ SMELT_API smelt_code smelt_plan_input(const smelt_plan *plan, size_t index, smel
 SMELT_API smelt_code smelt_plan_output(const smelt_plan *plan, size_t index,
                                        smelt_tensor_info *info, smelt_error *error);
 
+/* ---- Log ----------------------------------------------------------------------------------- */
+
+typedef int smelt_severity;
+enum {
+  SMELT_LOG_VERBOSE = 0, /* what a call did that may take long: graphs built, memory allocated */
+  SMELT_LOG_INFO = 1,    /* what was loaded, shared and updated */
+  SMELT_LOG_WARNING = 2, /* something works, but slower than it could */
+  SMELT_LOG_ERROR = 3    /* a call fails; the same message as in its smelt_error */
+};
+
+/* Who hears what an engine or a context does. There is no other log, and no global one. */
+typedef struct smelt_logger {
+  size_t struct_size;
+  void *user;
+  /* Called on the thread that calls the library, by several threads at once where several use the
+   * engine. Must not call back into that engine or context. The message lives as long as the call. */
+  void (*write)(void *user, smelt_severity severity, const char *message);
+  smelt_severity least; /* what is milder is not written */
+} smelt_logger;
+#define SMELT_LOGGER_INIT {sizeof(smelt_logger), 0, 0, SMELT_LOG_INFO}
+
 /* ---- Engine -------------------------------------------------------------------------------- */
 
 typedef struct smelt_engine smelt_engine;
@@ -160,8 +182,23 @@ typedef struct smelt_engine_options {
   size_t struct_size;
   int device;                       /* CUDA ordinal; its primary context is used */
   const smelt_allocator *allocator; /* NULL: the driver. Copied; its functions must stay callable */
+  /* A CUcontext of the application's instead, such as the one that cuCtxGetCurrent gives; `device` is
+   * ignored then. Every call makes it current on its thread and the former one again at the end. It
+   * stays the application's: Smelt neither retains nor destroys it, and it must outlive the engine,
+   * its contexts and memory. Streams and device memory that are handed in belong to it. NULL: the
+   * device's primary context, which Smelt retains. */
+  void *cuda_context;
+  const smelt_logger *logger; /* NULL: nobody. Copied; its function must stay callable */
+  /* An engine in the same CUDA context, whose weights this one uses where they are the same: plans of
+   * one model, such as one for the prompt and one for the tokens after it, then have them on the
+   * device once. Any number of engines may share. Weights are the same that have the same bytes (by
+   * the hash that the plan holds; plans of format 3.4 and older hold none) and the same name, or bytes
+   * that no other weight has. Shared memory comes from the allocator of the engine that uploaded it,
+   * and is released with the last engine that uses a part of it, in whatever order they end. NULL:
+   * none is shared. */
+  const smelt_engine *share_weights_with;
 } smelt_engine_options;
-#define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0}
+#define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0, 0, 0, 0}
 
 /* Reads and verifies the plan file, loads its kernels, uploads its weights. `options` may be
  * NULL. */
@@ -202,9 +239,10 @@ typedef struct smelt_context smelt_context;
 
 typedef struct smelt_context_options {
   size_t struct_size;
-  size_t cached_shapes; /* how many shapes' graphs to keep, at least 1 */
+  size_t cached_shapes;       /* how many shapes' graphs to keep, at least 1 */
+  const smelt_logger *logger; /* NULL: the engine's. Copied */
 } smelt_context_options;
-#define SMELT_CONTEXT_OPTIONS_INIT {sizeof(smelt_context_options), 16}
+#define SMELT_CONTEXT_OPTIONS_INIT {sizeof(smelt_context_options), 16, 0}
 
 /* `options` may be NULL. */
 SMELT_API smelt_code smelt_context_create(const smelt_engine *engine,
@@ -309,6 +347,49 @@ SMELT_API smelt_code smelt_context_profile(smelt_context *context, size_t repeti
                                            void (*on_launch)(void *user,
                                                              const smelt_launch_time *launch),
                                            void *user, smelt_error *error);
+
+/* ---- Weights ------------------------------------------------------------------------------- */
+
+/* An initializer of the ONNX model. Pointers live as long as the plan or engine that was asked. */
+typedef struct smelt_weight_info {
+  size_t struct_size;
+  const char *name;
+  smelt_element_type element_type;
+  size_t rank;
+  const smelt_int64 *extents; /* rank many */
+  const char *refusal;        /* why it cannot be updated; NULL: it can */
+  int is_copied; /* not 0: an update is copies alone; 0: the host lays it out anew or converts it first */
+  const char
+      *placement; /* where its elements are: "all of 'w'", "a part of 'concat_7', as float16" */
+} smelt_weight_info;
+#define SMELT_WEIGHT_INFO_INIT {sizeof(smelt_weight_info), 0, SMELT_F32, 0, 0, 0, 0, 0}
+
+/* All initializers that the model has, in the order of its file. */
+SMELT_API size_t smelt_plan_weight_count(const smelt_plan *plan);
+SMELT_API smelt_code smelt_plan_weight(const smelt_plan *plan, size_t index,
+                                       smelt_weight_info *info, smelt_error *error);
+SMELT_API size_t smelt_engine_weight_count(const smelt_engine *engine);
+SMELT_API smelt_code smelt_engine_weight(const smelt_engine *engine, size_t index,
+                                         smelt_weight_info *info, smelt_error *error);
+
+/* Gives the initializer `name` new values: `values` is all of it, row-major, of its type, in host or
+ * device memory. SMELT_USAGE, which says why, where its values went into what is computed of it when
+ * compiling; a plan compiled with `refit` has few of those.
+ *
+ * The update is ordered with the work on `stream`: runs enqueued there before see the old values,
+ * those after it the new ones. It must be ordered with runs on other streams by the caller, by events
+ * or by waiting, and no other update of the same weight may be under way. Where it is copies alone
+ * (smelt_weight_info.is_copied), it waits for nothing, and the memory must last until the stream gets
+ * there; else it waits for the stream. Contexts need not be prepared again, and run as fast as before.
+ * Runs that were captured see new values too, but keep what they had computed of weights and shapes
+ * alone: capture them again. A capturing stream is refused with SMELT_USAGE.
+ *
+ * Engines that share weights (smelt_engine_options.share_weights_with) share their updates. Where they
+ * hold a weight in different forms they do not share it: update it in each of them; that twice the
+ * same is written does no harm. */
+SMELT_API smelt_code smelt_engine_update_weight(smelt_engine *engine, const char *name,
+                                                const smelt_binding *values, void *stream,
+                                                smelt_error *error);
 
 #ifdef __cplusplus
 }

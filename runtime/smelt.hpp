@@ -110,6 +110,16 @@ struct TensorInfo {
   std::vector<std::string> extentTexts; ///< "128", "batch", "2*length"
 };
 
+/// An initializer of the model; see smelt_weight_info.
+struct WeightInfo {
+  std::string name;
+  smelt_element_type elementType;
+  Shape shape;
+  std::string refusal; ///< why it cannot be updated; "": it can
+  bool isCopied;       ///< an update is copies alone
+  std::string placement;
+};
+
 /// Calls a function of smelt.h that takes a smelt_error; throws Error when it fails.
 template <typename Call> void check(Call call) {
   smelt_error error = SMELT_ERROR_INIT;
@@ -133,6 +143,19 @@ std::vector<TensorInfo> describe(const Handle *handle, std::size_t count, Query 
                        {info.extent_texts, info.extent_texts + info.rank}});
   }
   return tensors;
+}
+
+/// The initializers of the model that `handle` stands for.
+template <typename Handle, typename Query>
+std::vector<WeightInfo> describeWeights(const Handle *handle, std::size_t count, Query query) {
+  std::vector<WeightInfo> weights;
+  for (std::size_t i = 0; i < count; ++i) {
+    smelt_weight_info info = SMELT_WEIGHT_INFO_INIT;
+    check([&](smelt_error *error) { return query(handle, i, &info, error); });
+    weights.push_back({info.name, info.element_type, Shape(info.extents, info.extents + info.rank),
+                       info.refusal ? info.refusal : "", info.is_copied != 0, info.placement});
+  }
+  return weights;
 }
 
 /// What a plan takes and gives; needs no device.
@@ -159,6 +182,9 @@ public:
   }
   std::vector<TensorInfo> outputs() const {
     return describe(handle, smelt_plan_output_count(handle), smelt_plan_output);
+  }
+  std::vector<WeightInfo> weights() const {
+    return describeWeights(handle, smelt_plan_weight_count(handle), smelt_plan_weight);
   }
 
 private:
@@ -197,6 +223,15 @@ public:
   }
   std::vector<TensorInfo> outputs() const {
     return describe(handle, smelt_engine_output_count(handle), smelt_engine_output);
+  }
+  std::vector<WeightInfo> weights() const {
+    return describeWeights(handle, smelt_engine_weight_count(handle), smelt_engine_weight);
+  }
+  /// In the order of the work on `stream`; see smelt_engine_update_weight.
+  void updateWeight(const std::string &name, const Memory &values, void *stream = nullptr) {
+    check([&](smelt_error *error) {
+      return smelt_engine_update_weight(handle, name.c_str(), &values.binding(), stream, error);
+    });
   }
   const smelt_engine *get() const { return handle; }
   /// smelt::check.

@@ -12,7 +12,7 @@ public:
   bool takes(const plan::Metadata &table) {
     return takeAll(table.smelt_version(), table.model_name(), table.compile_options(),
                    table.symbols(), table.dims(), table.inputs(), table.outputs(), table.guards(),
-                   table.weights(), table.programs(), table.remarks());
+                   table.weights(), table.programs(), table.remarks(), table.initializers());
   }
 
 private:
@@ -51,6 +51,10 @@ private:
   bool take(const plan::Tensor *table) { return takeAll(table->name(), table->dims()); }
   bool take(const plan::Guard *table) { return take(table->message()); }
   bool take(const plan::Weight *table) { return take(table->name()); }
+  bool take(const plan::WeightPart *table) { return take(table->loops()); }
+  bool take(const plan::Initializer *table) {
+    return takeAll(table->name(), table->shape(), table->parts(), table->refusal());
+  }
   static bool take(const plan::Buffer *) { return true; }
   bool take(const plan::Module *table) { return takeAll(table->name(), table->patch()); }
   bool take(const plan::Kernel *table) { return take(table->entry()); }

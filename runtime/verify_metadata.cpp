@@ -1,6 +1,7 @@
 #include "runtime/verify_metadata.h"
 
 #include "runtime/checked_math.h"
+#include "runtime/verify_initializers.h"
 #include "runtime/verify_program.h"
 #include "runtime/verify_shared.h"
 
@@ -31,6 +32,7 @@ public:
     SMELT_RETURN_IF_ERROR(verifySymbols());
     SMELT_RETURN_IF_ERROR(verifyGuards());
     SMELT_RETURN_IF_ERROR(verifyWeights());
+    SMELT_RETURN_IF_ERROR(verifyInitializers(metadata));
     if (metadata.programs.empty())
       return invalid("it holds no program");
     for (const auto &program : metadata.programs)

@@ -38,7 +38,9 @@
 // loses anything. Rows of equal elements yield exactly v (moments_rstd is 0). Rounding W' replaces
 // the rounding of y. Under --tf32 the tensor cores round x and W', not y, to eleven digits: 3e-4
 // for each unit, where a norm apart loses 3e-4 whatever the mean. folded_weight.h refuses where
-// gamma drives weights out of their type's range.
+// gamma drives weights out of their type's range. A module whose weights are to be exchanged later
+// (ir/refit.h) keeps its norms apart: W' would have to be computed again.
+#include "ir/refit.h"
 #include "passes/dead_ops.h"
 #include "passes/fuse/folded_weight.h"
 #include "passes/fuse/gemm_group.h"
@@ -332,6 +334,8 @@ private:
       if (!norm || !isFree(&op))
         continue;
       StringRef obstacle = findObstacle(norm, kernels);
+      if (obstacle.empty() && foldsWeights(norm) && getOperation()->hasAttr(kRefit))
+        obstacle = "weights are not to be exchanged later (--refit)";
       if (obstacle.empty() && !foldsExactly(norm, folded))
         obstacle = "the scaled weights keep their digits";
       if (obstacle.empty())
@@ -351,6 +355,10 @@ private:
       }
       NormFusion(norm, moments).run();
     }
+  }
+
+  static bool foldsWeights(Normalization norm) {
+    return norm.getScale() || norm.getBias() || norm.isCentered();
   }
 
   static bool foldsExactly(Normalization norm, FoldedWeights &folded) {

@@ -7,6 +7,8 @@
 // between rounds, because equal operands only show once their producers are one op. Assumes
 // verified IR. Each family moves a measure one way (see canonical.h), so that the fixed point
 // exists.
+#include "ir/refit.h"
+#include "ir/weights.h"
 #include "passes/passes.h"
 #include "passes/simplify/canonical.h"
 
@@ -31,12 +33,8 @@ constexpr int64_t kMaxRewritesPerOp = 64;
 void shareWeights(ModuleOp module) {
   llvm::DenseMap<std::tuple<Attribute, Type>, WeightOp> first;
   module.walk([&](WeightOp weight) {
-    SourceAttr source = weight.getSource();
-    // Where the bytes are known by hash, where they lie does not matter.
-    Attribute key = source.getHash().empty()
-                        ? Attribute(source)
-                        : StringAttr::get(module.getContext(), source.getHash());
-    auto [entry, inserted] = first.try_emplace({key, weight.getOutput().getType()}, weight);
+    auto [entry, inserted] =
+        first.try_emplace({contentKey(weight.getSource()), weight.getOutput().getType()}, weight);
     if (!inserted && entry->second->getBlock() == weight->getBlock())
       weight.getOutput().replaceAllUsesWith(entry->second.getOutput());
   });
@@ -56,7 +54,8 @@ struct SimplifyCanonical : impl::SimplifyCanonicalBase<SimplifyCanonical> {
   }
 
   void runOnOperation() override {
-    shareWeights(getOperation());
+    if (!getOperation()->hasAttr(kRefit)) // which updates would tell apart
+      shareWeights(getOperation());
     for (int round = 0; round < kMaxRounds; ++round) {
       bool changed = false, merged = false;
       if (failed(applyPatternsGreedily(getOperation(), patterns, makeConfig(), &changed))) {

@@ -32,7 +32,7 @@ void warn(const nb::object &callback, const CompileDiagnostic &diagnostic) {
 
 Compilation *makeCompilation(const std::string &model, std::vector<std::string> architectures,
                              const std::string &cacheDirectory, const std::string &nvrtcPath,
-                             std::optional<unsigned long> randomWeights, int precision,
+                             std::optional<unsigned long> randomWeights, int precision, bool refit,
                              nb::object onProgress, nb::object onWarning) {
   CompileOptions options;
   options.architectures = std::move(architectures);
@@ -40,6 +40,7 @@ Compilation *makeCompilation(const std::string &model, std::vector<std::string> 
   options.nvrtcPath = nvrtcPath;
   options.randomWeights = randomWeights;
   options.precision = static_cast<smelt_precision>(precision);
+  options.refit = refit;
   options.onProgress = [onProgress](const CompileProgress &step) {
     return report(onProgress, step);
   };
@@ -62,8 +63,8 @@ void bindCompilation(nb::module_ &module) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Compilation>(module, "Compilation", "An ONNX file and what to compile it for.")
       .def(nb::new_(&makeCompilation), "model"_a, "architectures"_a, "cache_directory"_a,
-           "nvrtc_path"_a, "random_weights"_a.none(), "precision"_a, "on_progress"_a.none(),
-           "on_warning"_a)
+           "nvrtc_path"_a, "random_weights"_a.none(), "precision"_a, "refit"_a,
+           "on_progress"_a.none(), "on_warning"_a)
       .def("set_shape", &Compilation::setShape, "input"_a, "extents"_a)
       .def("set_limits", &Compilation::setLimits, "input"_a, "smallest"_a, "largest"_a)
       .def("to_bytes", &toBytes)

@@ -91,6 +91,13 @@ void bindSession(nb::module_ &module) {
             self.context.bindOutput(name, view.memory());
           },
           "name"_a, "tensor"_a)
+      .def(
+          "update_weight",
+          [](GpuSession &self, const std::string &name, const TensorView &view,
+             std::uintptr_t stream) {
+            self.engine.updateWeight(name, view.memory(), reinterpret_cast<void *>(stream));
+          },
+          "name"_a, "values"_a, "stream"_a, Unlocked())
       .def("bind_device_output", &GpuSession::bindOutput, "name"_a, "tensor"_a)
       .def("allocate", &GpuSession::allocate, "element_type"_a, "shape"_a, "stream"_a,
            "wait"_a.none())

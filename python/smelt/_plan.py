@@ -50,11 +50,12 @@ class _Request:
     arch: tuple[str, ...] = ("sm_90a",)
     random_weights: int | None = None
     cache_dir: str = ""
+    refit: bool = False
 
     def compilation(self, progress: Progress | None = None) -> _core.Compilation:
         compilation = _core.Compilation(
             self.path, list(self.arch), self.cache_dir, _nvrtc_folder(), self.random_weights,
-            _PRECISIONS[self.precision], progress, _warn,
+            _PRECISIONS[self.precision], self.refit, progress, _warn,
         )  # fmt: skip
         for name, shape in self.shapes.items():
             compilation.set_shape(name, _extents(name, shape))
@@ -183,13 +184,15 @@ def compile(
     random_weights: int | None = None,
     progress: Progress | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
+    refit: bool = False,
 ) -> Plan:
     """Compiles an ONNX model: a path, its bytes, or an onnx.ModelProto. Needs NVRTC, and no GPU.
 
     `shapes` fixes sizes by the inputs' names (None leaves one open), `min_shapes` and `max_shapes` are limits that the plan
     checks. `precision` is fp32, tf32, fp16 or bf16; `arch` one architecture ("sm_90a") or several. `random_weights` is the
     seed for weights whose file is missing. `progress` is called with the phase, the steps done and their number; it stops by
-    returning False, or with an exception. Compiled kernels are kept in `cache_dir`, where one is given."""
+    returning False, or with an exception. Compiled kernels are kept in `cache_dir`, where one is given. `refit` keeps weights
+    as they are in the model, for Session.update_weight."""
     if precision not in _PRECISIONS:
         raise UsageError(f"there is no precision {precision!r}; there are {', '.join(_PRECISIONS)}")
     path, folder = _model_file(model)
@@ -203,6 +206,7 @@ def compile(
         (arch,) if isinstance(arch, str) else tuple(arch),
         random_weights,
         "" if cache_dir is None else os.fspath(cache_dir),
+        refit,
     )
     return Plan(request.compilation(progress).to_bytes(), path, request)
 

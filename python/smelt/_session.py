@@ -78,6 +78,11 @@ class _Gpu:
             self._in_flight = []
         return made
 
+    def update_weight(self, name: str, view: _core.TensorView, stream: int | None) -> None:
+        self._check_device(f"weight '{name}'", view)
+        self._core.update_weight(name, view, stream or 0)
+        self._in_flight = [*self._in_flight, view]
+
     def wait(self) -> None:
         with self.lock:
             self._core.wait()
@@ -113,6 +118,9 @@ class _Cpu:
                 target = host_view(made[info.name], "an output")
             self._core.read_output(info.name, target)
         return made
+
+    def update_weight(self, name: str, view: _core.TensorView, stream: int | None) -> None:
+        raise UsageError("weights are updated on a GPU, and the session runs on the CPU: compile the changed model")
 
     def profile(self, views: dict, repetitions: int) -> list[dict[str, Any]]:
         raise UsageError("a profile is of kernels, and the session runs on the CPU")
@@ -169,6 +177,16 @@ class Session:
         with self._runner.lock:
             made = self._runner.run(views, given, handle)
         return [targets[name] if name in targets else made[name] for name in names]
+
+    def update_weight(self, name: str, values: Any, *, stream: Any = None) -> None:
+        """Gives the model's weight (an ONNX initializer) of this name other values: an array or a tensor that speaks DLPack,
+        of its type and size. Runs on the same stream see them from then on, as fast as before. `values` must stay as it is
+        until the next of them is done. UsageError where the plan computed something of the weight: see smelt.compile's
+        `refit`."""
+        handle = None if stream is None else stream_of(stream)
+        view = view_of(values, f"weight '{name}'", handle or 0)
+        with self._runner.lock:
+            self._runner.update_weight(name, view, handle)
 
     def profile(self, feeds: Mapping[str, Any], *, repetitions: int = 20) -> list[dict[str, Any]]:
         """What each launch takes by itself, on the GPU: dictionaries with `name`, `time_us` (the median), `bytes`, `flops`,

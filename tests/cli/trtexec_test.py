@@ -40,6 +40,7 @@ COMMON = [
     "--onnx={s} --memPoolSize=workspace:4096 --timingCacheFile=cache --builderOptimizationLevel=5",
     "--onnx={s} --skipInference --saveEngine=new.plan",
     "--onnx={s} --buildOnly --saveEngine=new.plan",
+    "--onnx={s} --buildOnly --refit --saveEngine=new.plan",
 ]
 
 NO_COUNTERPART = {
@@ -47,7 +48,7 @@ NO_COUNTERPART = {
     "--useDLACore=0": "are for GPUs",
     "--inputIOFormats=fp16:chw": "row-major",
     "--calib=cache": "QuantizeLinear",
-    "--refit": "has no counterpart",
+    "--safe": "has no counterpart",
 }
 
 

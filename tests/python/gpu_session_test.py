@@ -120,6 +120,23 @@ class GpuSession(unittest.TestCase):
         del values
         self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
 
+    def test_a_weight_gets_other_values(self):
+        self.session.update_weight("gain", np.array([5], np.float32))
+        (five,) = self.session.run(["out"], {"x": self.x, "y": self.y})
+        self.session.update_weight("gain", np.array([10], np.float32), stream=FAKE.smelt_fake_stream())
+        (ten,) = self.session.run(["out"], {"x": self.x, "y": self.y})
+        np.testing.assert_allclose(ten, 2 * five, rtol=1e-6)
+        self.assertFalse(np.allclose(five, self.expected))
+        for name, values, why in [
+            ("none", [5], "no weight 'none'"),
+            ("gain", [5, 6], "takes 4 bytes, not 8"),
+            ("epsilon", [5], "cannot be updated: kernels hold it as a literal"),
+        ]:
+            with self.assertRaisesRegex(smelt.UsageError, why):
+                self.session.update_weight(name, np.array(values, np.float32))
+        with self.assertRaisesRegex(smelt.UsageError, "lies on cuda:1"):
+            self.session.update_weight("gain", CudaTensor(self.x, device=1))
+
     def test_the_callers_stream(self):
         class Stream:
             cuda_stream = FAKE.smelt_fake_stream()

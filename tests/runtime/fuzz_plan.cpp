@@ -4,6 +4,7 @@
 #include "runtime/checksum.h"
 #include "runtime/context.h"
 #include "runtime/fake_driver.h"
+#include "runtime/update_weight.h"
 #include "tests/runtime/diamond_plan.h"
 #include "tests/support/fuzz_choice.h"
 
@@ -114,6 +115,7 @@ public:
       Result<std::unique_ptr<Context>> context = Context::create(*engine, {});
       for (int i = 0; context.isOk() && i < 2; ++i)
         run(**context);
+      updateWeights(**engine);
     }
     engine = Status(StatusCode::kUsage, "released");
     std::vector<std::string> leaks = fake.leaks();
@@ -121,6 +123,17 @@ public:
   }
 
 private:
+  /// Gives each initializer that is small new values from the host.
+  void updateWeights(const Engine &engine) {
+    for (const auto &initializer : plan.metadata().initializers) {
+      Shape shape(initializer->shape.begin(), initializer->shape.end());
+      plan::TensorT tensor;
+      tensor.element_type = initializer->element_type;
+      if (std::optional<Binding> values = memoryFor(tensor, shape))
+        (void)updateWeight(engine, initializer->name, *values, nullptr).isOk();
+    }
+  }
+
   Shape chooseShape(const plan::TensorT &tensor) {
     Shape shape;
     for (uint32_t dim : tensor.dims) {

@@ -4,10 +4,13 @@
 
 #include "runtime/profile.h"
 #include "runtime/text.h"
+#include "runtime/update_weight.h"
 #include "tests/runtime/diamond_plan.h"
 #include "tests/runtime/fake_model.h"
 
+#include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
 
 namespace smelt::runtime {
@@ -64,11 +67,11 @@ protected:
     create(plan);
   }
 
-  void create(DiamondPlan &plan) {
+  void create(DiamondPlan &plan, const EngineOptions &options = {}) {
     std::vector<std::byte> file = test::planBytes(plan.contents);
     Result<Plan> read = readPlan(file, "diamond.plan");
     ASSERT_TRUE(isOk(read));
-    Result<SharedEngine> created = Engine::create(*read, driver, {});
+    Result<SharedEngine> created = Engine::create(*read, driver, options);
     if (created.status().code() == StatusCode::kEnvironment)
       GTEST_SKIP() << created.status().message();
     ASSERT_TRUE(isOk(created));
@@ -261,6 +264,162 @@ TEST_F(GpuStreamTest, MayBeDestroyedWhileItRuns) {
     ASSERT_TRUE(isOk(context->enqueue(stream)));
   context.reset();
   EXPECT_EQ(onDevice.readOut(stream), data.expectedTwice());
+}
+
+TEST_F(GpuStreamTest, SharesWeightsAndTheirUpdates) {
+  DiamondPlan plan;
+  load(plan);
+  SharedEngine first = engine;
+  EngineOptions options;
+  options.sharesWeightsWith = first;
+  plan.usePtx(1, plan.sources[1] + '\0'); // another plan of the same weights
+  plan.program(0).arch = "sm_200";
+  create(plan, options);
+  EXPECT_EQ(engine->weightAddress(0), first->weightAddress(0));
+  AddScaleData data({3, 77});
+  DeviceData onDevice(*engine, data);
+  ASSERT_TRUE(isOk(onDevice.bindTo(*context)));
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  std::vector<float> before = onDevice.readOut(stream);
+  std::vector<float> gain = {6};
+  ASSERT_TRUE(isOk(updateWeight(*first, "gain", test::hostBinding(gain), stream)));
+  ASSERT_TRUE(isOk(context->enqueue(stream)));
+  std::vector<float> after = onDevice.readOut(stream);
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_EQ(after[i], 2 * before[i]);
+}
+
+TEST_F(GpuSmokeTest, RunsInTheApplicationsContext) {
+  auto make = driverFunction<PFN_cuCtxCreate_v3020>("cuCtxCreate_v2");
+  auto destroy = driverFunction<PFN_cuCtxDestroy_v4000>("cuCtxDestroy_v2");
+  context.reset();
+  engine.reset();
+  CUcontext own = nullptr, popped = nullptr, now = nullptr;
+  ASSERT_EQ(make(&own, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(driver->cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+  DiamondPlan plan;
+  plan.program(0).arch = "sm_200"; // of no device
+  plan.usePtx(1, plan.sources[1] + '\0');
+  EngineOptions options;
+  options.context = own;
+  create(plan, options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(engine->device()->context(), own);
+  AddScaleData data({3, 77});
+  runFromHost(data);
+  EXPECT_EQ(driver->cuCtxGetCurrent(&now), CUDA_SUCCESS);
+  EXPECT_EQ(now, nullptr);
+  context.reset();
+  engine.reset();
+  EXPECT_EQ(destroy(own), CUDA_SUCCESS);
+}
+
+/// Weights as large as those of BERT-base in 16 bits: Q, K and V in one matrix, three others a layer,
+/// and the table of words.
+class WeightsOfBert {
+public:
+  explicit WeightsOfBert(DiamondPlan &plan) : plan(plan) {
+    for (int layer = 0; layer < 12; ++layer) {
+      uint32_t merged = addWeight(768 * 2304);
+      for (uint64_t part = 0; part < 3; ++part)
+        addInitializer(merged, 768 * 768, {{768, 768, 2304}, {768, 1, 1}}, part * 768);
+      for (uint64_t count : {768 * 768, 768 * 3072, 3072 * 768})
+        addInitializer(addWeight(count), count, {{count, 1, 1}}, 0);
+    }
+    addInitializer(addWeight(30522 * 768), 30522 * 768, {{30522 * 768, 1, 1}}, 0);
+  }
+
+  const std::vector<std::pair<std::string, uint64_t>> &sizes() const { return bytes; }
+
+private:
+  uint32_t addWeight(uint64_t count) {
+    auto index = static_cast<uint32_t>(plan.contents.metadata.weights.size());
+    zeros.push_back(std::make_unique<std::vector<uint16_t>>(count));
+    plan.contents.weights.push_back(
+        codegen::WeightBytes::of(std::as_bytes(std::span(*zeros.back()))));
+    plan.contents.metadata.weights.push_back(std::make_unique<plan::WeightT>());
+    plan.contents.metadata.weights.back()->name = joinText("w", index);
+    for (auto &program : plan.contents.metadata.programs) {
+      program->buffers.push_back(std::make_unique<plan::BufferT>());
+      program->buffers.back()->kind = plan::BufferKind::weight;
+      program->buffers.back()->index = index;
+    }
+    return index;
+  }
+
+  void addInitializer(uint32_t weight, uint64_t count, std::vector<plan::CopyLoop> loops,
+                      uint64_t offset) {
+    auto initializer = std::make_unique<plan::InitializerT>();
+    initializer->name = joinText("i", bytes.size());
+    initializer->element_type = plan::ElementType::f16;
+    initializer->shape = {count};
+    initializer->parts.push_back(std::make_unique<plan::WeightPartT>());
+    plan::WeightPartT &part = *initializer->parts[0];
+    part.weight = weight;
+    part.element_type = plan::ElementType::f16;
+    part.target_offset = offset;
+    part.loops = std::move(loops);
+    bytes.emplace_back(initializer->name, count * 2);
+    plan.contents.metadata.initializers.push_back(std::move(initializer));
+  }
+
+  DiamondPlan &plan;
+  std::vector<std::unique_ptr<std::vector<uint16_t>>> zeros;
+  std::vector<std::pair<std::string, uint64_t>> bytes; ///< of each initializer
+};
+
+/// The median of the seconds that `work` takes until the stream is done.
+template <typename Work> double secondsOf(const DriverApi &api, CUstream stream, const Work &work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 21; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    work();
+    EXPECT_EQ(api.cuStreamSynchronize(stream), CUDA_SUCCESS);
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return median(seconds);
+}
+
+TEST_F(GpuStreamTest, UpdatesAllWeightsAsFastAsTheyAreCopied) {
+  DiamondPlan plan;
+  WeightsOfBert weights(plan);
+  plan.program(0).arch = "sm_200"; // of no device
+  plan.usePtx(1, plan.sources[1] + '\0');
+  create(plan);
+  uint64_t most = 0;
+  for (const auto &[name, bytes] : weights.sizes())
+    most = std::max(most, bytes);
+  Result<PinnedMemory> pinned = PinnedMemory::allocate(engine->device(), most);
+  Result<DeviceMemory> device = DeviceMemory::allocate(engine->device(), {}, most, "test data");
+  ASSERT_TRUE(isOk(pinned) && isOk(device));
+  std::memset(pinned->data(), 0, most);
+  auto *onDevice = reinterpret_cast<void *>(device->address());
+  const DriverApi &api = engine->api();
+  for (auto [location, data] :
+       {std::pair(Location::kHost, pinned->data()), std::pair(Location::kDevice, onDevice)}) {
+    double copied = secondsOf(api, stream, [&] {
+      for (size_t i = 0; i < weights.sizes().size(); ++i) {
+        CUdeviceptr target =
+            engine->weightAddress(engine->metadata().initializers[3 + i]->parts[0]->weight);
+        uint64_t bytes = weights.sizes()[i].second;
+        CUresult result = location == Location::kHost
+                              ? api.cuMemcpyHtoDAsync(target, data, bytes, stream)
+                              : api.cuMemcpyDtoDAsync(target, device->address(), bytes, stream);
+        EXPECT_EQ(result, CUDA_SUCCESS);
+      }
+    });
+    double updated = secondsOf(api, stream, [&] {
+      for (const auto &[name, bytes] : weights.sizes())
+        EXPECT_TRUE(isOk(updateWeight(*engine, name,
+                                      {plan::ElementType::f16, location, data, bytes, 0}, stream)));
+    });
+    std::printf("%zu weights from the %s: copied in %.3f ms, updated in %.3f ms, %.2f times\n",
+                weights.sizes().size(), location == Location::kHost ? "host" : "device",
+                copied * 1e3, updated * 1e3, updated / copied);
+    EXPECT_LE(updated, 1.2 * copied);
+  }
 }
 
 TEST_F(GpuStreamTest, MeasuresItself) {

@@ -129,6 +129,18 @@ std::unique_ptr<plan::WeightT> makeWeight(const char *name) {
   return weight;
 }
 
+/// Floats that begin the weight.
+std::unique_ptr<plan::InitializerT> makeInitializer(const std::string &name, uint32_t weight,
+                                                    uint64_t count) {
+  auto initializer = std::make_unique<plan::InitializerT>();
+  initializer->name = name;
+  initializer->shape = {count};
+  initializer->parts.push_back(std::make_unique<plan::WeightPartT>());
+  initializer->parts[0]->weight = weight;
+  initializer->parts[0]->loops = {{count, 1, 1}};
+  return initializer;
+}
+
 } // namespace
 
 TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
@@ -154,6 +166,13 @@ TestPlan::TestPlan() : table(80 * 1024 / sizeof(float)) {
   metadata.guards.push_back(std::move(guard));
   metadata.weights.push_back(makeWeight("gain"));
   metadata.weights.push_back(makeWeight("table"));
+  metadata.weights[0]->data = plan::Range(0, sizeof(gain)); // as the writer will place them
+  metadata.weights[1]->data = plan::Range(plan::kWeightBytes, table.size() * sizeof(float));
+  metadata.initializers.push_back(makeInitializer("gain", 0, 1));
+  metadata.initializers.push_back(makeInitializer("table", 1, 1));
+  metadata.initializers.push_back(std::make_unique<plan::InitializerT>());
+  metadata.initializers.back()->name = "epsilon";
+  metadata.initializers.back()->refusal = "kernels hold it as a literal";
   for (const char *arch : {"sm_90a", "sm_80"}) {
     metadata.programs.push_back(makeProgram(arch, launchDims));
     contents.codes.push_back(std::as_bytes(std::span(cubin.data(), cubin.size())));

@@ -81,6 +81,13 @@ plan::TensorMapT &mapOf(Metadata &metadata) {
   return *kernel(metadata, 0).tensor_maps[0];
 }
 
+plan::InitializerT &initializer(Metadata &metadata) { return *metadata.initializers[1]; }
+plan::WeightPartT &part(Metadata &metadata) { return *initializer(metadata).parts[0]; }
+void setLoop(Metadata &metadata, plan::CopyLoop loop) {
+  initializer(metadata).shape = {4, 8};
+  part(metadata).loops = {loop};
+}
+
 /// Lets the output take over the first input, with a capacity.
 void addAlias(Metadata &metadata) {
   metadata.symbols.push_back("capacity");
@@ -124,6 +131,40 @@ const Damage kDamages[] = {
     {"weight 'table' lies outside",
      [](Metadata &m) { m.weights[1]->data = plan::Range(256, UINT64_MAX - 100); }},
     {"weight 'table' is not aligned", [](Metadata &m) { m.weights[1]->data = plan::Range(8, 8); }},
+    {"two initializers are named 'gain'",
+     [](Metadata &m) { m.initializers[1]->name = "gain"; }},
+    {"or one has no name", [](Metadata &m) { initializer(m).name = ""; }},
+    {"initializer 'table' has an unknown element type",
+     [](Metadata &m) { initializer(m).element_type = static_cast<plan::ElementType>(77); }},
+    {"initializer 'table' is too large",
+     [](Metadata &m) { initializer(m).shape = {uint64_t(1) << 32, uint64_t(1) << 32}; }},
+    {"initializer 'table' is too large",
+     [](Metadata &m) { initializer(m).shape = {uint64_t(1) << 63}; }},
+    {"initializer 'table' lies nowhere", [](Metadata &m) { initializer(m).parts.clear(); }},
+    {"initializer 'table' lies nowhere", [](Metadata &m) { initializer(m).refusal = "folded"; }},
+    {"initializer 'table' refers to weight 2 of 2", [](Metadata &m) { part(m).weight = 2; }},
+    {"initializer 'table' becomes elements of a type",
+     [](Metadata &m) { part(m).element_type = static_cast<plan::ElementType>(77); }},
+    {"initializer 'table' becomes elements of a type",
+     [](Metadata &m) { part(m).element_type = plan::ElementType::i8; }},
+    {"initializer 'table' is copied by loops",
+     [](Metadata &m) { part(m).loops.assign(9, {1, 1, 1}); }},
+    {"initializer 'table' is copied by loops", [](Metadata &m) { setLoop(m, {0, 1, 1}); }},
+    {"initializer 'table' is copied by loops",
+     [](Metadata &m) { setLoop(m, {UINT64_MAX, 0, 0}); }},
+    {"initializer 'table' is copied by loops",
+     [](Metadata &m) { part(m).loops.assign(2, {uint64_t(1) << 33, 0, 0}); }},
+    {"initializer 'table' is copied beyond itself", [](Metadata &m) { setLoop(m, {33, 1, 1}); }},
+    {"initializer 'table' is copied beyond itself",
+     [](Metadata &m) { setLoop(m, {2, UINT64_MAX, 1}); }},
+    {"initializer 'table' is copied beyond itself",
+     [](Metadata &m) { setLoop(m, {3, UINT64_MAX / 2 + 1, 1}); }},
+    {"initializer 'table' is copied beyond itself",
+     [](Metadata &m) { setLoop(m, {4, 1, 80 * 1024 / 4 / 3 + 1}); }},
+    {"initializer 'table' is copied beyond itself",
+     [](Metadata &m) { part(m).source_offset = 1; }},
+    {"initializer 'table' is copied beyond itself",
+     [](Metadata &m) { part(m).target_offset = UINT64_MAX; }},
     {"'sm_' is not an architecture", [](Metadata &m) { program(m).arch = "sm_"; }},
     {"'gfx90' is not an architecture", [](Metadata &m) { program(m).arch = "gfx90"; }},
     {"'sm_9x' is not an architecture", [](Metadata &m) { program(m).arch = "sm_9x"; }},

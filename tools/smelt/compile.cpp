@@ -239,6 +239,10 @@ void addCompile(CommandLine &line) {
   command.texts("--calibrate", flags->calibration, "FOLDER",
                 "Inputs to measure on (repeatable): a folder of ONNX test data, or one with such "
                 "folders in it; without it, random inputs");
+  command.flag(
+      "--refit", flags->model.refit,
+      "Keep weights as they are in the model, so that an engine can be given other values for "
+      "them (smelt_engine_update_weight); costs what norms take that else vanish");
   addMissing(command, flags->model);
   addJson(command, flags->json);
   command.footer("examples:\n"

@@ -3,6 +3,7 @@
 #include "runtime/read_plan.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
+#include "runtime/update_weight.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/kernel_source.h"
 #include "tools/smelt/report.h"
@@ -45,6 +46,36 @@ static llvm::json::Array portsJson(const std::vector<Port> &ports) {
     list.push_back(std::move(object));
   }
   return list;
+}
+
+/// What became of the model's initializers, and whether an engine can be given others.
+static llvm::json::Array initializersJson(const plan::MetadataT &metadata) {
+  llvm::json::Array list;
+  for (const auto &initializer : metadata.initializers) {
+    llvm::json::Array weights;
+    for (const auto &part : initializer->parts)
+      weights.push_back(metadata.weights[part->weight]->name);
+    list.push_back(llvm::json::Object{
+        {"name", initializer->name},
+        {"type", std::string(typeName(initializer->element_type))},
+        {"shape", llvm::json::Array(initializer->shape)},
+        {"weights", std::move(weights)},
+        {"copied", initializer->refusal.empty() && runtime::isUpdatedByCopies(*initializer)},
+        {"refusal", initializer->refusal.empty() ? llvm::json::Value(nullptr)
+                                                 : llvm::json::Value(initializer->refusal)}});
+  }
+  return list;
+}
+
+/// "" for a plan that names none.
+static std::string initializersText(const plan::MetadataT &metadata) {
+  size_t updatable = 0;
+  for (const auto &initializer : metadata.initializers)
+    updatable += initializer->refusal.empty();
+  if (metadata.initializers.empty())
+    return "";
+  return joinText("weights: ", updatable, " of the model's ", metadata.initializers.size(),
+                  " initializers can be updated; --json says which, and why not the others");
 }
 
 static std::string dimOrDash(const plan::MetadataT &metadata, uint32_t dim) {
@@ -148,6 +179,8 @@ static void printText(const runtime::Plan &plan, const Signature &signature) {
                    runtime::dimText(metadata, guard->right)));
   print(joinText("memory: ", bytesText(static_cast<double>(plan.fileBytes())), " file, ",
                  bytesText(static_cast<double>(weightBytes(metadata))), " weights"));
+  if (std::string initializers = initializersText(metadata); !initializers.empty())
+    print(initializers);
   if (std::string patches = patchesText(metadata); !patches.empty())
     print(patches);
   for (const auto &program : metadata.programs) {
@@ -190,6 +223,7 @@ static Status inspect(const Flags &flags) {
                                {"outputs", portsJson(signature.outputs)},
                                {"file_bytes", static_cast<int64_t>(plan.fileBytes())},
                                {"weight_bytes", static_cast<int64_t>(weightBytes(metadata))},
+                               {"initializers", initializersJson(metadata)},
                                {"patches", patchesJson(metadata)},
                                {"programs", programsJson(metadata)}});
   return {};

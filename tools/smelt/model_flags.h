@@ -24,6 +24,8 @@ struct ModelFlags {
   std::optional<uint64_t> randomWeights;
   /// Cast floats that meet others where one type is needed.
   bool repairTypes = false;
+  /// Keep weights as they are, to be exchanged later.
+  bool refit = false;
 };
 
 struct BuildFlags {

@@ -49,6 +49,7 @@ static Status compile(const TrtexecFlags &flags, const std::string &path) {
   }
   ModelFlags model;
   model.path = flags.onnx;
+  model.refit = flags.refit;
   SMELT_ASSIGN_OR_RETURN(model.shapes, shapesOfTrtexec(flags.shapes));
   SMELT_ASSIGN_OR_RETURN(model.minShapes, shapesOfTrtexec(flags.minShapes));
   SMELT_ASSIGN_OR_RETURN(model.maxShapes, shapesOfTrtexec(flags.maxShapes));

@@ -39,7 +39,6 @@ constexpr Unknown kUnknown[] = {
     {"--inputIOFormats", true, false, "inputs have the model's types, row-major"},
     {"--outputIOFormats", true, false, "outputs have the model's types, row-major"},
     {"--calib", true, false, "give a model with QuantizeLinear and DequantizeLinear for int8"},
-    {"--refit", false, false, "a plan's weights are those it was compiled with"},
     {"--safe", false, false, "there is no safety runtime"},
 };
 
@@ -76,6 +75,7 @@ void addBuilding(Command &command, TrtexecFlags &flags) {
   command.flag("--noTF32", flags.noTf32,
                "smelt compile --precision fp32; without any of these, tf32, as trtexec has it");
   command.flag("--stronglyTyped", flags.stronglyTyped, "smelt compile --precision fp32");
+  command.flag("--refit", flags.refit, "smelt compile --refit");
   command.flag("--skipInference,--buildOnly", flags.skipInference, "Compile and do not run");
   addDevice(command, flags.device);
 }

@@ -10,6 +10,7 @@ struct TrtexecFlags {
   std::vector<std::string> shapes, minShapes, optShapes, maxShapes; ///< "name:1x3x224x224"
   std::vector<std::string> loadInputs;                              ///< "name:file" of raw bytes
   bool fp16 = false, bf16 = false, best = false, noTf32 = false, stronglyTyped = false;
+  bool refit = false;
   size_t iterations = 10, streams = 1, averageRuns = 10, warmupMilliseconds = 200;
   std::string duration = "3"; ///< seconds, 0 among them
   std::vector<std::string> percentiles = {"90", "95", "99"};
