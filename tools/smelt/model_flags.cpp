@@ -3,9 +3,11 @@
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
 #include "tools/smelt/limits.h"
-#include "tools/smelt/npy.h"
+#include "tools/smelt/npz.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/test_data.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <charconv>
 #include <unistd.h>
@@ -68,16 +70,21 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   return options;
 }
 
-/// The value that `flags` give for the input called `name`, number `number` of the file.
-static Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
-                                              const std::string &name, size_t number) {
+Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
+                                       const std::string &name, size_t number) {
   for (const std::string &flag : flags) {
-    if (flag.starts_with("@")) {
+    if (flag.starts_with("@") && isNpz(flag)) {
+      SMELT_ASSIGN_OR_RETURN(NpzFile file, NpzFile::open(flag.substr(1)));
+      if (llvm::is_contained(file.names(), name)) {
+        SMELT_ASSIGN_OR_RETURN(Array array, file.read(name));
+        return std::optional(std::move(array));
+      }
+    } else if (flag.starts_with("@")) {
       SMELT_ASSIGN_OR_RETURN(TestData data, readTestData(flag.substr(1)));
       if (number < data.inputs.size())
         return std::optional(std::move(data.inputs[number]));
     } else if (flag.starts_with(name + "=@")) {
-      SMELT_ASSIGN_OR_RETURN(Array array, readNpy(flag.substr(name.size() + 2)));
+      SMELT_ASSIGN_OR_RETURN(Array array, readArray(flag.substr(name.size() + 2), name));
       return std::optional(std::move(array));
     }
   }
@@ -87,8 +94,9 @@ static Result<std::optional<Array>> readValue(const std::vector<std::string> &fl
 static Status checkValueFlags(const std::vector<std::string> &flags) {
   for (const std::string &flag : flags)
     if (!flag.starts_with("@") && (flag.find("=@") == std::string::npos || flag.starts_with("=")))
-      return Status(StatusCode::kUsage,
-                    joinText("'", flag, "' is no value; write NAME=@FILE.npy or @FOLDER"));
+      return Status(
+          StatusCode::kUsage,
+          joinText("'", flag, "' is no value; write NAME=@FILE.npy, @FILE.npz or @FOLDER"));
   return {};
 }
 
