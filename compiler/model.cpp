@@ -92,6 +92,7 @@ static ImportOptions importOptions(const ModelOptions &options) {
   result.drawMissingWeights = options.randomWeights.has_value();
   result.seed = options.randomWeights.value_or(0);
   result.repairTypes = options.repairTypes;
+  result.exposesAll = options.exposesAll;
   if (options.valueOf)
     result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
       std::optional<InputValue> value = options.valueOf(name, number);

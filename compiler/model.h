@@ -39,6 +39,8 @@ struct ModelOptions {
   std::optional<uint64_t> randomWeights;
   /// Cast floats that meet others where one type is needed (ImportOptions::repairTypes).
   bool repairTypes = false;
+  /// Every tensor that a node computes is an output too (ImportOptions::exposesAll).
+  bool exposesAll = false;
   /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
   std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
   /// The shapes of these values; asked for where the model does not take any size.

@@ -63,6 +63,7 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   options.randomWeights = flags.randomWeights;
   options.onActivity = [](const std::string &what) { setActivity(oneLine(what)); };
   options.repairTypes = flags.repairTypes;
+  options.exposesAll = flags.exposesAll;
   options.onDiagnostic = [path = flags.path](const Problem &problem) {
     if (!problem.isError) // errors become the command's own
       note("warning: " + problemText(problem, path));

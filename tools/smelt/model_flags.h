@@ -25,6 +25,8 @@ struct ModelFlags {
   std::optional<uint64_t> randomWeights;
   /// Cast floats that meet others where one type is needed.
   bool repairTypes = false;
+  /// Have every tensor of the graph as an output.
+  bool exposesAll = false;
 };
 
 struct BuildFlags {
