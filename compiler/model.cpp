@@ -74,8 +74,7 @@ Model::Model(const ModelOptions &options)
   context->printOpOnDiagnostic(false);
 }
 
-/// ONNX's number for `type`.
-static int32_t dataTypeOf(ElementType type) {
+int32_t onnxDataType(ElementType type) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   for (int32_t dataType = onnx_wire::Tensor::DataType_MIN;
        dataType <= onnx_wire::Tensor::DataType_MAX; ++dataType)
@@ -98,7 +97,8 @@ static ImportOptions importOptions(const ModelOptions &options) {
       std::optional<InputValue> value = options.valueOf(name, number);
       if (!value)
         return std::nullopt;
-      return TensorValue{dataTypeOf(value->type), std::move(value->shape), std::move(value->bytes)};
+      return TensorValue{onnxDataType(value->type), std::move(value->shape),
+                         std::move(value->bytes)};
     };
   return result;
 }

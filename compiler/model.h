@@ -129,6 +129,9 @@ Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 /// while it is written, and nobody means to lose them.
 Status refuseToReplace(const std::vector<std::string> &ownFiles, const std::string &output);
 
+/// ONNX's number for a type, onnx.TensorProto.DataType.
+int32_t onnxDataType(ElementType type);
+
 /// Whether `path` names a plan rather than an ONNX model: by its first bytes, else by its ending.
 bool isPlan(const std::string &path);
 

@@ -139,6 +139,11 @@ class AllTensors(CliTest):
         report, tensors = self.tensors(OK, self.save(support.model(nodes, infos[:1], infos[1:])))
         self.assertEqual((list(tensors), report["unknown_tensors"]), (["y"], 2))
 
+    def test_weights_that_were_rounded_are_no_other_tensors(self):
+        _, tensors = self.tensors(OK, DEMO, "--precision", "fp16")
+        _, wide = self.tensors(OK, DEMO)
+        self.assertGreater(len(tensors), 0.9 * len(wide))
+
     def test_the_first_that_16_bits_do_not_hold(self):
         self.array("x", np.full((3, 8), 10000, np.float32))
         report, tensors = self.tensors(ACCURACY, self.save(overflowing_model()), "--precision", "fp16", "--input", "x=@x.npy")

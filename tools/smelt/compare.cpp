@@ -25,6 +25,8 @@ struct Flags {
   Against against = Against::kInterpreter;
   bool bisect = false;
   bool allTensors = false;
+  bool reduce = false;
+  std::string output; ///< of the reduced model
   bool json = false;
 
   Tolerances tolerances() const {
@@ -139,6 +141,8 @@ static Status checkPlan(const Flags &flags) {
     return {};
   if (flags.open.device.isCpu())
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
+  if (flags.reduce)
+    return Status(StatusCode::kUsage, "--reduce compiles parts of the model; leave out --plan");
   if (flags.bisect || flags.allTensors)
     return Status(StatusCode::kUsage,
                   joinText(flags.bisect ? "--bisect" : "--all-tensors",
@@ -171,13 +175,14 @@ static Status lookInside(const Flags &flags, OpenModel &judged, const std::vecto
   return {};
 }
 
-static Status compare(Flags flags) {
-  SMELT_RETURN_IF_ERROR(
-      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
-  flags.open.model.runShapes = flags.inputs.shapes;
-  flags.open.model.values = flags.inputs.inputs;
-  SMELT_RETURN_IF_ERROR(checkAgainst(flags));
-  SMELT_RETURN_IF_ERROR(checkPlan(flags));
+/// A model that ran, and what is to be said of its outputs.
+struct Judged {
+  OpenModel model;
+  std::vector<Array> inputs, outputs;
+  Comparison comparison;
+};
+
+static Result<Judged> judgeOutputs(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
   // A plan may be compiled for fewer shapes than the model takes.
@@ -190,14 +195,72 @@ static Status compare(Flags flags) {
                          references(flags, *reference, inputs.inputs, outputs));
   Comparison comparison{flags.open.model.path, judged.session->deviceName(), expected.version,
                         judge(flags.tolerances(), *reference, outputs, expected.outputs)};
-  bool isAsked = flags.bisect || flags.allTensors;
-  if (isAsked || (!comparison.agrees() && judged.cuda && flags.plan.empty()))
-    SMELT_RETURN_IF_ERROR(lookInside(flags, judged, inputs.inputs, outputs, comparison));
+  return Judged{std::move(judged), std::move(inputs.inputs), std::move(outputs),
+                std::move(comparison)};
+}
+
+/// Whether a part of the model disagrees as the whole does, on the same device. What cannot run does not.
+static bool failsAlike(Flags flags, bool onGpu, const std::string &model,
+                       const std::string &inputs) {
+  flags.open.model.path = model;
+  flags.open.model.isSilent = true;
+  flags.open.model.runShapes.clear();
+  flags.open.device.kind = onGpu ? DeviceChoice::Kind::kCuda : DeviceChoice::Kind::kCpu;
+  flags.inputs = {{}, {"@" + inputs}};
+  flags.open.model.values = flags.inputs.inputs;
+  Result<Judged> judged = judgeOutputs(flags);
+  return judged.isOk() && !judged->comparison.agrees();
+}
+
+static Status reduce(const Flags &flags, Judged &judged) {
+  bool onGpu = judged.model.cuda != nullptr;
+  auto fails = [&](const std::string &model, const std::string &inputs) {
+    return failsAlike(flags, onGpu, model, inputs);
+  };
+  SMELT_ASSIGN_OR_RETURN(judged.comparison.reduction,
+                         reduceModel(flags.open.model, judged.inputs, flags.output, fails));
+  return {};
+}
+
+/// Where a reduced model goes.
+static Status checkReduce(const Flags &flags) {
+  if (!flags.reduce && !flags.output.empty())
+    return Status(StatusCode::kUsage, "-o is where --reduce writes to; give both");
+  if (!flags.reduce)
+    return {};
+  if (flags.output.empty())
+    return Status(StatusCode::kUsage, "--reduce writes a model: where to? Give -o small.onnx");
+  if (!llvm::StringRef(flags.output).ends_with(".onnx"))
+    return Status(StatusCode::kUsage, flags.output + ": --reduce writes an .onnx");
+  if (flags.open.model.path.ends_with(".mlir"))
+    return Status(StatusCode::kUsage, "--reduce leaves out ONNX nodes: give the .onnx, not a dump");
+  for (const std::string &path : {flags.output, inputsBeside(flags.output)})
+    SMELT_RETURN_IF_ERROR(refuseToReplace({flags.open.model.path}, path));
+  return {};
+}
+
+static Status compare(Flags flags) {
+  SMELT_RETURN_IF_ERROR(
+      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
+  flags.open.model.runShapes = flags.inputs.shapes;
+  flags.open.model.values = flags.inputs.inputs;
+  SMELT_RETURN_IF_ERROR(checkAgainst(flags));
+  SMELT_RETURN_IF_ERROR(checkPlan(flags));
+  SMELT_RETURN_IF_ERROR(checkReduce(flags));
+  SMELT_ASSIGN_OR_RETURN(Judged judged, judgeOutputs(flags));
+  bool agrees = judged.comparison.agrees(), isAsked = flags.bisect || flags.allTensors;
+  if (isAsked || (!agrees && judged.model.cuda && flags.plan.empty()))
+    SMELT_RETURN_IF_ERROR(
+        lookInside(flags, judged.model, judged.inputs, judged.outputs, judged.comparison));
+  if (flags.reduce && !agrees)
+    SMELT_RETURN_IF_ERROR(reduce(flags, judged));
+  if (flags.reduce && agrees)
+    note("every output agrees: there is nothing to reduce, and nothing is written");
   if (flags.json)
-    printJson(comparisonJson(comparison));
+    printJson(comparisonJson(judged.comparison));
   else
-    printComparison(comparison);
-  return verdictOf(comparison);
+    printComparison(judged.comparison);
+  return verdictOf(judged.comparison);
 }
 
 void addCompare(CommandLine &line) {
@@ -222,6 +285,11 @@ void addCompare(CommandLine &line) {
       "Judge every tensor of the ONNX graph that the fused model still has, in the graph's "
       "order: what kernels leave as it is, values inside them by the interpreter on the "
       "inputs that the kernel had; the outputs keep their bits");
+  command.flag(
+      "--reduce", flags->reduce,
+      "Where an output differs, write the smallest part of the model that still does to -o, "
+      "with its inputs in a .npz beside it");
+  command.text("-o,--output", flags->output, "The reduced model, small.onnx");
   command.tolerance("--tolerance", flags->tolerance,
                     "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
                     "floats and for --precision fp16 and bf16, 2e-5 for float32 (2e-3 with "
@@ -233,7 +301,9 @@ void addCompare(CommandLine &line) {
                  "examples:\n"
                  "  smelt compare model.onnx --shape input_ids=3x77\n"
                  "  smelt compare model.onnx --plan model.plan --json\n"
-                 "  smelt compare model.onnx --input @inputs.npz --against onnxruntime");
+                 "  smelt compare model.onnx --input @inputs.npz --against onnxruntime\n"
+                 "  smelt compare model.onnx --precision fp16 --bisect\n"
+                 "  smelt compare model.onnx --reduce -o small.onnx");
 }
 
 } // namespace smelt::tools

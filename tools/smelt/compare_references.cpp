@@ -39,6 +39,7 @@ Result<ForeignReferences> onnxRuntimeReferences(const Model &imported,
                                                 const std::vector<std::string> &inputFlags) {
   const Signature &signature = imported.signature();
   std::vector<NamedArray> named;
+  named.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     named.emplace_back(signature.inputs[i].name, &inputs[i]);
   std::deque<Array> fixed; // where they are, they stay

@@ -67,6 +67,11 @@ void printComparison(const Comparison &comparison) {
     printFusions(comparison.fusions);
   if (comparison.tensors)
     printTensors(*comparison.tensors, comparison.keepsBits);
+  if (comparison.reduction)
+    print(joinText("\nthe smallest model that fails: ", comparison.reduction->model, ", ",
+                   comparison.reduction->nodes, " of ", comparison.reduction->of,
+                   " nodes; see it with the same flags and --input @",
+                   comparison.reduction->inputs));
 }
 
 static llvm::json::Array outputsJson(const std::vector<OutputError> &outputs) {
@@ -140,6 +145,12 @@ llvm::json::Object comparisonJson(const Comparison &comparison) {
     object["first_wrong_tensor"] = first ? llvm::json::Value(first->name) : nullptr;
     object["keeps_bits"] = comparison.keepsBits;
   }
+  if (comparison.reduction)
+    object["reduced"] =
+        llvm::json::Object{{"model", comparison.reduction->model},
+                           {"inputs", comparison.reduction->inputs},
+                           {"nodes", static_cast<int64_t>(comparison.reduction->nodes)},
+                           {"of", static_cast<int64_t>(comparison.reduction->of)}};
   return object;
 }
 

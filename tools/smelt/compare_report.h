@@ -4,6 +4,7 @@
 #include "tools/smelt/bisect_casts.h"
 #include "tools/smelt/compare_fusions.h"
 #include "tools/smelt/compare_tensors.h"
+#include "tools/smelt/reduce_model.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -26,6 +27,7 @@ struct Comparison {
   std::vector<FusionError> fusions = {}; ///< empty where none was judged
   std::optional<TensorErrors> tensors = {};
   std::optional<CastVerdict> casts = {};
+  std::optional<Reduction> reduction = {};
   /// Whether the run that left every fusion's results gave the outputs the bits of the other.
   bool keepsBits = true;
 

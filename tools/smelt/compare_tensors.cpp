@@ -12,6 +12,10 @@ using namespace mlir;
 
 namespace smelt::tools {
 
+/// Weights of 16 bits are off by 2^-9 at most, and what is computed from many layers of them by some more; a
+/// tensor that a pass scaled, negated or moved, by far more.
+constexpr double kRoundedSameness = 0.1;
+
 /// Values as they were computed, not rounded to their declared type.
 static Array unrounded(const HostTensor &tensor) {
   Array array{ElementType::f64, tensor.getShape().vec(), {}};
@@ -37,9 +41,10 @@ class GraphTensors {
 public:
   Status compute(const ModelFlags &flags, const std::vector<Array> &inputs) {
     ModelFlags exposing = flags;
-    exposing.exposesAll = true;
+    exposing.exposesAll = exposing.isSilent = true;
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(exposing));
     std::vector<compiler::TensorView> views;
+    views.reserve(inputs.size());
     for (const Array &input : inputs)
       views.push_back({input.type, input.shape, input.bytes});
     SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
@@ -92,6 +97,7 @@ private:
 
   Status evaluateAll(Block &block, KnownValues &values, Precision precision, Visit visit);
   Status searchFusion(FusionOp fusion, size_t index, ArrayRef<HostTensor> exactOperands);
+  double sameness(const KnownTensor &tensor) const;
   Array deviceArray(FusionOp fusion, Value value, const HostTensor &inside, bool &isInside) const;
 
   GraphTensors &graph;
@@ -115,6 +121,15 @@ Status Search::evaluateAll(Block &block, KnownValues &values, Precision precisio
     visit(op, *results);
   }
   return {};
+}
+
+/// How far a value may be from the tensor that it stands for, both in double precision. Constants and
+/// weights are those of the passes, which round them to 16 bits.
+double Search::sameness(const KnownTensor &tensor) const {
+  bool isWide = tensor.arithmetic == ElementType::f32 || tensor.arithmetic == ElementType::f64;
+  bool isRounded = narrows(tolerances.precision) || !isWide;
+  return isFloat(tensor.type) && isRounded ? kRoundedSameness
+                                           : defaultTolerance(tensor.type, /*tf32=*/false);
 }
 
 /// What the device left of a value of a fusion, or what is computed for it.
@@ -145,9 +160,8 @@ Status Search::searchFusion(FusionOp fusion, size_t index, ArrayRef<HostTensor> 
           for (size_t number : graph.ofLast(nodeNames(op.getLoc()))) {
             KnownTensor &tensor = graph.all[number];
             Array meant = unrounded(exact.lookup(value));
-            double same = defaultTolerance(tensor.type, /*tf32=*/false);
             if (tensor.isFound || meant.shape != tensor.exact.shape ||
-                !(compareTensors(meant, tensor.exact).relativeNorm <= same))
+                !(compareTensors(meant, tensor.exact).relativeNorm <= sameness(tensor)))
               continue;
             bool isInside = false;
             Array actual = deviceArray(fusion, value, onDevice.lookup(value), isInside);

@@ -3,7 +3,7 @@
 // Problem: fusions leave few of the graph's tensors in memory, and passes change some of them. Method: the
 // reference is the model imported with every tensor as an output, in double precision. A value of the fused
 // module stands for the tensor of the last ONNX node among those that it was made of, if in double precision
-// the two are the same. What the device left between its kernels is compared as it is; values inside a
+// the two are the same, but for weights that were rounded. What the device left between its kernels is compared as it is; values inside a
 // kernel are computed by the interpreter, in the kernel's precision, from the inputs that the kernel had on
 // the device. The plan's kernels are those of every run, so that its outputs keep their bits.
 #pragma once

@@ -104,12 +104,15 @@ Result<SmallVector<HostTensor>> FusedRun::operandsOf(FusionOp fusion) const {
 Result<std::vector<Array>> interpretFused(Model &fused, const std::vector<Array> &inputs,
                                           CpuArithmetic arithmetic) {
   std::vector<compiler::TensorView> views;
+  views.reserve(inputs.size());
   for (const Array &input : inputs)
     views.push_back({input.type, input.shape, input.bytes});
   SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
                          compiler::ModelRunner(fused, arithmetic).run(views));
-  std::vector<Port> ports = signatureOf(fused.module()).outputs; // those that were exposed too
+  std::vector<Port> ports =
+      compiler::signatureOf(fused.module()).outputs; // those that were exposed too
   std::vector<Array> outputs;
+  outputs.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     outputs.push_back(toArray(results[i], ports[i].type));
   return outputs;

@@ -64,8 +64,8 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   options.onActivity = [](const std::string &what) { setActivity(oneLine(what)); };
   options.repairTypes = flags.repairTypes;
   options.exposesAll = flags.exposesAll;
-  options.onDiagnostic = [path = flags.path](const Problem &problem) {
-    if (!problem.isError) // errors become the command's own
+  options.onDiagnostic = [path = flags.path, isSilent = flags.isSilent](const Problem &problem) {
+    if (!problem.isError && !isSilent) // errors become the command's own
       note("warning: " + problemText(problem, path));
   };
   return options;
@@ -130,7 +130,7 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.values, unread));
   Result<std::unique_ptr<Model>> model = Model::import(options);
   SMELT_RETURN_IF_ERROR(unread);
-  if (model.isOk())
+  if (model.isOk() && !flags.isSilent)
     for (const auto &[name, number] : (*model)->signature().fixed)
       note(joinText("input '", name, "' is a constant: the model is compiled for the value given"));
   return model;

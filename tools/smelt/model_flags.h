@@ -27,6 +27,8 @@ struct ModelFlags {
   bool repairTypes = false;
   /// Have every tensor of the graph as an output.
   bool exposesAll = false;
+  /// Say nothing on stderr: it was said before.
+  bool isSilent = false;
 };
 
 struct BuildFlags {

@@ -32,7 +32,7 @@ struct NpzFile::Archive {
   std::map<std::string, unz64_file_pos> members; ///< by the array's name
 };
 
-static Status refuse(const std::string &path, const std::string &why) {
+static Status refuseArchive(const std::string &path, const std::string &why) {
   return Status(StatusCode::kUsage, joinText(path, ": ", why));
 }
 
@@ -40,7 +40,8 @@ Result<NpzFile> NpzFile::open(const std::string &path) {
   SMELT_RETURN_IF_ERROR(runtime::MappedFile::open(path).status()); // a pipe would wait for a writer
   unzFile file = unzOpen64(path.c_str());
   if (!file)
-    return refuse(path, "is no .npz file (a zip archive of .npy files), or its end is cut off");
+    return refuseArchive(path,
+                         "is no .npz file (a zip archive of .npy files), or its end is cut off");
   NpzFile opened(path, std::make_shared<Archive>(file));
   SMELT_RETURN_IF_ERROR(opened.list());
   return opened;
@@ -50,7 +51,7 @@ Status NpzFile::list() {
   unz_global_info64 archiveInfo = {};
   unzGetGlobalInfo64(archive->file, &archiveInfo);
   if (archiveInfo.number_entry == 0) // or its end is cut off, which minizip does not tell apart
-    return refuse(path, "holds no arrays, or its end is cut off");
+    return refuseArchive(path, "holds no arrays, or its end is cut off");
   std::string buffer(kMostNameBytes + 1, '\0');
   int state = unzGoToFirstFile(archive->file);
   for (; state == UNZ_OK; state = unzGoToNextFile(archive->file)) {
@@ -62,14 +63,14 @@ Status NpzFile::list() {
       break;
     std::string name = buffer.substr(0, info.size_filename);
     if (!std::string_view(name).ends_with(kEnding))
-      return refuse(path, joinText("its member '", name, "' is no .npy file"));
+      return refuseArchive(path, joinText("its member '", name, "' is no .npy file"));
     name.resize(name.size() - kEnding.size());
     if (!archive->members.emplace(name, position).second)
-      return refuse(path, joinText("holds two arrays called '", name, "'"));
+      return refuseArchive(path, joinText("holds two arrays called '", name, "'"));
     arrayNames.push_back(std::move(name));
   }
   if (state != UNZ_END_OF_LIST_OF_FILE)
-    return refuse(path, "the list of what it holds is damaged");
+    return refuseArchive(path, "the list of what it holds is damaged");
   return {};
 }
 
@@ -92,20 +93,20 @@ static std::optional<std::string> unpack(unzFile file) {
 Result<Array> NpzFile::read(const std::string &name) const {
   auto member = archive->members.find(name);
   if (member == archive->members.end())
-    return refuse(path, joinText("holds no array called '", name, "'; it has ",
-                                 llvm::join(arrayNames, ", ")));
-  auto damaged = [&] { return refuse(path, joinText("its array '", name, "' is damaged")); };
+    return refuseArchive(path, joinText("holds no array called '", name, "'; it has ",
+                                        llvm::join(arrayNames, ", ")));
+  auto damaged = [&] { return refuseArchive(path, joinText("its array '", name, "' is damaged")); };
   unz_file_info64 info = {};
   unz64_file_pos position = member->second;
   if (unzGoToFilePos64(archive->file, &position) != UNZ_OK ||
       unzGetCurrentFileInfo64(archive->file, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK)
     return damaged();
   if (info.flag & kIsEncrypted)
-    return refuse(path, joinText("its array '", name, "' is encrypted"));
+    return refuseArchive(path, joinText("its array '", name, "' is encrypted"));
   if (info.compression_method != 0 && info.compression_method != Z_DEFLATED)
-    return refuse(path,
-                  joinText("its array '", name, "' is packed by method ", info.compression_method,
-                           " of zip; numpy.savez and savez_compressed use others"));
+    return refuseArchive(path, joinText("its array '", name, "' is packed by method ",
+                                        info.compression_method,
+                                        " of zip; numpy.savez and savez_compressed use others"));
   std::optional<std::string> bytes = unpack(archive->file);
   if (!bytes || bytes->size() != info.uncompressed_size)
     return damaged();
@@ -207,10 +208,10 @@ static Status addMembers(zipFile zip, std::span<const NamedArray> arrays) {
 Status writeNpz(const std::string &path, std::span<const NamedArray> arrays) {
   for (const auto &[name, array] : arrays)
     if (memberOf(name).size() > kMostNameBytes || name.find('\0') != std::string::npos)
-      return refuse(path, joinText("no .npz file can hold an array called '", name, "'"));
+      return refuseArchive(path, joinText("no .npz file can hold an array called '", name, "'"));
   SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
   if (!file.isSeekable())
-    return refuse(path, "a .npz file cannot be written to a pipe; name a file");
+    return refuseArchive(path, "a .npz file cannot be written to a pipe; name a file");
   Sink sink{file};
   zlib_filefunc64_def functions = Sink::functions(sink);
   zipFile zip = zipOpen2_64(path.c_str(), APPEND_STATUS_CREATE, nullptr, &functions);
