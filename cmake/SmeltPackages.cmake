@@ -18,7 +18,7 @@ smelt_copyright(runtime_dev libsmelt-rt-dev ${runtime_libraries})
 set(CPACK_COMPONENTS_ALL runtime runtime_dev)
 if(NOT SMELT_RUNTIME_ONLY)
   smelt_copyright(compiler smelt ${runtime_libraries} llvm-22-dev libmlir-22-dev libprotobuf-dev libeigen3-dev
-    libcli11-dev zlib1g-dev libzstd-dev)
+    libcli11-dev zlib1g-dev libzstd-dev libminizip-dev)
   list(APPEND CPACK_COMPONENTS_ALL compiler)
 endif()
 

@@ -74,8 +74,7 @@ Model::Model(const ModelOptions &options)
   context->printOpOnDiagnostic(false);
 }
 
-/// ONNX's number for `type`.
-static int32_t dataTypeOf(ElementType type) {
+int32_t onnxDataType(ElementType type) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   for (int32_t dataType = onnx_wire::Tensor::DataType_MIN;
        dataType <= onnx_wire::Tensor::DataType_MAX; ++dataType)
@@ -93,12 +92,14 @@ static ImportOptions importOptions(const ModelOptions &options) {
   result.seed = options.randomWeights.value_or(0);
   result.repairTypes = options.repairTypes;
   result.refit = options.refit;
+  result.exposesAll = options.exposesAll;
   if (options.valueOf)
     result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
       std::optional<InputValue> value = options.valueOf(name, number);
       if (!value)
         return std::nullopt;
-      return TensorValue{dataTypeOf(value->type), std::move(value->shape), std::move(value->bytes)};
+      return TensorValue{onnxDataType(value->type), std::move(value->shape),
+                         std::move(value->bytes)};
     };
   return result;
 }

@@ -43,6 +43,8 @@ struct ModelOptions {
   /// Keep the weights as they are in the model, as far as that goes, so that a plan can be given other
   /// values for them.
   bool refit = false;
+  /// Every tensor that a node computes is an output too (ImportOptions::exposesAll).
+  bool exposesAll = false;
   /// Values of inputs (ImportOptions::valueOf): asked for where the graph's structure depends on one.
   std::function<std::optional<InputValue>(const std::string &name, size_t number)> valueOf;
   /// The shapes of these values; asked for where the model does not take any size.
@@ -133,6 +135,9 @@ Result<std::vector<Problem>> checkModel(const ModelOptions &options);
 /// Fails with kUsage where `output` is one of `ownFiles`, under whatever name: they may be mapped
 /// while it is written, and nobody means to lose them.
 Status refuseToReplace(const std::vector<std::string> &ownFiles, const std::string &output);
+
+/// ONNX's number for a type, onnx.TensorProto.DataType.
+int32_t onnxDataType(ElementType type);
 
 /// Whether `path` names a plan rather than an ONNX model: by its first bytes, else by its ending.
 bool isPlan(const std::string &path);

@@ -21,7 +21,10 @@ static GraphNode describe(const frontend::Node &node, const frontend::Graph &gra
     add(value);
   for (const std::string &value : node.captured)
     add(value);
-  return {node.name, node.proto->op_type(), {inputs.begin(), inputs.end()}};
+  return {node.name,
+          node.proto->op_type(),
+          {inputs.begin(), inputs.end()},
+          {node.proto->output().begin(), node.proto->output().end()}};
 }
 
 std::vector<GraphNode> readOnnxGraph(const std::string &path) {

@@ -128,6 +128,9 @@ private:
       nodes.define(input.name, argument);
     (void)nodes.importNodes();
     SmallVector<Value> results = readOutputs(graph, nodes);
+    std::vector<std::string> exposed;
+    if (options.exposesAll)
+      exposed = addComputed(graph, nodes, results);
     for (auto [input, argument] : llvm::zip_equal(inputs, function.getArguments()))
       if (build.neededInputs().contains(argument))
         needed.push_back(input.name);
@@ -135,7 +138,7 @@ private:
     if (state.failures > 0 || llvm::any_of(results, [](Value value) { return !value; }))
       return build.finish({}), failure();
     build.finish(results);
-    nameResults(graph, function, results);
+    nameResults(graph, exposed, function, results);
     dropUnused(function);
     addGuards(function->getParentOfType<ModuleOp>(), facts.guards());
     equated = facts.equated();
@@ -166,18 +169,40 @@ private:
     return results;
   }
 
+  /// Adds what nodes compute to `results`, in the order of the graph. Returns its names.
+  static std::vector<std::string> addComputed(const Graph &graph, NodeImporter &nodes,
+                                              SmallVector<Value> &results) {
+    llvm::StringSet<> outputs;
+    for (const onnx_wire::ValueInfo &output : graph.proto->output())
+      outputs.insert(output.name());
+    std::vector<std::string> names;
+    for (const Node &node : graph.nodes)
+      for (const std::string &name : node.proto->output()) {
+        if (name.empty() || outputs.contains(name))
+          continue;
+        if (GraphValue value = nodes.find(name); value.isTensor()) {
+          results.push_back(value.tensor());
+          names.push_back(name);
+        }
+      }
+    return names;
+  }
+
   LogicalResult checkDeclared(StringRef name, Value value) {
     return declared->check(location, "the output", name, tensorType(value));
   }
 
-  void nameResults(const Graph &graph, func::FuncOp function, ArrayRef<Value> results) {
+  void nameResults(const Graph &graph, ArrayRef<std::string> exposed, func::FuncOp function,
+                   ArrayRef<Value> results) {
     Builder builder(function.getContext());
     function.setFunctionType(builder.getFunctionType(function.getBody().getArgumentTypes(),
                                                      ValueRange(results).getTypes()));
-    function.setAllResultAttrs(
-        llvm::map_to_vector(graph.proto->output(), [&](const onnx_wire::ValueInfo &output) {
-          return nameAttribute(builder, output.name());
-        }));
+    SmallVector<DictionaryAttr> attributes;
+    for (const onnx_wire::ValueInfo &output : graph.proto->output())
+      attributes.push_back(nameAttribute(builder, output.name()));
+    for (const std::string &name : exposed)
+      attributes.push_back(nameAttribute(builder, name));
+    function.setAllResultAttrs(attributes);
   }
 
   /// Before they are read, which takes their bytes away.

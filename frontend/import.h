@@ -43,6 +43,8 @@ struct ImportOptions {
   /// for where the graph's structure depends on one, such as a list of axes: the input then becomes a
   /// constant. None: the model is refused there.
   std::function<std::optional<TensorValue>(const std::string &name, size_t number)> valueOf = {};
+  /// Every tensor that a node of the graph computes is an output too, behind the model's own.
+  bool exposesAll = false;
 };
 
 /// `symbol` of the file is `as` in the module, since `node` needs them to be equal.

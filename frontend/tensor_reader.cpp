@@ -192,6 +192,27 @@ FailureOr<TensorType> tensorTypeOf(Location location, const onnx_wire::Tensor &t
   return TensorType::get(shape, element);
 }
 
+LogicalResult embedExternal(Location location, ExternalFiles &files, onnx_wire::Tensor &tensor) {
+  if (tensor.data_location() != onnx_wire::Tensor::EXTERNAL)
+    return success();
+  FailureOr<TensorType> type = tensorTypeOf(location, tensor);
+  if (failed(type))
+    return failure();
+  FailureOr<ExternalRange> range =
+      parseRange(location, tensor, rawByteCount(*type, tensor.data_type()));
+  if (failed(range))
+    return failure();
+  auto file = files.open(location, range->file);
+  if (failed(file) || !*file)
+    return success(succeeded(file));
+  if (failed(checkRange(location, *range, (*file)->getBufferSize())))
+    return failure();
+  tensor.set_raw_data((*file)->getBufferStart() + range->offset, range->length);
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  return success();
+}
+
 bool TensorReader::isMissing(const onnx_wire::Tensor &tensor) const {
   auto isLocation = [](const onnx_wire::StringEntry &entry) { return entry.key() == "location"; };
   auto location = llvm::find_if(tensor.external_data(), isLocation);

@@ -60,6 +60,11 @@ private:
 /// of 16 bits and fewer travel as bit patterns in int32_data.
 std::string packTypedFields(const onnx_wire::Tensor &tensor);
 
+/// Moves the data of a tensor of another file into the message; where the file is missing, the tensor stays
+/// as it is. Fails, with a report, as reading it does.
+mlir::LogicalResult embedExternal(mlir::Location location, ExternalFiles &files,
+                                  onnx_wire::Tensor &tensor);
+
 /// Raw data with one element a byte where several share one: its code in the low bits.
 std::string unpackElements(int32_t dataType, llvm::ArrayRef<char> raw, uint64_t count);
 

@@ -13,6 +13,8 @@ packages=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   zlib1g-dev libzstd-dev
   protobuf-compiler libprotobuf-dev libeigen3-dev libcli11-dev
+  # .npz files (zlib's licence)
+  libminizip-dev
   # the page of smelt report: highlight.js (BSD-3)
   node-highlight.js
   # the plan and the runtime

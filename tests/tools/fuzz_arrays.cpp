@@ -1,10 +1,11 @@
-// Fuzzing of what a user gives `smelt run` beside the model: .npy files, ONNX test data, and the texts of shape and input flags.
+// Fuzzing of what a user gives `smelt run` beside the model: .npy and .npz files, ONNX test data, and the texts of shape and input flags.
 // The first byte of the input says which; each ends with the arrays that the model takes or with a usage error.
 #include "tests/support/fuzz_choice.h"
 #include "tests/support/memory_file.h"
 #include "tools/smelt/inputs.h"
 #include "tools/smelt/model_flags.h"
 #include "tools/smelt/npy.h"
+#include "tools/smelt/npz.h"
 #include "tools/smelt/test_data.h"
 
 #include <algorithm>
@@ -27,6 +28,15 @@ static void checkArray(const Result<Array> &array) {
 static void readArrayFile(std::span<const uint8_t> bytes) {
   test::MemoryFile file(bytes);
   checkArray(readNpy(file.path()));
+}
+
+static void readArchive(std::span<const uint8_t> bytes) {
+  test::MemoryFile file(bytes);
+  Result<NpzFile> archive = NpzFile::open(file.path());
+  if (!archive.isOk())
+    return test::require(archive.status().code() == StatusCode::kUsage, archive.status().message());
+  for (const std::string &name : archive->names())
+    checkArray(archive->read(name));
 }
 
 /// A folder of one input.
@@ -83,12 +93,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0)
     return 0;
   std::span<const uint8_t> rest(data + 1, size - 1);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
   case 0:
     readArrayFile(rest);
     return 0;
   case 1:
     readTestDataFolder(rest);
+    return 0;
+  case 2:
+    readArchive(rest);
     return 0;
   default:
     parseFlags({reinterpret_cast<const char *>(rest.data()), rest.size()});

@@ -7,9 +7,10 @@ void addJson(Command &command, bool &json) {
 }
 
 void addValues(Command &command, std::vector<std::string> &values) {
-  command.texts("--value", values, "NAME=@FILE.npy|@FOLDER",
+  command.texts("--value", values, "NAME=@FILE.npy|@FILE.npz|@FOLDER",
                 "Value of an input that is compiled for where the model's structure depends on it, "
-                "such as a list of axes (repeatable), or @FOLDER of ONNX test data");
+                "such as a list of axes (repeatable), @FILE.npz of several, or @FOLDER of ONNX "
+                "test data");
 }
 
 void addMissing(Command &command, ModelFlags &flags) {
@@ -63,8 +64,9 @@ void addInputs(Command &command, InputFlags &flags) {
                 "Shape of an input, NAME=1x128 (repeatable). Dimensions that none sets: 1 where "
                 "they lead a shape, else 128");
   addDimensions(command, flags.dimensions);
-  command.texts("--input", flags.inputs, "NAME=@FILE.npy|@FOLDER",
-                "Value of an input, NAME=@FILE.npy (repeatable), or @FOLDER of ONNX test data");
+  command.texts("--input", flags.inputs, "NAME=@FILE.npy|@FILE.npz|@FOLDER",
+                "Value of an input, NAME=@FILE.npy (repeatable), @FILE.npz of several by their "
+                "names, or @FOLDER of ONNX test data");
   command.seed(
       "--seed", [&flags](uint64_t value) { flags.seed = value; },
       "Seed of the inputs that are not given: floats from N(0, 1), row indices "

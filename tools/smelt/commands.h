@@ -14,6 +14,7 @@ void addCheck(CommandLine &line);
 void addExplain(CommandLine &line);
 void addInspect(CommandLine &line);
 void addCompare(CommandLine &line);
+void addDiff(CommandLine &line);
 void addTrtexec(CommandLine &line);
 void addPatch(CommandLine &line);
 void addReport(CommandLine &line);

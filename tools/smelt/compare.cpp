@@ -4,47 +4,43 @@
 // disagree, every fusion against the interpreter on the same inputs.
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-#include "tools/smelt/compare_fusions.h"
+#include "tools/smelt/compare_references.h"
+#include "tools/smelt/compare_report.h"
 #include "tools/smelt/dimensions.h"
-#include "tools/smelt/error_statistics.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <cmath>
-
 namespace smelt::tools {
 
 namespace {
+
+enum class Against { kInterpreter, kOnnxRuntime };
 
 struct Flags {
   OpenFlags open;
   InputFlags inputs;
   std::string plan;
   std::optional<double> tolerance;
+  Against against = Against::kInterpreter;
+  bool bisect = false;
+  bool allTensors = false;
+  bool reduce = false;
+  std::string output; ///< of the reduced model
   bool json = false;
-};
 
-/// What an output should be, and the arithmetic that says so.
-struct Reference {
-  Array array;
-  const char *arithmetic = "float64";
+  Tolerances tolerances() const {
+    return {tolerance, open.precision, against == Against::kOnnxRuntime};
+  }
+  /// Of what the interpreter says.
+  Tolerances ownTolerances() const { return {tolerance, open.precision}; }
+  /// Of single fusions: where values are narrowed, their types say so.
+  Tolerances fusionTolerances() const {
+    return {tolerance, narrows(open.precision) ? FloatPrecision::fp32 : open.precision};
+  }
 };
 
 } // namespace
-
-/// A float output is as exact as the coarsest arithmetic on the way to it.
-static double toleranceFor(const Flags &flags, const Port &port, ElementType arithmetic) {
-  if (flags.tolerance)
-    return *flags.tolerance;
-  FloatPrecision precision = flags.open.precision;
-  if (arithmetic == ElementType::f32 && narrows(precision))
-    arithmetic = ElementType::f16;
-  return defaultTolerance(isFloat(port.type) ? arithmetic : port.type,
-                          precision == FloatPrecision::tf32);
-}
 
 /// The session of a given plan, which must be one of the model.
 static Result<OpenModel> openGivenPlan(const std::string &path, int device,
@@ -59,6 +55,11 @@ static Result<OpenModel> openGivenPlan(const std::string &path, int device,
   return OpenModel{nullptr, std::move(session), cuda};
 }
 
+/// What stands for a GPU's arithmetic on the CPU.
+static CpuArithmetic cpuArithmetic(const Flags &flags) {
+  return narrows(flags.open.precision) ? CpuArithmetic::kStored : CpuArithmetic::kFloat;
+}
+
 /// The session to judge. On the CPU that is the interpreter on the fused module in float32, which a
 /// narrowed one is already.
 static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) {
@@ -67,133 +68,121 @@ static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) 
   SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
   if (!opened.cuda && !narrows(flags.open.precision)) {
     SMELT_RETURN_IF_ERROR(fuse(*opened.model));
-    opened.session = openCpuSession(*opened.model, CpuArithmetic::kFloat);
+    opened.session = openCpuSession(*opened.model, cpuArithmetic(flags));
   }
   return opened;
 }
 
-/// Judges the outputs; adds a row of each to `table` and `list`. Returns what disagrees, as text.
-static std::string judge(const Flags &flags, const Signature &signature,
-                         const std::vector<ElementType> &computedIn,
-                         const std::vector<Array> &outputs,
-                         const std::vector<Reference> &references, Table &table,
-                         llvm::json::Array &list) {
-  std::string failures;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Port &port = signature.outputs[i];
-    const auto &[reference, arithmetic] = references[i];
-    double tolerance = toleranceFor(flags, port, computedIn[i]);
-    if (outputs[i].shape != reference.shape) {
-      failures += joinText("\noutput '", port.name, "' has shape ", shapeText(outputs[i].shape),
-                           ", expected ", shapeText(reference.shape));
-      continue;
-    }
-    ErrorStatistics error = compareTensors(outputs[i], reference);
-    bool agrees = error.relativeNorm <= tolerance;
-    std::string position = positionText(error.worstIndex, reference.shape);
-    table.add({port.name, shapeText(outputs[i].shape), scientificText(error.relativeNorm),
-               scientificText(tolerance), scientificText(error.maxAbsolute), position,
-               shortText(error.worstOutput), shortText(error.worstReference),
-               agrees ? joinText("ok in ", arithmetic) : "DIFFERS"});
-    list.push_back(llvm::json::Object{{"name", port.name},
-                                      {"shape", llvm::json::Array(outputs[i].shape)},
-                                      {"relative_norm", jsonNumber(error.relativeNorm)},
-                                      {"tolerance", tolerance},
-                                      {"max_absolute", jsonNumber(error.maxAbsolute)},
-                                      {"worst_position", position},
-                                      {"worst_output", jsonNumber(error.worstOutput)},
-                                      {"worst_reference", jsonNumber(error.worstReference)},
-                                      {"non_finite", static_cast<int64_t>(error.nonFiniteOutputs)},
-                                      {"reference", arithmetic},
-                                      {"agrees", agrees}});
-    if (!agrees)
-      failures +=
-          joinText("\noutput '", port.name, "': relative error ",
-                   scientificText(error.relativeNorm), " exceeds ", scientificText(tolerance));
-  }
-  return failures;
-}
-
-static llvm::json::Array fusionsJson(const std::vector<FusionError> &fusions) {
-  llvm::json::Array list;
-  for (const FusionError &fusion : fusions)
-    list.push_back(llvm::json::Object{{"kernel", static_cast<int64_t>(fusion.index)},
-                                      {"kind", fusion.kind},
-                                      {"onnx_nodes", fusion.nodes},
-                                      {"relative_norm", jsonNumber(fusion.relativeNorm)},
-                                      {"max_absolute", jsonNumber(fusion.maxAbsolute)},
-                                      {"agrees", fusion.agrees}});
-  return list;
-}
-
-static void printFusions(const std::vector<FusionError> &fusions) {
-  Table table({"kernel", "kind", "relative error", "largest error", "", "ONNX nodes"});
-  for (const FusionError &fusion : fusions)
-    table.add({std::to_string(fusion.index), fusion.kind, scientificText(fusion.relativeNorm),
-               scientificText(fusion.maxAbsolute), fusion.agrees ? "ok" : "DIFFERS", fusion.nodes});
-  print("\nevery fusion, on the inputs that it had:");
-  table.print();
-}
-
-/// Judges every fusion of a model by what the GPU makes of it.
-static Result<std::vector<FusionError>> compareOnGpu(Model &model, const std::vector<Array> &inputs,
-                                                     FloatPrecision precision, int device) {
-  auto run = [&](Model &fused, const std::vector<Array> &given) -> Result<std::vector<Array>> {
-    SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture(device));
-    SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-    SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, precision}, plan.path()));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
-                           CudaSession::open(plan.path(), device));
-    return session->run(given);
-  };
-  return compareFusions(model, inputs, precision == FloatPrecision::tf32, run);
-}
-
-/// "\nthe first fusion that differs is kernel 3, gemm of /layer.0/MatMul", or that none does.
-static std::string firstWrong(const std::vector<FusionError> &fusions) {
-  for (const FusionError &fusion : fusions)
-    if (!fusion.agrees)
-      return joinText("\nthe first fusion that differs on the inputs that it had is kernel ",
-                      fusion.index, ", ", fusion.kind, " of ", fusion.nodes, ": relative error ",
-                      scientificText(fusion.relativeNorm));
-  return fusions.empty() ? "" : "\nevery fusion agrees on the inputs that it had";
-}
-
-/// The imported model in double precision; in float32 for outputs that only agree with that, unless
-/// the user said how exact they must be.
-static Result<std::vector<Reference>> references(const Flags &flags, Model &imported,
-                                                 const std::vector<Array> &inputs,
-                                                 const std::vector<Array> &outputs) {
-  SMELT_ASSIGN_OR_RETURN(std::vector<Array> exact,
-                         openCpuSession(imported, CpuArithmetic::kDouble)->run(inputs));
+static std::vector<OutputError> judge(const Tolerances &tolerances, Model &imported,
+                                      const std::vector<Array> &outputs,
+                                      const std::vector<Reference> &references) {
+  std::vector<OutputError> errors;
   std::vector<ElementType> computedIn = arithmeticOf(imported.module());
-  auto agrees = [&](size_t i, const Array &reference) {
-    double tolerance = toleranceFor(flags, imported.signature().outputs[i], computedIn[i]);
-    return outputs[i].shape == reference.shape &&
-           compareTensors(outputs[i], reference).relativeNorm <= tolerance;
-  };
-  std::vector<Reference> chosen;
-  std::vector<Array> single;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    bool isExact = flags.tolerance || agrees(i, exact[i]);
-    if (!isExact && single.empty()) {
-      SMELT_ASSIGN_OR_RETURN(single, openCpuSession(imported, CpuArithmetic::kFloat)->run(inputs));
-    }
-    if (isExact || !agrees(i, single[i]))
-      chosen.push_back({std::move(exact[i])});
-    else
-      chosen.push_back({std::move(single[i]), "float32"});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Port &port = imported.signature().outputs[i];
+    const auto &[reference, arithmetic] = references[i];
+    OutputError &error = errors.emplace_back(
+        OutputError{port.name, outputs[i].shape, reference.shape, arithmetic, {}, 0});
+    error.tolerance = tolerances.of(port.type, computedIn[i]);
+    if (error.shape == error.expectedShape)
+      error.error = compareTensors(outputs[i], reference);
   }
-  return chosen;
+  return errors;
 }
 
-static Status compare(Flags flags) {
-  SMELT_RETURN_IF_ERROR(
-      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
-  flags.open.model.runShapes = flags.inputs.shapes;
-  flags.open.model.values = flags.inputs.inputs;
-  if (!flags.plan.empty() && flags.open.device.isCpu())
+/// Runs a fused model as the judged one runs.
+static Result<std::vector<Array>> runFused(const Flags &flags, bool onGpu, Model &fused,
+                                           const std::vector<Array> &inputs) {
+  if (!onGpu)
+    return interpretFused(fused, inputs, cpuArithmetic(flags));
+  int device = flags.open.device.number;
+  SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture(device));
+  SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
+  SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, flags.open.precision}, plan.path()));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
+                         CudaSession::open(plan.path(), device));
+  return session->run(inputs);
+}
+
+/// By whom the outputs are judged, and what they should be.
+static Result<ForeignReferences> references(const Flags &flags, Model &imported,
+                                            const std::vector<Array> &inputs,
+                                            const std::vector<Array> &outputs) {
+  if (flags.against == Against::kOnnxRuntime) {
+    setActivity("running the model on ONNX Runtime");
+    return onnxRuntimeReferences(imported, inputs, flags.inputs.inputs);
+  }
+  setActivity("interpreting the model");
+  SMELT_ASSIGN_OR_RETURN(std::vector<Reference> own,
+                         interpreterReferences(flags.tolerances(), imported, inputs, outputs));
+  return ForeignReferences{std::move(own), "the interpreter"};
+}
+
+/// What ONNX Runtime cannot read as we do.
+static Status checkAgainst(const Flags &flags) {
+  if (flags.against != Against::kOnnxRuntime)
+    return {};
+  const ModelFlags &model = flags.open.model;
+  auto refuse = [](const std::string &why) {
+    return Status(StatusCode::kUsage, "--against onnxruntime runs the file as it is: " + why);
+  };
+  if (model.randomWeights)
+    return refuse("it cannot draw weights (--random-weights)");
+  if (model.repairTypes)
+    return refuse("it cannot insert casts (--repair-types)");
+  if (model.path.ends_with(".mlir"))
+    return refuse("give the .onnx instead of a dump");
+  return {};
+}
+
+/// What a plan of the user's cannot do.
+static Status checkPlan(const Flags &flags) {
+  if (flags.plan.empty())
+    return {};
+  if (flags.open.device.isCpu())
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
+  if (flags.reduce)
+    return Status(StatusCode::kUsage, "--reduce compiles parts of the model; leave out --plan");
+  if (flags.bisect || flags.allTensors)
+    return Status(StatusCode::kUsage,
+                  joinText(flags.bisect ? "--bisect" : "--all-tensors",
+                           " runs the model with every fusion's results as outputs, which a plan "
+                           "has not; leave out --plan"));
+  return {};
+}
+
+/// Looks into the model that was judged, whose module nothing else can be done with afterwards.
+static Status lookInside(const Flags &flags, OpenModel &judged, const std::vector<Array> &inputs,
+                         const std::vector<Array> &outputs, Comparison &comparison) {
+  auto run = [&](Model &fused, const std::vector<Array> &given) {
+    return runFused(flags, judged.cuda != nullptr, fused, given);
+  };
+  setActivity("running the model for every fusion's results");
+  SMELT_ASSIGN_OR_RETURN(FusedRun seen, FusedRun::make(*judged.model, inputs, run));
+  setActivity("judging every fusion");
+  SMELT_ASSIGN_OR_RETURN(comparison.fusions, compareFusions(seen, flags.fusionTolerances()));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    comparison.keepsBits &= outputs[i].bytes == seen.outputs()[i].bytes;
+  if (flags.allTensors) {
+    setActivity("judging every tensor");
+    SMELT_ASSIGN_OR_RETURN(comparison.tensors,
+                           compareTensors(flags.open.model, seen, inputs, flags.ownTolerances()));
+  }
+  bool mayBeCasts = flags.bisect && !comparison.agrees() && narrows(flags.open.precision);
+  if (mayBeCasts) {
+    SMELT_ASSIGN_OR_RETURN(comparison.casts, bisectCasts(flags.open, inputs, flags.tolerance));
+  }
+  return {};
+}
+
+/// A model that ran, and what is to be said of its outputs.
+struct Judged {
+  OpenModel model;
+  std::vector<Array> inputs, outputs;
+  Comparison comparison;
+};
+
+static Result<Judged> judgeOutputs(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));
   SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
   // A plan may be compiled for fewer shapes than the model takes.
@@ -202,36 +191,76 @@ static Status compare(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(RunInputs inputs, makeInputs(taken, flags.inputs));
   setActivity("running the model to compare it");
   SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, judged.session->run(inputs.inputs));
-  setActivity("interpreting the model");
-  SMELT_ASSIGN_OR_RETURN(std::vector<Reference> expected,
+  SMELT_ASSIGN_OR_RETURN(ForeignReferences expected,
                          references(flags, *reference, inputs.inputs, outputs));
-  Table table(
-      {"output", "shape", "relative error", "limit", "largest error", "at", "is", "should be", ""});
-  llvm::json::Array list;
-  std::string failures = judge(flags, reference->signature(), arithmeticOf(reference->module()),
-                               outputs, expected, table, list);
-  std::vector<FusionError> fusions;
-  if (!failures.empty() && judged.cuda && flags.plan.empty()) {
-    SMELT_ASSIGN_OR_RETURN(fusions, compareOnGpu(*judged.model, inputs.inputs, flags.open.precision,
-                                                 flags.open.device.number));
-  }
-  if (flags.json) {
-    printJson(llvm::json::Object{{"schema", "smelt.compare/1"},
-                                 {"model", flags.open.model.path},
-                                 {"device", judged.session->deviceName()},
-                                 {"agrees", failures.empty()},
-                                 {"outputs", std::move(list)},
-                                 {"fusions", fusionsJson(fusions)}});
-  } else {
-    print("device: " + judged.session->deviceName());
-    table.print();
-    if (!fusions.empty())
-      printFusions(fusions);
-  }
-  if (failures.empty())
+  Comparison comparison{flags.open.model.path, judged.session->deviceName(), expected.version,
+                        judge(flags.tolerances(), *reference, outputs, expected.outputs)};
+  return Judged{std::move(judged), std::move(inputs.inputs), std::move(outputs),
+                std::move(comparison)};
+}
+
+/// Whether a part of the model disagrees as the whole does, on the same device. What cannot run does not.
+static bool failsAlike(Flags flags, bool onGpu, const std::string &model,
+                       const std::string &inputs) {
+  flags.open.model.path = model;
+  flags.open.model.isSilent = true;
+  flags.open.model.runShapes.clear();
+  flags.open.device.kind = onGpu ? DeviceChoice::Kind::kCuda : DeviceChoice::Kind::kCpu;
+  flags.inputs = {{}, {"@" + inputs}};
+  flags.open.model.values = flags.inputs.inputs;
+  Result<Judged> judged = judgeOutputs(flags);
+  return judged.isOk() && !judged->comparison.agrees();
+}
+
+static Status reduce(const Flags &flags, Judged &judged) {
+  bool onGpu = judged.model.cuda != nullptr;
+  auto fails = [&](const std::string &model, const std::string &inputs) {
+    return failsAlike(flags, onGpu, model, inputs);
+  };
+  SMELT_ASSIGN_OR_RETURN(judged.comparison.reduction,
+                         reduceModel(flags.open.model, judged.inputs, flags.output, fails));
+  return {};
+}
+
+/// Where a reduced model goes.
+static Status checkReduce(const Flags &flags) {
+  if (!flags.reduce && !flags.output.empty())
+    return Status(StatusCode::kUsage, "-o is where --reduce writes to; give both");
+  if (!flags.reduce)
     return {};
-  return Status(StatusCode::kAccuracy,
-                "the device disagrees with the interpreter:" + failures + firstWrong(fusions));
+  if (flags.output.empty())
+    return Status(StatusCode::kUsage, "--reduce writes a model: where to? Give -o small.onnx");
+  if (!llvm::StringRef(flags.output).ends_with(".onnx"))
+    return Status(StatusCode::kUsage, flags.output + ": --reduce writes an .onnx");
+  if (flags.open.model.path.ends_with(".mlir"))
+    return Status(StatusCode::kUsage, "--reduce leaves out ONNX nodes: give the .onnx, not a dump");
+  for (const std::string &path : {flags.output, inputsBeside(flags.output)})
+    SMELT_RETURN_IF_ERROR(refuseToReplace({flags.open.model.path}, path));
+  return {};
+}
+
+static Status compare(Flags flags) {
+  SMELT_RETURN_IF_ERROR(
+      nameShapes(flags.open.model.path, flags.inputs.dimensions, flags.inputs.shapes));
+  flags.open.model.runShapes = flags.inputs.shapes;
+  flags.open.model.values = flags.inputs.inputs;
+  SMELT_RETURN_IF_ERROR(checkAgainst(flags));
+  SMELT_RETURN_IF_ERROR(checkPlan(flags));
+  SMELT_RETURN_IF_ERROR(checkReduce(flags));
+  SMELT_ASSIGN_OR_RETURN(Judged judged, judgeOutputs(flags));
+  bool agrees = judged.comparison.agrees(), isAsked = flags.bisect || flags.allTensors;
+  if (isAsked || (!agrees && judged.model.cuda && flags.plan.empty()))
+    SMELT_RETURN_IF_ERROR(
+        lookInside(flags, judged.model, judged.inputs, judged.outputs, judged.comparison));
+  if (flags.reduce && !agrees)
+    SMELT_RETURN_IF_ERROR(reduce(flags, judged));
+  if (flags.reduce && agrees)
+    note("every output agrees: there is nothing to reduce, and nothing is written");
+  if (flags.json)
+    printJson(comparisonJson(judged.comparison));
+  else
+    printComparison(judged.comparison);
+  return verdictOf(judged.comparison);
 }
 
 void addCompare(CommandLine &line) {
@@ -242,17 +271,39 @@ void addCompare(CommandLine &line) {
   addModel(command, "The .onnx file", flags->open);
   addInputs(command, flags->inputs);
   command.text("--plan", flags->plan, "Judge this plan of the model instead of compiling one");
+  command.choice("--against", flags->against,
+                 {{"interpreter", Against::kInterpreter}, {"onnxruntime", Against::kOnnxRuntime}},
+                 "interpreter|onnxruntime",
+                 "What says how outputs should be: the interpreter, or ONNX Runtime on the CPU "
+                 "(Python's package, by the python3 in PATH)");
+  command.flag(
+      "--bisect", flags->bisect,
+      "Judge every fusion on the inputs that it had, and name the first that differs; with "
+      "--precision fp16 or bf16, where outputs differ, the casts that make them");
+  command.flag(
+      "--all-tensors", flags->allTensors,
+      "Judge every tensor of the ONNX graph that the fused model still has, in the graph's "
+      "order: what kernels leave as it is, values inside them by the interpreter on the "
+      "inputs that the kernel had; the outputs keep their bits");
+  command.flag(
+      "--reduce", flags->reduce,
+      "Where an output differs, write the smallest part of the model that still does to -o, "
+      "with its inputs in a .npz beside it");
+  command.text("-o,--output", flags->output, "The reduced model, small.onnx");
   command.tolerance("--tolerance", flags->tolerance,
                     "Largest ||out - ref|| / ||ref||; by default 5e-3 for models with 16-bit "
                     "floats and for --precision fp16 and bf16, 2e-5 for float32 (2e-3 with "
-                    "--precision tf32), exact for integers");
+                    "--precision tf32; 1e-4 against onnxruntime), exact for integers");
   addJson(command, flags->json);
   command.footer("On the CPU, the fused model is compared with the imported one. An output that\n"
                  "disagrees in double precision is compared in float32 too, unless --tolerance\n"
                  "is given: it differs where both do.\n"
                  "examples:\n"
                  "  smelt compare model.onnx --shape input_ids=3x77\n"
-                 "  smelt compare model.onnx --plan model.plan --json");
+                 "  smelt compare model.onnx --plan model.plan --json\n"
+                 "  smelt compare model.onnx --input @inputs.npz --against onnxruntime\n"
+                 "  smelt compare model.onnx --precision fp16 --bisect\n"
+                 "  smelt compare model.onnx --reduce -o small.onnx");
 }
 
 } // namespace smelt::tools

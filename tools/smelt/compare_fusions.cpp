@@ -1,8 +1,6 @@
 #include "tools/smelt/compare_fusions.h"
 
-#include "ir/interpret/interpret.h"
-#include "runtime/text.h"
-#include "tools/smelt/error_statistics.h"
+#include "compiler/diagnostics.h"
 #include "tools/smelt/interpreter_array.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -58,139 +56,29 @@ static ElementType arithmeticOf(FusionOp fusion) {
   return kArithmetic[coarsest];
 }
 
-namespace {
-
-/// A fusion's output and the result of @main that has its elements.
-struct Exposed {
-  Value value;
-  size_t result;
-};
-
-/// What `value` renames.
-Value renamed(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value;
+static Status judge(FusedRun &seen, FusionOp fusion, size_t index, const Tolerances &tolerances,
+                    std::vector<FusionError> &errors) {
+  EvaluateOptions options{Precision::f64, &seen.model().weights(), 0};
+  SMELT_ASSIGN_OR_RETURN(SmallVector<HostTensor> operands, seen.operandsOf(fusion));
+  auto references = evaluate(fusion.getOperation(), operands, seen.symbols(), options);
+  if (failed(references))
+    return seen.failure("a fusion cannot be evaluated");
+  for (auto [output, reference] : llvm::zip(fusion.getOutputs(), *references)) {
+    const Array &actual = seen.arrayOf(output);
+    ErrorStatistics error = compareTensors(actual, toArray(reference, actual.type));
+    errors.push_back({index, stringifyFusionKind(fusion.getKind()).str(),
+                      locationText(fusion.getLoc()), error.relativeNorm, error.maxAbsolute,
+                      tolerances.of(actual.type, arithmeticOf(fusion))});
+  }
+  return {};
 }
 
-} // namespace
-
-/// Makes those outputs of fusions that are no results of @main results behind those that it has.
-/// Returns where each is found, in order.
-static SmallVector<Exposed> exposeIntermediates(func::FuncOp main) {
-  Operation *terminator = main.getBody().front().getTerminator();
-  SmallVector<Value> results(terminator->getOperands());
-  size_t first = results.size();
-  llvm::DenseMap<Value, size_t> resultOf;
-  for (auto [index, result] : llvm::enumerate(results))
-    resultOf.insert({renamed(result), index});
-  SmallVector<Exposed> exposed;
-  for (auto fusion : main.getOps<FusionOp>())
-    for (Value output : fusion.getOutputs()) {
-      auto [entry, isNew] = resultOf.insert({output, results.size()});
-      if (isNew)
-        results.push_back(output);
-      exposed.push_back({output, entry->second});
-    }
-  terminator->setOperands(results);
-  // setType, unlike setFunctionType, makes room for the new results' attributes.
-  main.setType(FunctionType::get(main.getContext(), main.getArgumentTypes(),
-                                 ValueRange(results).getTypes()));
-  for (size_t i = first; i < results.size(); ++i)
-    main.setResultAttr(static_cast<unsigned>(i), "smelt.name",
-                       StringAttr::get(main.getContext(), joinText("intermediate ", i - first)));
-  return exposed;
-}
-
-namespace {
-
-/// Judges fusions one by one from the values that the GPU computed.
-class FusionJudge {
-public:
-  FusionJudge(Model &fused, func::FuncOp main, bool tf32) : fused(fused), main(main), tf32(tf32) {}
-
-  Status solve(ArrayRef<Shape> inputShapes) {
-    FailureOr<Symbols> solved = solveSymbols(main, inputShapes);
-    if (failed(solved))
-      return failure("the symbols have no values");
-    symbols = std::move(*solved);
-    return {};
-  }
-
-  /// `array` holds the elements of `value`, under whatever shape. After solve().
-  Status know(Value value, Array array) {
-    array.shape.clear();
-    for (Dim dim : tensorType(value).getShape())
-      array.shape.push_back(*evaluateDim(dim, symbols));
-    SMELT_ASSIGN_OR_RETURN(HostTensor tensor,
-                           toInterpreter(array, value.getType(), Precision::f64));
-    known.insert({value, tensor});
-    arrays.insert({value, std::move(array)});
-    return {};
-  }
-
-  Result<std::vector<FusionError>> judgeAll() {
-    std::vector<FusionError> errors;
-    size_t index = 0;
-    for (auto fusion : main.getOps<FusionOp>())
-      SMELT_RETURN_IF_ERROR(judge(fusion, index++, errors));
-    return errors;
-  }
-
-private:
-  Status failure(const char *what) const {
-    return fused.diagnostics().asStatus(StatusCode::kInternal, what);
-  }
-
-  Status judge(FusionOp fusion, size_t index, std::vector<FusionError> &errors) {
-    EvaluateOptions options{Precision::f64, &fused.weights(), 0};
-    SmallVector<HostTensor> operands;
-    for (Value input : fusion.getInputs()) {
-      FailureOr<HostTensor> operand = evaluate(input, known, symbols, options);
-      if (failed(operand))
-        return failure("an input of a fusion cannot be evaluated");
-      operands.push_back(*operand);
-    }
-    auto references = evaluate(fusion.getOperation(), operands, symbols, options);
-    if (failed(references))
-      return failure("a fusion cannot be evaluated");
-    for (auto [output, reference] : llvm::zip(fusion.getOutputs(), *references)) {
-      const Array &actual = arrays.at(output);
-      ErrorStatistics error = compareTensors(actual, toArray(reference, actual.type));
-      double tolerance =
-          defaultTolerance(isFloat(actual.type) ? arithmeticOf(fusion) : actual.type, tf32);
-      errors.push_back({index, stringifyFusionKind(fusion.getKind()).str(),
-                        locationText(fusion.getLoc()), error.relativeNorm, error.maxAbsolute,
-                        error.relativeNorm <= tolerance});
-    }
-    return {};
-  }
-
-  Model &fused;
-  func::FuncOp main;
-  bool tf32;
-  Symbols symbols;
-  llvm::DenseMap<Value, HostTensor> known;
-  llvm::DenseMap<Value, Array> arrays;
-};
-
-} // namespace
-
-Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
-                                                bool tf32, const RunFused &run) {
-  auto main = fused.module().lookupSymbol<func::FuncOp>("main");
-  SmallVector<Exposed> exposed = exposeIntermediates(main);
-  SMELT_ASSIGN_OR_RETURN(std::vector<Array> outputs, run(fused, inputs));
-  FusionJudge judge(fused, main, tf32);
-  SmallVector<Shape> shapes;
-  for (const Array &input : inputs)
-    shapes.emplace_back(input.shape.begin(), input.shape.end());
-  SMELT_RETURN_IF_ERROR(judge.solve(shapes));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    SMELT_RETURN_IF_ERROR(judge.know(main.getArgument(static_cast<unsigned>(i)), inputs[i]));
-  for (const Exposed &output : exposed)
-    SMELT_RETURN_IF_ERROR(judge.know(output.value, outputs[output.result]));
-  return judge.judgeAll();
+Result<std::vector<FusionError>> compareFusions(FusedRun &seen, const Tolerances &tolerances) {
+  std::vector<FusionError> errors;
+  size_t index = 0;
+  for (auto fusion : seen.main().getOps<FusionOp>())
+    SMELT_RETURN_IF_ERROR(judge(seen, fusion, index++, tolerances, errors));
+  return errors;
 }
 
 } // namespace smelt::tools

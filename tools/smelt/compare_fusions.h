@@ -1,32 +1,26 @@
-// Where an error comes from: every fusion of a model, on a GPU, against the interpreter.
+// Where an error comes from: every fusion of a model, on a device, against the interpreter.
 #pragma once
 
-#include "compiler/model.h"
-#include "tools/smelt/array.h"
-
-#include <functional>
+#include "tools/smelt/error_statistics.h"
+#include "tools/smelt/fused_run.h"
 
 namespace smelt::tools {
 
 /// How far one output of a fusion is from the interpreter's, both on the inputs that the fusion had
-/// on the GPU.
+/// on the device.
 struct FusionError {
   size_t index; ///< of the fusion in the module, which is that of its kernel in `explain`
   std::string kind;
   std::string nodes;
   double relativeNorm;
   double maxAbsolute;
-  bool agrees; ///< within defaultTolerance of the coarsest arithmetic that the fusion does
+  double tolerance; ///< for the coarsest arithmetic that the fusion does
+
+  bool agrees() const { return relativeNorm <= tolerance; }
 };
 
-/// Runs @main of a fused model on a device.
-using RunFused =
-    std::function<Result<std::vector<Array>>(Model &fused, const std::vector<Array> &inputs)>;
-
-/// Has the fused model run once more with every intermediate value as an output, and judges each
-/// fusion by itself. Changes the model's module: nothing else can be done with it afterwards.
-Result<std::vector<FusionError>> compareFusions(Model &fused, const std::vector<Array> &inputs,
-                                                bool tf32, const RunFused &run);
+/// Judges each fusion of a run by itself.
+Result<std::vector<FusionError>> compareFusions(FusedRun &seen, const Tolerances &tolerances);
 
 /// For each output of @main the coarsest float type that anything was computed in on the way to it;
 /// float64 where there was no float.

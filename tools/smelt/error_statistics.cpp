@@ -80,6 +80,16 @@ double foreignTolerance(ElementType type) {
   }
 }
 
+double Tolerances::of(ElementType type, ElementType arithmetic) const {
+  if (given)
+    return *given;
+  if (arithmetic == ElementType::f32 && narrows(precision))
+    arithmetic = ElementType::f16;
+  ElementType judged = isFloat(type) ? arithmetic : type;
+  double own = defaultTolerance(judged, precision == FloatPrecision::tf32);
+  return isForeign ? std::max(own, foreignTolerance(judged)) : own;
+}
+
 std::string positionText(size_t index, const std::vector<int64_t> &shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     return "nowhere";

@@ -1,6 +1,7 @@
 // How far a result is from its reference.
 #pragma once
 
+#include "compiler/precision.h"
 #include "tools/smelt/array.h"
 
 namespace smelt::tools {
@@ -28,6 +29,17 @@ double defaultTolerance(ElementType type, bool tf32);
 /// The same against a reference that another program computed in its own arithmetic: 1e-4 for
 /// float32, 5e-3 for the 16-bit floats, 1e-7 for float64, exact for everything else.
 double foreignTolerance(ElementType type);
+
+/// How exact values must be.
+struct Tolerances {
+  std::optional<double> given; ///< for all of them
+  FloatPrecision precision = FloatPrecision::fp32;
+  bool isForeign = false; ///< the reference was computed by another program, in its own arithmetic
+
+  /// The limit of the relative norm of a value of `type`. A float is as exact as the coarsest
+  /// arithmetic on the way to it, which is `arithmetic`.
+  double of(ElementType type, ElementType arithmetic) const;
+};
 
 /// The position in `shape` of a flat index, "[0, 17, 3]"; "nowhere" in a shape without elements.
 std::string positionText(size_t index, const std::vector<int64_t> &shape);

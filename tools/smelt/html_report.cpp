@@ -3,7 +3,7 @@
 #include "compiler/resolve_shapes.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
-#include "tools/smelt/html_report_data.h"
+#include "tools/smelt/plan_changes.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 
@@ -18,6 +18,11 @@ struct Flags {
   ModelFlags model;
   FloatPrecision precision = FloatPrecision::fp32;
   std::string arch, output, profile, against, trace, dot;
+};
+
+struct DescribedPlan {
+  runtime::Plan plan;
+  ReportData report;
 };
 
 } // namespace
@@ -49,16 +54,16 @@ static Result<ReportData> describe(const runtime::Plan &plan, const std::string 
   return describePlan(plan, arch, shapes);
 }
 
-static Result<ReportData> describePlanFile(const Flags &flags) {
+static Result<DescribedPlan> describePlanFile(const Flags &flags) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.model.path));
   SMELT_ASSIGN_OR_RETURN(ReportData report, describe(plan, flags.arch, flags.model.shapes));
   report.missing.push_back(
       "The ONNX graph: a plan holds the names of nodes alone. Give the .onnx instead of the plan.");
-  return report;
+  return DescribedPlan{std::move(plan), std::move(report)};
 }
 
 /// Compiled for any shape that the flags leave open, as `smelt compile` does.
-static Result<ReportData> describeModel(const Flags &flags, std::vector<std::string> &ownFiles) {
+static Result<DescribedPlan> describeModel(const Flags &flags, std::vector<std::string> &ownFiles) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   ownFiles = model->filePaths();
   FuseOptions options;
@@ -70,7 +75,7 @@ static Result<ReportData> describeModel(const Flags &flags, std::vector<std::str
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(file.path()));
   SMELT_ASSIGN_OR_RETURN(ReportData report, describe(plan, arch, flags.model.shapes));
   addGraph(report, flags.model.path);
-  return report;
+  return DescribedPlan{std::move(plan), std::move(report)};
 }
 
 static Status write(const std::string &path, const std::string &text) {
@@ -79,12 +84,14 @@ static Status write(const std::string &path, const std::string &text) {
   return file.publish();
 }
 
-static Status compareWith(const Flags &flags, ReportData &report) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.against));
-  Result<ReportData> before = describe(plan, report.arch, flags.model.shapes);
+static Status compareWith(const Flags &flags, const runtime::Plan &plan, ReportData &report) {
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan other, runtime::readPlan(flags.against));
+  Result<ReportData> before = describe(other, report.arch, flags.model.shapes);
   if (!before.isOk())
     return before.status().within("--against " + flags.against);
-  addChanges(report, *before, flags.against);
+  report.against = flags.against;
+  report.changes = planChanges(other, plan);
+  llvm::append_range(report.changes, programChanges(*before, report));
   return {};
 }
 
@@ -99,9 +106,10 @@ static Status report(Flags flags) {
       SMELT_ASSIGN_OR_RETURN(flags.model.shapes, profileShapes(profile, flags.profile));
     }
   }
-  SMELT_ASSIGN_OR_RETURN(ReportData data, isPlan(flags.model.path)
-                                              ? describePlanFile(flags)
-                                              : describeModel(flags, ownFiles));
+  SMELT_ASSIGN_OR_RETURN(DescribedPlan described, isPlan(flags.model.path)
+                                                      ? describePlanFile(flags)
+                                                      : describeModel(flags, ownFiles));
+  ReportData &data = described.report;
   data.command = commandText();
   if (!flags.profile.empty())
     SMELT_RETURN_IF_ERROR(addProfile(data, profile, flags.profile));
@@ -110,7 +118,7 @@ static Status report(Flags flags) {
                            "give what it prints with --profile.");
   placeInTime(data);
   if (!flags.against.empty())
-    SMELT_RETURN_IF_ERROR(compareWith(flags, data));
+    SMELT_RETURN_IF_ERROR(compareWith(flags, described.plan, data));
   llvm::append_values(ownFiles, flags.profile, flags.against);
   for (const std::string *path : {&flags.output, &flags.trace, &flags.dot})
     SMELT_RETURN_IF_ERROR(path->empty() ? Status() : refuseToReplace(ownFiles, *path));

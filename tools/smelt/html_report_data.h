@@ -123,9 +123,6 @@ Status addProfile(ReportData &report, const llvm::json::Object &profile, const s
 /// Lays the launches out in time, each behind what it depends on.
 void placeInTime(ReportData &report);
 
-/// Compares with `before`, the report of the plan at `path`.
-void addChanges(ReportData &report, const ReportData &before, const std::string &path);
-
 /// {"schema": "smelt.report/1", ...}
 llvm::json::Object reportJson(const ReportData &report);
 /// The page with the data in it.

@@ -3,7 +3,7 @@
 #include "compiler/resolve_shapes.h"
 #include "runtime/text.h"
 #include "tools/smelt/model_flags.h"
-#include "tools/smelt/npy.h"
+#include "tools/smelt/npz.h"
 #include "tools/smelt/test_data.h"
 
 #include <algorithm>
@@ -57,15 +57,41 @@ static void readAsCodes(const Port &port, Array &array) {
 
 using NamedArrays = std::map<std::string, Array>;
 
-/// Reads "name=@file.npy" flags.
+namespace {
+
+/// One input, and the file that it comes from.
+struct GivenFile {
+  std::string name, path;
+};
+
+} // namespace
+
+/// What "name=@file" and "@file.npz" flags name.
+static Result<std::vector<GivenFile>> givenFiles(const std::vector<std::string> &flags) {
+  std::vector<GivenFile> files;
+  for (const std::string &flag : flags) {
+    size_t at = flag.find("=@");
+    if (flag.starts_with("@")) {
+      SMELT_ASSIGN_OR_RETURN(NpzFile file, NpzFile::open(flag.substr(1)));
+      for (const std::string &name : file.names())
+        files.push_back({name, flag.substr(1)});
+    } else if (at == std::string::npos || at == 0) {
+      return usage(
+          joinText("'", flag, "' is no input; write NAME=@FILE.npy, @FILE.npz or @FOLDER"));
+    } else {
+      files.push_back({flag.substr(0, at), flag.substr(at + 2)});
+    }
+  }
+  return files;
+}
+
+/// Reads "name=@file" and "@file.npz" flags.
 static Result<NamedArrays> readFiles(const Signature &signature,
                                      const std::vector<std::string> &flags) {
   NamedArrays arrays;
-  for (const std::string &flag : flags) {
-    size_t at = flag.find("=@");
-    if (at == std::string::npos || at == 0)
-      return usage(joinText("'", flag, "' is no input; write NAME=@FILE.npy or @FOLDER"));
-    std::string name = flag.substr(0, at), path = flag.substr(at + 2);
+  SMELT_ASSIGN_OR_RETURN(std::vector<GivenFile> files, givenFiles(flags));
+  for (const GivenFile &file : files) {
+    const std::string &name = file.name, &path = file.path;
     auto isNamed = [&](const auto &fixed) { return fixed.first == name; };
     if (std::any_of(signature.fixed.begin(), signature.fixed.end(), isNamed))
       continue;
@@ -73,7 +99,7 @@ static Result<NamedArrays> readFiles(const Signature &signature,
                              [&](const Port &input) { return input.name == name; });
     if (port == signature.inputs.end())
       return unknownInput(signature, name);
-    SMELT_ASSIGN_OR_RETURN(Array array, readNpy(path));
+    SMELT_ASSIGN_OR_RETURN(Array array, readArray(path, name));
     readAsCodes(*port, array);
     SMELT_RETURN_IF_ERROR(checkType(*port, array, path));
     if (!arrays.emplace(name, std::move(array)).second)
@@ -106,7 +132,7 @@ static Result<NamedArrays> readFolder(const Signature &signature, const std::str
   return arrays;
 }
 
-static bool isFolderFlag(const std::string &flag) { return flag.starts_with("@"); }
+static bool isFolderFlag(const std::string &flag) { return flag.starts_with("@") && !isNpz(flag); }
 
 static Result<NamedArrays> readGiven(const Signature &signature,
                                      const std::vector<std::string> &flags,

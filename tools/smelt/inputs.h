@@ -8,7 +8,8 @@ namespace smelt::tools {
 /// The flags that decide the inputs.
 struct InputFlags {
   std::vector<std::string> shapes; ///< "name=1x128"
-  std::vector<std::string> inputs; ///< "name=@file.npy", or one "@folder" of ONNX test data
+  std::vector<std::string>
+      inputs; ///< "name=@file.npy", "@file.npz", or one "@folder" of ONNX test data
   uint64_t seed = 0;
   std::vector<std::string> dimensions =
       {}; ///< "batch=8"; see nameShapes(), which makes shapes of them

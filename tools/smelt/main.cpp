@@ -29,7 +29,7 @@ static constexpr const char *kFooter = R"(examples:
   smelt bench model.plan --shape ids=8x512
   smelt explain model.onnx                         which kernel each ONNX node went into, and why
 
-exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accuracy or NaN,
+exit codes: 0 ok, 1 run failed (smelt diff: the plans differ), 2 usage, 3 unsupported or invalid model, 4 accuracy or NaN,
 5 out of memory, disk or time, 6 environment (driver, NVRTC, architecture),
 7 plan or cache corrupt or incompatible, 70 internal error)";
 
@@ -37,7 +37,7 @@ exit codes: 0 ok, 1 run failed, 2 usage, 3 unsupported or invalid model, 4 accur
 static Status execute(int argc, char **argv, Ending end) {
   CommandLine line(kDescription, kFooter, SMELT_VERSION, std::move(end));
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare,
-                   addTrtexec, addPatch, addReport, addHelp})
+                   addDiff, addTrtexec, addPatch, addReport, addHelp})
     add(line);
   return line.parse(argc, argv);
 }

@@ -3,9 +3,11 @@
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
 #include "tools/smelt/limits.h"
-#include "tools/smelt/npy.h"
+#include "tools/smelt/npz.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/test_data.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <charconv>
 #include <unistd.h>
@@ -62,23 +64,29 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   options.onActivity = [](const std::string &what) { setActivity(oneLine(what)); };
   options.repairTypes = flags.repairTypes;
   options.refit = flags.refit;
-  options.onDiagnostic = [path = flags.path](const Problem &problem) {
-    if (!problem.isError) // errors become the command's own
+  options.exposesAll = flags.exposesAll;
+  options.onDiagnostic = [path = flags.path, isSilent = flags.isSilent](const Problem &problem) {
+    if (!problem.isError && !isSilent) // errors become the command's own
       note("warning: " + problemText(problem, path));
   };
   return options;
 }
 
-/// The value that `flags` give for the input called `name`, number `number` of the file.
-static Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
-                                              const std::string &name, size_t number) {
+Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
+                                       const std::string &name, size_t number) {
   for (const std::string &flag : flags) {
-    if (flag.starts_with("@")) {
+    if (flag.starts_with("@") && isNpz(flag)) {
+      SMELT_ASSIGN_OR_RETURN(NpzFile file, NpzFile::open(flag.substr(1)));
+      if (llvm::is_contained(file.names(), name)) {
+        SMELT_ASSIGN_OR_RETURN(Array array, file.read(name));
+        return std::optional(std::move(array));
+      }
+    } else if (flag.starts_with("@")) {
       SMELT_ASSIGN_OR_RETURN(TestData data, readTestData(flag.substr(1)));
       if (number < data.inputs.size())
         return std::optional(std::move(data.inputs[number]));
     } else if (flag.starts_with(name + "=@")) {
-      SMELT_ASSIGN_OR_RETURN(Array array, readNpy(flag.substr(name.size() + 2)));
+      SMELT_ASSIGN_OR_RETURN(Array array, readArray(flag.substr(name.size() + 2), name));
       return std::optional(std::move(array));
     }
   }
@@ -88,8 +96,9 @@ static Result<std::optional<Array>> readValue(const std::vector<std::string> &fl
 static Status checkValueFlags(const std::vector<std::string> &flags) {
   for (const std::string &flag : flags)
     if (!flag.starts_with("@") && (flag.find("=@") == std::string::npos || flag.starts_with("=")))
-      return Status(StatusCode::kUsage,
-                    joinText("'", flag, "' is no value; write NAME=@FILE.npy or @FOLDER"));
+      return Status(
+          StatusCode::kUsage,
+          joinText("'", flag, "' is no value; write NAME=@FILE.npy, @FILE.npz or @FOLDER"));
   return {};
 }
 
@@ -122,7 +131,7 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.values, unread));
   Result<std::unique_ptr<Model>> model = Model::import(options);
   SMELT_RETURN_IF_ERROR(unread);
-  if (model.isOk())
+  if (model.isOk() && !flags.isSilent)
     for (const auto &[name, number] : (*model)->signature().fixed)
       note(joinText("input '", name, "' is a constant: the model is compiled for the value given"));
   return model;

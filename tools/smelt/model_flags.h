@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/build_plan.h"
+#include "tools/smelt/array.h"
 
 namespace smelt::tools {
 
@@ -17,7 +18,7 @@ struct ModelFlags {
   std::vector<std::string> runShapes;
   std::vector<std::string> minShapes;
   std::vector<std::string> maxShapes;
-  /// "name=@file.npy", or one "@folder" of ONNX test data: values of inputs, which are compiled for
+  /// "name=@file.npy", "@file.npz", or one "@folder" of ONNX test data: values of inputs, which are compiled for
   /// where the model's structure depends on them.
   std::vector<std::string> values;
   /// Draw weights whose file is missing.
@@ -26,6 +27,10 @@ struct ModelFlags {
   bool repairTypes = false;
   /// Keep weights as they are, to be exchanged later.
   bool refit = false;
+  /// Have every tensor of the graph as an output.
+  bool exposesAll = false;
+  /// Say nothing on stderr: it was said before.
+  bool isSilent = false;
 };
 
 struct BuildFlags {
@@ -39,6 +44,11 @@ Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
 
 /// With warnings on stderr. Fails with kUsage where a shape is none.
 Result<ModelOptions> modelOptions(const ModelFlags &flags);
+
+/// The value that such flags give for the input called `name`, number `number` of the file; none where
+/// they do not name it. Fails as the file's reading does.
+Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
+                                       const std::string &name, size_t number);
 
 /// Gives the values that `flags` name to the import. Fails with kUsage where a flag is malformed;
 /// `unread` receives why a file cannot be read. Both must outlive the import.

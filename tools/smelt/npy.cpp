@@ -171,7 +171,7 @@ static bool split(std::string_view file, std::string_view &header, std::string_v
   return true;
 }
 
-static Result<Array> parseNpy(const std::string &path, std::string_view file) {
+Result<Array> parseNpy(const std::string &path, std::string_view file) {
   std::string_view text, data;
   if (!split(file, text, data))
     return malformed(path, "is not a .npy file, or its header is cut off");
@@ -240,13 +240,17 @@ static std::string headerOf(const Array &tensor) {
   return header + dictionary;
 }
 
-Status writeNpy(const std::string &path, const Array &tensor) {
+Status appendNpy(codegen::ByteOutput &output, const Array &tensor) {
   if (tensor.type == ElementType::bf16 || isSmall(tensor.type))
-    return writeNpy(path, widened(tensor));
-  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
+    return appendNpy(output, widened(tensor));
   std::string header = headerOf(tensor);
-  SMELT_RETURN_IF_ERROR(file.append(std::as_bytes(std::span<const char>(header))));
-  SMELT_RETURN_IF_ERROR(file.append(tensor.bytes));
+  SMELT_RETURN_IF_ERROR(output.append(std::as_bytes(std::span<const char>(header))));
+  return output.append(tensor.bytes);
+}
+
+Status writeNpy(const std::string &path, const Array &tensor) {
+  SMELT_ASSIGN_OR_RETURN(codegen::OutputFile file, codegen::OutputFile::create(path));
+  SMELT_RETURN_IF_ERROR(appendNpy(file, tensor));
   return file.publish();
 }
 

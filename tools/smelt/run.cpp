@@ -6,6 +6,7 @@
 #include "tools/smelt/error_statistics.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/npy.h"
+#include "tools/smelt/npz.h"
 #include "tools/smelt/open.h"
 #include "tools/smelt/report.h"
 
@@ -58,7 +59,12 @@ static std::string fileNameOf(const Port &output) {
   return name;
 }
 
-/// Output name -> file, from --output and --output-dir.
+/// Of "@FILE.npz", which stands for all outputs; "" of other flags.
+static std::string archiveOf(const std::string &flag) {
+  return flag.starts_with("@") && isNpz(flag) ? flag.substr(1) : "";
+}
+
+/// Output name -> file, from --output NAME=@FILE.npy and --output-dir.
 static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags,
                                                               const Signature &signature) {
   std::map<std::string, std::string> files;
@@ -73,12 +79,14 @@ static Result<std::map<std::string, std::string>> outputFiles(const Flags &flags
     files[output.name] = flags.outputDir + "/" + name + ".npy";
   }
   for (const std::string &flag : flags.outputs) {
+    if (!archiveOf(flag).empty())
+      continue;
     size_t at = flag.find("=@");
     std::string name = flag.substr(0, at);
     auto isAsked = [&](const Port &output) { return output.name == name; };
     if (at == std::string::npos)
       return Status(StatusCode::kUsage,
-                    joinText("'", flag, "' is no output; write NAME=@FILE.npy"));
+                    joinText("'", flag, "' is no output; write NAME=@FILE.npy or @FILE.npz"));
     if (std::none_of(signature.outputs.begin(), signature.outputs.end(), isAsked))
       return Status(StatusCode::kUsage, joinText("the model has no output '", name, "'"));
     files[name] = flag.substr(at + 2);
@@ -93,6 +101,12 @@ static Status writeOutputs(const Flags &flags, const std::map<std::string, std::
   for (size_t i = 0; i < outputs.size(); ++i)
     if (auto file = files.find(signature.outputs[i].name); file != files.end())
       SMELT_RETURN_IF_ERROR(writeNpy(file->second, outputs[i]));
+  std::vector<NamedArray> named;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.emplace_back(signature.outputs[i].name, &outputs[i]);
+  for (const std::string &flag : flags.outputs)
+    if (std::string archive = archiveOf(flag); !archive.empty())
+      SMELT_RETURN_IF_ERROR(writeNpz(archive, named));
   return {};
 }
 
@@ -103,6 +117,9 @@ static Status checkFiles(const std::map<std::string, std::string> &files, const 
     own = model.model->filePaths();
   for (const auto &[output, file] : files)
     SMELT_RETURN_IF_ERROR(refuseToReplace(own, file));
+  for (const std::string &flag : flags.outputs)
+    if (std::string archive = archiveOf(flag); !archive.empty())
+      SMELT_RETURN_IF_ERROR(refuseToReplace(own, archive));
   return {};
 }
 
@@ -204,8 +221,8 @@ void addRun(CommandLine &line) {
                              [flags] { return run(*flags); });
   addModel(command, "The .onnx or .plan file", flags->open);
   addInputs(command, flags->inputs);
-  command.texts("--output", flags->outputs, "NAME=@FILE.npy",
-                "File for an output, NAME=@FILE.npy (repeatable)");
+  command.texts("--output", flags->outputs, "NAME=@FILE.npy|@FILE.npz",
+                "File for an output, NAME=@FILE.npy (repeatable), or @FILE.npz for all of them");
   command.text("--output-dir", flags->outputDir,
                "Folder for all outputs, one NAME.npy each ('/' and zero bytes become '_')");
   command.tolerance("--tolerance", flags->tolerance,
@@ -215,6 +232,7 @@ void addRun(CommandLine &line) {
       "examples:\n"
       "  smelt run model.onnx --shape input_ids=1x128\n"
       "  smelt run model.plan --input ids=@ids.npy --output logits=@logits.npy\n"
+      "  smelt run model.onnx --input @inputs.npz --output @outputs.npz\n"
       "  smelt run model.onnx --input @test_data_set_0      compares with the folder's outputs");
 }
 
