@@ -113,6 +113,7 @@ def export(graph: torch.fx.GraphModule, signature: Signature, examples: Sequence
         # Else the export would add its symbols to those of the compilation that it is part of, whose guards then fail.
         with torch._guards.tracing(None), torch.no_grad():
             program = torch.export.export(module, inputs, dynamic_shapes=(tuple(dims),) if is_open else None, strict=False)
+            program = program.run_decompositions({})  # writes in place become outputs
             _refuse_writes(program, signature)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the exporter's own making
