@@ -80,11 +80,20 @@ std::optional<int64_t> evaluateDim(const plan::DimExpressionT &dim,
   return stack[0];
 }
 
+/// Whether the text is a sum or a difference, not in parentheses.
+static bool isSum(const std::string &text) {
+  int depth = 0;
+  for (char letter : text) {
+    depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+    if (letter == ' ' && depth == 0)
+      return true;
+  }
+  return false;
+}
+
 static std::string applyText(plan::DimOpcode opcode, const std::string &left,
                              const std::string &right) {
-  auto factor = [](const std::string &text) {
-    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
-  };
+  auto factor = [](const std::string &text) { return isSum(text) ? "(" + text + ")" : text; };
   auto call = [&](const char *name) { return name + ("(" + left) + ", " + right + ")"; };
   switch (opcode) {
   case plan::DimOpcode::add:
