@@ -80,31 +80,38 @@ std::optional<int64_t> evaluateDim(const plan::DimExpressionT &dim,
   return stack[0];
 }
 
+/// Whether the text is a sum or a difference, not in parentheses.
+static bool isSum(const std::string &text) {
+  int depth = 0;
+  for (char letter : text) {
+    depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+    if (letter == ' ' && depth == 0)
+      return true;
+  }
+  return false;
+}
+
 static std::string applyText(plan::DimOpcode opcode, const std::string &left,
                              const std::string &right) {
-  auto infix = [&](const char *spelling) {
-    auto factor = [](const std::string &text) {
-      return text.find(' ') == std::string::npos ? text : "(" + text + ")";
-    };
-    return factor(left) + spelling + factor(right);
-  };
+  auto factor = [](const std::string &text) { return isSum(text) ? "(" + text + ")" : text; };
+  auto call = [&](const char *name) { return name + ("(" + left) + ", " + right + ")"; };
   switch (opcode) {
   case plan::DimOpcode::add:
     return left + " + " + right;
   case plan::DimOpcode::sub:
-    return infix(" - ");
+    return left + " - " + factor(right);
   case plan::DimOpcode::mul:
-    return infix("*");
+    return factor(left) + "*" + factor(right);
   case plan::DimOpcode::floor_div:
-    return infix(" floordiv ");
+    return call("floordiv");
   case plan::DimOpcode::ceil_div:
-    return infix(" ceildiv ");
+    return call("ceildiv");
   case plan::DimOpcode::mod:
-    return infix(" mod ");
+    return call("mod");
   case plan::DimOpcode::min:
-    return "min(" + left + ", " + right + ")";
+    return call("min");
   case plan::DimOpcode::max:
-    return "max(" + left + ", " + right + ")";
+    return call("max");
   case plan::DimOpcode::constant:
   case plan::DimOpcode::symbol:
     break;

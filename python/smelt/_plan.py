@@ -153,11 +153,17 @@ class Plan:
         return Session(self, "cpu")
 
 
-class _Model(Plan):
+class Model(Plan):
     """An ONNX file that nobody compiled, for a session on the CPU."""
 
-    def __init__(self, path: str):
-        self._bytes, self._path, self._request = None, path, _Request(path)
+    def __init__(self, path: str, precision: str = "fp32"):
+        check_precision(precision)
+        self._bytes, self._path, self._request = None, path, _Request(path, precision=precision)
+
+
+def check_precision(name: str) -> None:
+    if name not in _PRECISIONS:
+        raise UsageError(f"there is no precision {name!r}; there are {', '.join(_PRECISIONS)}")
 
 
 def opened(path: str | os.PathLike[str]) -> Plan:
@@ -170,7 +176,7 @@ def opened(path: str | os.PathLike[str]) -> Plan:
             is_plan = file.read(len(_PLAN_MAGIC)) == _PLAN_MAGIC
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from None
-    return Plan.load(name) if is_plan or not name.endswith(".onnx") else _Model(name)
+    return Plan.load(name) if is_plan or not name.endswith(".onnx") else Model(name)
 
 
 def compile(
@@ -193,8 +199,7 @@ def compile(
     seed for weights whose file is missing. `progress` is called with the phase, the steps done and their number; it stops by
     returning False, or with an exception. Compiled kernels are kept in `cache_dir`, where one is given. `refit` keeps weights
     as they are in the model, for Session.update_weight."""
-    if precision not in _PRECISIONS:
-        raise UsageError(f"there is no precision {precision!r}; there are {', '.join(_PRECISIONS)}")
+    check_precision(precision)
     path, folder = _model_file(model)
     request = _Request(
         path,

@@ -40,6 +40,7 @@ class _Gpu:
         self.lock = threading.Lock()
         self._wait = functools.partial(_wait_for, weakref.ref(self))  # tensors do not keep the session
         self._in_flight: list[Any] = []  # what the run that was enqueued last uses
+        self._stream = 0  # where it was enqueued
         self.name, self.inputs, self.outputs = self._core.device_name, self._core.inputs, self._core.outputs
 
     def _bind_inputs(self, views: dict[str, _core.TensorView]) -> None:
@@ -70,6 +71,9 @@ class _Gpu:
         on_device = any(view.on_device for view in views.values())
         made = {info.name: self._bind_output(info, given.get(info.name), on_device, stream or 0) for info in self.outputs}
         bound = [*views.values(), *given.values()]
+        if self._in_flight and (stream or 0) != self._stream:
+            self._core.wait()  # runs share the workspace, and streams do not wait for each other
+        self._stream = stream or 0
         if stream is not None and on_device and all(view.on_device for view in bound):
             self._core.enqueue(stream)
             self._in_flight = bound

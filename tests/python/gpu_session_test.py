@@ -158,6 +158,16 @@ class GpuSession(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "stream is of type str"):
             self.session.run(None, {"x": self.x, "y": self.y}, stream="mine")
 
+    def test_runs_on_two_streams_follow_each_other(self):
+        stream, x, y = FAKE.smelt_fake_stream(), CudaTensor(self.x), CudaTensor(self.y)
+        self.session.run(None, {"x": x, "y": y}, stream=stream)
+        before = waits()
+        self.session.run(None, {"x": x, "y": y}, stream=stream)
+        self.assertEqual(waits(), before)
+        (out,) = self.session.run(None, {"x": x, "y": y}, stream=0)
+        self.assertEqual(waits(), before + 1)
+        np.testing.assert_array_equal(np.from_dlpack(OnHost(out, None)), self.expected)
+
     def test_errors(self):
         with self.assertRaisesRegex(smelt.UsageError, "input 'x' lies on cuda:1, and the session runs on cuda:0"):
             self.session.run(None, {"x": CudaTensor(self.x, 1), "y": self.y})

@@ -62,7 +62,11 @@ TEST(DimText, WritesDimsAsPeopleDo) {
   uint32_t batch = dims.symbol("batch"), seq = dims.symbol("seq"), one = dims.constant(1);
   uint32_t sum = dims.apply(Opcode::add, seq, one);
   EXPECT_EQ(dimText(metadata, dims.apply(Opcode::mul, batch, sum)), "batch*(seq + 1)");
-  EXPECT_EQ(dimText(metadata, dims.apply(Opcode::ceil_div, sum, batch)), "(seq + 1) ceildiv batch");
+  EXPECT_EQ(dimText(metadata, dims.apply(Opcode::ceil_div, sum, batch)), "ceildiv(seq + 1, batch)");
+  EXPECT_EQ(dimText(metadata, dims.apply(Opcode::mul, batch, dims.apply(Opcode::mod, sum, batch))),
+            "batch*mod(seq + 1, batch)");
+  EXPECT_EQ(dimText(metadata, dims.apply(Opcode::sub, batch, dims.apply(Opcode::sub, seq, sum))),
+            "batch - (seq - (seq + 1))");
   EXPECT_EQ(dimText(metadata, dims.apply(Opcode::min, seq, one)), "min(seq, 1)");
 }
 

@@ -139,6 +139,12 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
 
 Status fuse(Model &model, FuseOptions options) {
   options.reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
+  ProgressLine line;
+  options.progress = [&](const Progress &progress) {
+    if (progress.total > 1) // others are over at once
+      line.show("measuring what 16 bits would cost", progress.done, progress.total);
+    return true;
+  };
   return model.fuse(options);
 }
 
@@ -150,7 +156,7 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
   options.progress = [&](const Progress &progress) {
-    line.show(joinText("compiling ", progress.phase, ": ", progress.done, " of ", progress.total));
+    line.show(joinText("compiling ", progress.phase), progress.done, progress.total);
     return true;
   };
   return compiler::buildPlan(model, options, path);

@@ -1,5 +1,7 @@
 #include "tools/smelt/report.h"
 
+#include "runtime/text.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -81,6 +83,25 @@ void ProgressLine::show(const std::string &text) {
     llvm::errs() << kClearLine << "smelt: " << text;
   else
     note(text + " (" + numberText(now - startSeconds, 0) + " s)");
+}
+
+void ProgressLine::show(const std::string &text, size_t done, size_t total) {
+  std::optional<double> left = secondsLeft(done, total);
+  std::string estimate = left ? ", about " + numberText(*left, 0) + " s left" : "";
+  show(joinText(text, ": ", done, " of ", total, estimate));
+}
+
+std::optional<double> ProgressLine::secondsLeft(size_t done, size_t total) {
+  double now = secondsNow();
+  if (firstDone == 0 || done < lastDone) {
+    firstSeconds = now;
+    firstDone = done;
+  }
+  lastDone = done;
+  if (done <= firstDone)
+    return std::nullopt;
+  return (now - firstSeconds) / static_cast<double>(done - firstDone) *
+         static_cast<double>(total - done);
 }
 
 std::string bytesText(double bytes) {

@@ -5,6 +5,7 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,21 @@ public:
   ~ProgressLine();
 
   void show(const std::string &text);
+  /// "compiling kernels: 3 of 17, about 12 s left". Work that begins anew, with fewer steps done, is estimated anew.
+  void show(const std::string &text, size_t done, size_t total);
 
 private:
+  /// The seconds that the steps left will take, as those before them did; nothing before two of them are done.
+  std::optional<double> secondsLeft(size_t done, size_t total);
+
   bool isTerminal;
   bool isShown = false;
   double startSeconds;
   double lastSeconds;
+  // Where the steps that the estimate goes by began.
+  double firstSeconds = 0;
+  size_t firstDone = 0;
+  size_t lastDone = 0;
 };
 
 /// "12.3 MB"; powers of 1000.
