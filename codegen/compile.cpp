@@ -4,6 +4,7 @@
 #include "codegen/element_type.h"
 #include "codegen/equal_fusions.h"
 #include "codegen/fusion_module.h"
+#include "codegen/fusion_numbers.h"
 #include "codegen/kernel_text.h"
 #include "codegen/plan_initializers.h"
 #include "codegen/program_builder.h"
@@ -275,25 +276,45 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
 
 } // namespace
 
-Result<std::vector<KernelText>> generateKernels(ModuleOp fused, const std::string &architecture,
-                                                bool tf32) {
+/// Adds what `variants` of fusion `number` launch.
+static void listVariants(ArrayRef<KernelVariant> variants, size_t number,
+                         llvm::StringMap<size_t> &known, std::vector<ListedKernel> &kernels) {
+  for (const KernelVariant &variant : variants)
+    for (auto [index, launch] : llvm::enumerate(variant.launches)) {
+      const auto *kernel = std::get_if<GeneratedKernel>(&launch);
+      if (!kernel)
+        continue;
+      auto [entry, isNew] = known.try_emplace(canonicalText(kernel->text.text), kernels.size());
+      if (isNew)
+        kernels.push_back({*kernel, {}});
+      std::string name = plan::launchNumber(number, index, variant.launches.size());
+      std::vector<std::string> &numbers = kernels[entry->second].numbers;
+      if (!llvm::is_contained(numbers, name))
+        numbers.push_back(std::move(name));
+    }
+}
+
+Result<std::vector<ListedKernel>> generateKernels(ModuleOp fused, const std::string &architecture,
+                                                  bool tf32) {
   SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
-  std::vector<KernelText> kernels;
-  llvm::StringSet<> seen;
+  std::vector<ListedKernel> kernels;
+  llvm::StringMap<size_t> known;
   EqualFusions selected;
-  for (auto fusion : function.getOps<FusionOp>()) {
-    if (selected.find(fusion))
-      continue;
-    selected.add(fusion, kernels.size());
-    FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
-    if (failed(variants))
-      return Status(StatusCode::kInvalidModel,
-                    "no kernel for some fusions; see the messages before this one");
-    for (const GeneratedKernel *kernel : kernelsOf(*variants))
-      if (seen.insert(canonicalText(kernel->text.text)).second)
-        kernels.push_back(kernel->text);
+  std::vector<std::vector<KernelVariant>> variantsOf;
+  for (auto [number, fusion] : llvm::enumerate(numberedFusions(function))) {
+    std::optional<size_t> equal = selected.find(fusion);
+    if (!equal) {
+      FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
+      if (failed(variants))
+        return Status(StatusCode::kInvalidModel,
+                      "no kernel for some fusions; see the messages before this one");
+      equal = variantsOf.size();
+      selected.add(fusion, *equal);
+      variantsOf.push_back(std::move(*variants));
+    }
+    listVariants(variantsOf[*equal], number, known, kernels);
   }
   return kernels;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/byte_output.h"
-#include "codegen/nvrtc.h"
+#include "codegen/kernel.h"
 #include "codegen/target.h"
 #include "ir/refit.h"
 #include "ir/weights.h"
@@ -34,10 +34,16 @@ struct CompileOptions {
   std::function<void(const std::string &what)> begin;
 };
 
-/// The CUDA text of every distinct kernel for one architecture, with its fusion's name. Fails with
+/// A kernel, and which launches run it.
+struct ListedKernel {
+  GeneratedKernel kernel;
+  std::vector<std::string> numbers; ///< plan::launchNumber(), in order, each once
+};
+
+/// Every distinct kernel for one architecture, in the order of the launches that run them first. Fails with
 /// kInvalidModel where compileToPlan would for a fusion or a tensor.
-Result<std::vector<KernelText>> generateKernels(mlir::ModuleOp fused,
-                                                const std::string &architecture, bool tf32);
+Result<std::vector<ListedKernel>> generateKernels(mlir::ModuleOp fused,
+                                                  const std::string &architecture, bool tf32);
 
 /// Compiles a module in the fused form to the plan at `path`, atomically. Fails with kInvalidModel
 /// where a fusion has no kernel or a weight is missing (diagnostics say which), kEnvironment

@@ -3,6 +3,7 @@
 #include "codegen/element_type.h"
 #include "codegen/emit_expression.h"
 #include "codegen/equal_fusions.h"
+#include "codegen/fusion_numbers.h"
 #include "codegen/kernel_text.h"
 #include "ir/alias.h"
 #include "ir/capabilities.h"
@@ -42,25 +43,10 @@ LogicalResult ProgramBuilder::select(bool tf32) {
     selected.add(fusion, steps.size());
     steps.push_back({fusion, std::move(*variants)});
   }
-  markOnce();
+  llvm::DenseSet<Operation *> once = fusionsThatRunOnce(function);
+  for (Step &step : steps)
+    step.runsOnce = once.contains(step.fusion);
   return success(complete);
-}
-
-/// Results of the model are written in every run: their memory is the caller's.
-void ProgramBuilder::markOnce() {
-  llvm::DenseSet<Value> results, once;
-  for (Value value : function.getBody().front().getTerminator()->getOperands())
-    results.insert(storage(value));
-  for (Step &step : steps) {
-    auto isKnown = [&](Value value) {
-      return isWeightExpression(storage(value)) || once.contains(storage(value));
-    };
-    step.runsOnce = llvm::all_of(step.fusion.getInputs(), isKnown) &&
-                    llvm::none_of(step.fusion.getOutputs(),
-                                  [&](Value value) { return results.contains(value); });
-    if (step.runsOnce)
-      once.insert(step.fusion.getOutputs().begin(), step.fusion.getOutputs().end());
-  }
 }
 
 SmallVector<KernelText> ProgramBuilder::texts() const {
@@ -78,23 +64,8 @@ SmallVector<FusionOp> ProgramBuilder::fusionsOfTexts() const {
   return all;
 }
 
-Value ProgramBuilder::storage(Value value) {
-  while (isa_and_nonnull<BufferOp, ContentsOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  // A reshape of a constant is a weight expression of its own.
-  while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    Value input = reshape.getInput();
-    while (auto inner = input.getDefiningOp<ReshapeOp>())
-      input = inner.getInput();
-    if (isWeightExpression(input))
-      return value;
-    value = input;
-  }
-  return value;
-}
-
 uint32_t ProgramBuilder::bufferOf(Value value) {
-  Value stored = storage(value);
+  Value stored = storageOf(value);
   if (!buffers.contains(stored))
     addBuffer(stored, plan::BufferKind::weight, weights.index(stored));
   return buffers.at(stored);
@@ -145,7 +116,7 @@ void ProgramBuilder::addBuffers() {
     addBuffer(argument, plan::BufferKind::input, argument.getArgNumber());
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
-    addBuffer(storage(value), plan::BufferKind::output, index);
+    addBuffer(storageOf(value), plan::BufferKind::output, index);
   for (const Step &step : steps)
     for (Value result : FusionOp(step.fusion).getOutputs())
       if (!buffers.count(result))
@@ -174,7 +145,7 @@ StepAccess ProgramBuilder::accessOf(const Step &step, ArrayRef<unsigned> hazards
   FusionOp fusion = step.fusion;
   access.isLight = fusion.getKind() == FusionKind::pointwise;
   for (Value input : fusion.getInputs()) {
-    auto found = buffers.find(storage(input));
+    auto found = buffers.find(storageOf(input));
     if (found != buffers.end() && !llvm::is_contained(access.reads, hazards[found->second]))
       access.reads.push_back(hazards[found->second]);
   }

@@ -42,9 +42,6 @@ private:
         {}; ///< what the memory plan calls the variants' scratch buffers
   };
 
-  /// The tensor whose memory `value` is: reshapes at the top level only rename.
-  static mlir::Value storage(mlir::Value value);
-  void markOnce();
   void addBuffer(mlir::Value value, plan::BufferKind kind, uint32_t index);
   void addBuffers();
   void planArena();

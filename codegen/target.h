@@ -20,6 +20,7 @@ struct Target {
     int sharedBytesPerMultiprocessor;
     int registersPerMultiprocessor;
     int threadsPerMultiprocessor;
+    int blocksPerMultiprocessor;
   } limits;
 
   /// Beyond those of 8.0: cp.async, ldmatrix, mma.sync of 16-bit floats, tf32 and int8.

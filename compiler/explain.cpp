@@ -1,5 +1,6 @@
 #include "compiler/explain.h"
 
+#include "codegen/fusion_numbers.h"
 #include "compiler/file_summary.h"
 #include "ir/decisions.h"
 #include "ir/location.h"
@@ -66,7 +67,8 @@ Explanation explainModel(Model &fused) {
   for (const ListedNode &node : summarizeFile(fused.path()).nodes)
     result.fates[node.name].op = node.op;
   llvm::DenseMap<Value, bool> known;
-  for (auto fusion : fused.module().lookupSymbol<func::FuncOp>("main").getOps<FusionOp>())
+  for (FusionOp fusion :
+       codegen::numberedFusions(fused.module().lookupSymbol<func::FuncOp>("main")))
     explainFusion(fusion, known, result);
   addRemarks(fused.module(), result.fates);
   return result;

@@ -33,7 +33,7 @@ using Fates = llvm::MapVector<std::string, NodeFate, std::map<std::string, unsig
 
 /// What became of a model.
 struct Explanation {
-  std::vector<Kernel> kernels;
+  std::vector<Kernel> kernels; ///< each at its number (codegen/fusion_numbers.h)
   Counts counts;
   Fates fates;
 };

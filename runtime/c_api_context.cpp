@@ -47,7 +47,8 @@ void report(const LaunchTime &launch, void (*receive)(void *, const smelt_launch
                                  launch.bytes,
                                  launch.flops,
                                  nodes.data(),
-                                 nodes.size()};
+                                 nodes.size(),
+                                 launch.planned->number.c_str()};
   receive(user, &described);
 }
 

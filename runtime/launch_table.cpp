@@ -1,5 +1,7 @@
 #include "runtime/launch_table.h"
 
+#include "runtime/text.h"
+
 namespace smelt::runtime {
 
 constexpr uint32_t kTensorMapBytes = 128;
@@ -38,28 +40,31 @@ static void layOutParameters(PlannedLaunch &planned) {
       static_cast<uint32_t>((end + sizeof(ParameterBlock) - 1) / sizeof(ParameterBlock));
 }
 
-static std::string labelOf(const plan::StepT &step, const plan::LaunchT &launch) {
-  std::string label;
+static std::string labelOf(const plan::StepT &step, const PlannedLaunch &planned) {
+  std::string names;
   for (const std::string &node : step.onnx_nodes)
-    label += (label.empty() ? "" : " ") + node;
-  return label.empty() ? launch.name : label;
+    names += (names.empty() ? "" : " ") + node;
+  return joinText("kernel ", planned.number, " (", names.empty() ? planned.launch->name : names,
+                  ")");
 }
 
 LaunchTable::LaunchTable(const plan::ProgramT &program) : planned(&program) {
   all.reserve(countLaunches(program));
-  for (const auto &step : program.once)
-    add(*step);
-  for (const auto &step : program.steps)
-    add(*step);
+  uint32_t number = 0;
+  for (const auto *steps : {&program.once, &program.steps})
+    for (const auto &step : *steps)
+      add(*step, number++);
 }
 
-void LaunchTable::add(const plan::StepT &step) {
+void LaunchTable::add(const plan::StepT &step, uint32_t number) {
   for (const auto &variant : step.variants)
-    for (const auto &launch : variant->launches) {
+    for (size_t i = 0; i < variant->launches.size(); ++i) {
       PlannedLaunch &added = all.emplace_back();
       added.step = &step;
-      added.launch = launch.get();
-      added.label = labelOf(step, *launch);
+      added.launch = variant->launches[i].get();
+      added.kernelNumber = number;
+      added.number = plan::launchNumber(number, i, variant->launches.size());
+      added.label = labelOf(step, added);
       layOutParameters(added);
     }
 }

@@ -12,7 +12,9 @@ namespace smelt::runtime {
 struct PlannedLaunch {
   const plan::StepT *step = nullptr;
   const plan::LaunchT *launch = nullptr;
-  /// What profilers and messages call it: its ONNX nodes, or what it computes.
+  std::string number;        ///< plan::launchNumber(), wherever a person meets the launch
+  uint32_t kernelNumber = 0; ///< 3 of "3.2"
+  /// What profilers and messages call it: "kernel 3 (/layer/MatMul)", its ONNX nodes or what it computes.
   std::string label;
   /// Of each of a kernel's arguments: bytes from the start of its parameters in a schedule.
   std::vector<uint32_t> offsets;
@@ -33,7 +35,7 @@ public:
   const PlannedLaunch &operator[](uint32_t id) const { return all[id]; }
 
 private:
-  void add(const plan::StepT &step);
+  void add(const plan::StepT &step, uint32_t number);
 
   const plan::ProgramT *planned;
   std::vector<PlannedLaunch> all;

@@ -19,6 +19,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace smelt::plan {
 
@@ -84,6 +85,13 @@ inline constexpr size_t kMaxCopyLoops = 8;
 constexpr bool isConvertible(ElementType from, ElementType to) {
   return from == to ||
          (from == ElementType::f32 && (to == ElementType::f16 || to == ElementType::bf16));
+}
+
+/// How people number launch `launch` of the `launches` of a variant of step `step`: "3", or "3.1", "3.2" where there
+/// are several. Steps count on from those that run once.
+inline std::string launchNumber(size_t step, size_t launch, size_t launches) {
+  std::string number = std::to_string(step);
+  return launches > 1 ? number + "." + std::to_string(launch + 1) : number;
 }
 
 /// Bytes of one element in memory. boolean is one byte, 0 or 1; types of fewer than 8 bits are one

@@ -86,8 +86,8 @@ private:
       nextId += static_cast<uint32_t>(variant->launches.size());
     }
     if (chosen == nullptr)
-      return Status(StatusCode::kPlan, joinText("the plan has no kernel for ", table[id].label,
-                                                " at these shapes; compile the model again"));
+      return Status(StatusCode::kPlan, joinText("the plan lacks ", table[id].label,
+                                                " for these shapes; compile the model again"));
     Span follows = endsOf(step);
     for (size_t i = 0; i < chosen->launches.size(); ++i, ++id)
       if (hasWork(*table[id].launch)) {

@@ -338,6 +338,8 @@ typedef struct smelt_launch_time {
   smelt_int64 flops;
   const char *const *onnx_nodes;
   size_t onnx_node_count;
+  const char *
+      number; /* "3": of the plan's kernels, as every command shows them; "3.2" where there are several launches */
 } smelt_launch_time;
 
 /* Times every launch of the current shapes, in order, on a stream of its own: the median of

@@ -272,6 +272,7 @@ struct LaunchTime {
   double microseconds;
   std::int64_t bytes, flops;
   std::vector<std::string> onnxNodes;
+  std::string number;
 };
 
 /// One run at a time of an engine's model; see smelt.h for what each call means.
@@ -351,7 +352,8 @@ public:
            launch->microseconds,
            launch->bytes,
            launch->flops,
-           {launch->onnx_nodes, launch->onnx_nodes + launch->onnx_node_count}});
+           {launch->onnx_nodes, launch->onnx_nodes + launch->onnx_node_count},
+           launch->number});
     };
     check([&](smelt_error *error) {
       return smelt_context_profile(handle, repetitions, append, &launches, error);

@@ -68,22 +68,33 @@ Status verifyCubin(Bytes cubin) {
 
 namespace {
 
-/// The bytes of the section of this name in a verified cubin; empty where there is none.
-Bytes sectionNamed(Bytes cubin, const std::string &name) {
+/// Whether the string at `offset` of a table of strings is `text`.
+bool isString(Bytes strings, uint64_t offset, const std::string &text) {
+  return liesWithin(offset, text.size() + 1, strings.size()) &&
+         std::memcmp(strings.data() + offset, text.c_str(), text.size() + 1) == 0;
+}
+
+/// What the table of sections says of the one of this name in a verified cubin.
+std::optional<Elf64_Shdr> headerOf(Bytes cubin, const std::string &name) {
   auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
   if (header.e_shstrndx >= header.e_shnum)
-    return {};
+    return std::nullopt;
   auto names = entryOf<Elf64_Shdr>(cubin, header.e_shoff, header.e_shstrndx);
+  if (!hasBytes(names))
+    return std::nullopt;
   for (size_t i = 0; i < header.e_shnum; ++i) {
     auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
-    bool isNamed = hasBytes(names) && hasBytes(section) &&
-                   liesWithin(section.sh_name, name.size() + 1, names.sh_size) &&
-                   std::memcmp(cubin.data() + names.sh_offset + section.sh_name, name.c_str(),
-                               name.size() + 1) == 0;
-    if (isNamed)
-      return cubin.subspan(section.sh_offset, section.sh_size);
+    if (isString(cubin.subspan(names.sh_offset, names.sh_size), section.sh_name, name))
+      return section;
   }
-  return {};
+  return std::nullopt;
+}
+
+/// The bytes of the section of this name in a verified cubin; empty where there is none.
+Bytes sectionNamed(Bytes cubin, const std::string &name) {
+  std::optional<Elf64_Shdr> section = headerOf(cubin, name);
+  return section && hasBytes(*section) ? cubin.subspan(section->sh_offset, section->sh_size)
+                                       : Bytes();
 }
 
 /// One attribute of a kernel: what it is, and how it is stored.
@@ -95,19 +106,63 @@ struct Attribute {
 
 constexpr uint8_t kBytesFollow = 4;
 constexpr uint8_t kParameterInfo = 0x17; // EIATTR_KPARAM_INFO: one for each parameter
+constexpr uint8_t kFrameSize = 0x11;     // EIATTR_FRAME_SIZE: of a symbol
+constexpr uint8_t kRegisterCount = 0x2f; // EIATTR_REGCOUNT: of a symbol
+
+/// What kFrameSize and kRegisterCount hold.
+struct SymbolValue {
+  uint32_t symbol;
+  uint32_t value;
+};
+
+/// Calls `visit` for each attribute that has bytes, with its name and these.
+template <typename Visit> void forEachAttribute(Bytes attributes, Visit visit) {
+  while (attributes.size() >= sizeof(Attribute)) {
+    auto attribute = entryOf<Attribute>(attributes, 0, 0);
+    attributes = attributes.subspan(sizeof(Attribute));
+    if (attribute.format != kBytesFollow)
+      continue;
+    Bytes bytes = attributes.first(std::min<size_t>(attribute.value, attributes.size()));
+    visit(attribute.name, bytes);
+    attributes = attributes.subspan(bytes.size());
+  }
+}
+
+/// The number of the symbol called `entry`.
+std::optional<uint32_t> symbolNamed(Bytes cubin, const std::string &entry) {
+  Bytes symbols = sectionNamed(cubin, ".symtab"), strings = sectionNamed(cubin, ".strtab");
+  for (size_t i = 0; i < symbols.size() / sizeof(Elf64_Sym); ++i)
+    if (isString(strings, entryOf<Elf64_Sym>(symbols, 0, i).st_name, entry))
+      return static_cast<uint32_t>(i);
+  return std::nullopt;
+}
 
 } // namespace
 
 std::optional<size_t> parameterCount(Bytes cubin, const std::string &entry) {
-  Bytes attributes = sectionNamed(cubin, ".nv.info." + entry);
   size_t count = 0;
-  while (attributes.size() >= sizeof(Attribute)) {
-    auto attribute = entryOf<Attribute>(attributes, 0, 0);
-    count += attribute.format == kBytesFollow && attribute.name == kParameterInfo ? 1 : 0;
-    size_t bytes = sizeof(Attribute) + (attribute.format == kBytesFollow ? attribute.value : 0);
-    attributes = attributes.subspan(std::min(bytes, attributes.size()));
-  }
+  forEachAttribute(sectionNamed(cubin, ".nv.info." + entry),
+                   [&](uint8_t name, Bytes) { count += name == kParameterInfo; });
   return count > 0 ? std::optional(count) : std::nullopt;
+}
+
+std::optional<KernelResources> resourcesOf(Bytes cubin, const std::string &entry) {
+  std::optional<uint32_t> symbol = symbolNamed(cubin, entry);
+  KernelResources resources;
+  forEachAttribute(sectionNamed(cubin, ".nv.info"), [&](uint8_t name, Bytes bytes) {
+    if (bytes.size() < sizeof(SymbolValue))
+      return;
+    auto held = entryOf<SymbolValue>(bytes, 0, 0);
+    if (held.symbol != symbol)
+      return;
+    if (name == kRegisterCount)
+      resources.registers = held.value;
+    else if (name == kFrameSize)
+      resources.localBytes = held.value;
+  });
+  if (std::optional<Elf64_Shdr> shared = headerOf(cubin, ".nv.shared." + entry))
+    resources.sharedBytes = static_cast<uint32_t>(shared->sh_size);
+  return resources.registers > 0 ? std::optional(resources) : std::nullopt;
 }
 
 } // namespace smelt::runtime

@@ -12,7 +12,8 @@ inline constexpr Target kSm120{
     .limits = {.sharedBytesPerBlock = 101376,
                .sharedBytesPerMultiprocessor = 102400,
                .registersPerMultiprocessor = 65536,
-               .threadsPerMultiprocessor = 1536},
+               .threadsPerMultiprocessor = 1536,
+               .blocksPerMultiprocessor = 24},
     .instructions = {.programmaticLaunch = true, .tensorMaps = true, .float8 = true},
     .flopsPerClock =
         {.float64 = 4, .float32 = 256, .tf32 = 512, .half = 1024, .int8 = 2048, .float8 = 2048},

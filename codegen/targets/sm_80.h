@@ -11,7 +11,8 @@ inline constexpr Target kSm80{
     .limits = {.sharedBytesPerBlock = 166912,
                .sharedBytesPerMultiprocessor = 167936,
                .registersPerMultiprocessor = 65536,
-               .threadsPerMultiprocessor = 2048},
+               .threadsPerMultiprocessor = 2048,
+               .blocksPerMultiprocessor = 32},
     .instructions = {},
     .flopsPerClock =
         {.float64 = 64, .float32 = 128, .tf32 = 1024, .half = 2048, .int8 = 4096, .float8 = 0},

@@ -11,7 +11,8 @@ inline constexpr Target kSm87{
     .limits = {.sharedBytesPerBlock = 166912,
                .sharedBytesPerMultiprocessor = 167936,
                .registersPerMultiprocessor = 65536,
-               .threadsPerMultiprocessor = 1536},
+               .threadsPerMultiprocessor = 1536,
+               .blocksPerMultiprocessor = 16},
     .instructions = {},
     .flopsPerClock =
         {.float64 = 4, .float32 = 256, .tf32 = 1024, .half = 2048, .int8 = 4096, .float8 = 0},

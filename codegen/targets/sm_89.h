@@ -11,7 +11,8 @@ inline constexpr Target kSm89{
     .limits = {.sharedBytesPerBlock = 101376,
                .sharedBytesPerMultiprocessor = 102400,
                .registersPerMultiprocessor = 65536,
-               .threadsPerMultiprocessor = 1536},
+               .threadsPerMultiprocessor = 1536,
+               .blocksPerMultiprocessor = 24},
     .instructions = {.float8 = true},
     .flopsPerClock =
         {.float64 = 4, .float32 = 256, .tf32 = 512, .half = 1024, .int8 = 2048, .float8 = 2048},

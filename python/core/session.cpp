@@ -49,6 +49,7 @@ nb::list profile(GpuSession &session, std::size_t repetitions) {
   nb::list rows;
   for (const LaunchTime &launch : launches) {
     nb::dict row;
+    row["number"] = launch.number;
     row["name"] = launch.name;
     row["time_us"] = launch.microseconds;
     row["bytes"] = launch.bytes;

@@ -193,8 +193,8 @@ class Session:
             self._runner.update_weight(name, view, handle)
 
     def profile(self, feeds: Mapping[str, Any], *, repetitions: int = 20) -> list[dict[str, Any]]:
-        """What each launch takes by itself, on the GPU: dictionaries with `name`, `time_us` (the median), `bytes`, `flops`,
-        `onnx_nodes`."""
+        """What each launch takes by itself, on the GPU: dictionaries with `number` (of the plan's
+        kernels, as `smelt explain` has them), `name`, `time_us` (the median), `bytes`, `flops`, `onnx_nodes`."""
         views = self._views(feeds, 0)
         with self._runner.lock:
             return self._runner.profile(views, repetitions)

@@ -172,7 +172,7 @@ class Encoder(PageTest):
         order = [launch["step"] for launch in data["launches"] if not data["steps"][launch["step"]]["once"]]
         arena = [buffer for buffer in data["buffers"] if buffer["kind"] == "arena" and buffer["steps"]]
         live = {step: sum(b["bytes"] for b in arena if b["steps"][0] <= step <= b["steps"][-1]) for step in order}
-        self.assertIn(f"at step {max(live, key=live.get)}", self.find("#peak").get_attribute("textContent"))
+        self.assertIn(f"at kernel {max(live, key=live.get)}", self.find("#peak").get_attribute("textContent"))
         self.assertTrue(0 < max(live.values()) <= data["arena_bytes"])
         for a in arena:  # what lives at once does not overlap
             for b in arena:
@@ -187,7 +187,7 @@ class Encoder(PageTest):
         self.active().send_keys(Keys.ENTER)
         fusion = self.active().get_attribute("aria-label")
         self.active().send_keys(Keys.SPACE)
-        self.assertIn("fusion " + fusion, self.find("#chosen").text)
+        self.assertIn("kernel " + fusion, self.find("#chosen").text)
         self.assertEqual(self.active().get_attribute("aria-label"), fusion)
         self.active().send_keys(Keys.ESCAPE)
         self.assertIn("part 0", self.active().get_attribute("aria-label"))

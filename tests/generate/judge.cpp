@@ -128,14 +128,22 @@ private:
         return fail("codegen " + architecture, kernels.status().message());
       outcome.kernels += kernels->size();
       if (options.device == Device::kNone)
-        keepPending(*kernels, architecture);
+        keepPending(textsOf(*kernels), architecture);
     }
     return true;
   }
 
+  static std::vector<codegen::KernelText>
+  textsOf(const std::vector<codegen::ListedKernel> &listed) {
+    std::vector<codegen::KernelText> texts;
+    for (const codegen::ListedKernel &each : listed)
+      texts.push_back(each.kernel.text);
+    return texts;
+  }
+
   /// Kernels of one fusion for other sizes differ in their configuration alone: of those behind its first, one is compiled,
   /// another in each graph. On a GPU all are.
-  void keepPending(std::vector<codegen::KernelText> &kernels, const std::string &architecture) {
+  void keepPending(std::vector<codegen::KernelText> kernels, const std::string &architecture) {
     for (size_t first = 0, end; first < kernels.size(); first = end) {
       const std::string fusion = kernels[first].description;
       for (end = first + 1; end < kernels.size() && kernels[end].description == fusion;)

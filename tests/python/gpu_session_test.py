@@ -183,8 +183,9 @@ class GpuSession(unittest.TestCase):
         rows = self.session.profile({"x": self.x, "y": self.y}, repetitions=3)
         self.assertEqual(len(rows), 4)
         for row in rows:
-            self.assertEqual(set(row), {"name", "time_us", "bytes", "flops", "onnx_nodes"})
+            self.assertEqual(set(row), {"number", "name", "time_us", "bytes", "flops", "onnx_nodes"})
             self.assertGreaterEqual(row["time_us"], 0)
+        self.assertEqual([row["number"] for row in rows], [str(number) for number in range(4)])
         self.assertTrue(any("add" in row["name"] for row in rows), rows)
 
 

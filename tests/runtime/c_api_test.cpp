@@ -143,7 +143,9 @@ TEST_F(CApiTest, ProfilesEveryLaunch) {
   std::vector<std::string> names;
   auto append = [](void *user, const smelt_launch_time *launch) {
     EXPECT_GE(launch->microseconds, 0);
-    static_cast<std::vector<std::string> *>(user)->push_back(launch->name);
+    auto *names = static_cast<std::vector<std::string> *>(user);
+    EXPECT_EQ(launch->number, std::to_string(names->size()));
+    names->push_back(launch->name);
   };
   ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
   ASSERT_EQ(smelt_context_profile(context, 2, append, &names, nullptr), SMELT_OK);

@@ -138,7 +138,7 @@ TEST(Schedule, SaysThatNoVariantTakesTheShape) {
   addVariants(plan);
   plan.program(0).steps[0]->variants[1]->rule->first = 20;
   EXPECT_TRUE(isRefused(scheduleOf(plan, {1, 15}).status(), StatusCode::kPlan,
-                        "the plan has no kernel for /layer/Add at these shapes"));
+                        "the plan lacks kernel 0 (/layer/Add) for these shapes"));
 }
 
 /// a -> (nothing) -> c, and b -> (nothing): what depends on a step without work depends on what that

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <string>
 #include <vector>
 
 namespace smelt::runtime {
@@ -93,6 +94,80 @@ TEST(VerifyCubin, ReadsNoNamesOfASectionWithoutBytes) {
     EXPECT_TRUE(verifyCubin(cubin.bytes()).isOk());
     EXPECT_EQ(parameterCount(cubin.bytes(), "kernel"), std::nullopt);
   }
+}
+
+/// Sections by their names, behind a table of them: as an assembler writes what it says of kernels.
+class Sections {
+public:
+  Sections() { add("", SHT_NULL, {}); }
+  void add(const std::string &name, uint32_t type, const std::string &bytes, uint64_t size = 0) {
+    Elf64_Shdr section = {};
+    section.sh_name = static_cast<uint32_t>(names.size());
+    section.sh_type = type;
+    section.sh_offset = sizeof(Elf64_Ehdr) + contents.size();
+    section.sh_size = type == SHT_NOBITS ? size : bytes.size();
+    names += name + '\0';
+    contents += bytes;
+    sections.push_back(section);
+  }
+  std::string file() {
+    add(".shstrtab", SHT_STRTAB, "");
+    sections.back().sh_size = names.size();
+    contents += names;
+    Elf64_Ehdr header = Cubin().header;
+    header.e_phnum = 0;
+    header.e_shnum = static_cast<uint16_t>(sections.size());
+    header.e_shstrndx = static_cast<uint16_t>(sections.size() - 1);
+    header.e_shoff = sizeof(Elf64_Ehdr) + contents.size();
+    return bytesOf(header) + contents +
+           std::string(reinterpret_cast<const char *>(sections.data()),
+                       sections.size() * sizeof(Elf64_Shdr));
+  }
+  template <typename T> static std::string bytesOf(const T &value) {
+    return {reinterpret_cast<const char *>(&value), sizeof(value)};
+  }
+
+private:
+  std::string contents, names;
+  std::vector<Elf64_Shdr> sections;
+};
+
+/// EIATTR_REGCOUNT or EIATTR_FRAME_SIZE of a symbol.
+std::string attribute(uint8_t name, uint32_t symbol, uint32_t value) {
+  struct {
+    uint8_t format = 4, name;
+    uint16_t bytes = 8;
+    uint32_t symbol, value;
+  } held;
+  held.name = name, held.symbol = symbol, held.value = value;
+  return Sections::bytesOf(held);
+}
+
+TEST(VerifyCubin, ReadsWhatAKernelTakes) {
+  Elf64_Sym none = {}, other = {}, kernel = {};
+  other.st_name = 1;
+  kernel.st_name = 7;
+  Sections sections;
+  sections.add(".strtab", SHT_STRTAB, std::string("\0other\0kernel\0", 14));
+  sections.add(".symtab", SHT_SYMTAB,
+               Sections::bytesOf(none) + Sections::bytesOf(other) + Sections::bytesOf(kernel));
+  constexpr uint8_t kFrame = 0x11, kRegisters = 0x2f;
+  sections.add(".nv.info", SHT_LOPROC,
+               attribute(kRegisters, 2, 168) + attribute(kFrame, 2, 48) +
+                   std::string("\x03\x1b\xff\0", 4) + attribute(kRegisters, 1, 20));
+  sections.add(".nv.shared.kernel", SHT_NOBITS, "", 2048);
+  std::string file = sections.file();
+  auto bytes = std::as_bytes(std::span(file));
+  ASSERT_TRUE(verifyCubin(bytes).isOk());
+  std::optional<KernelResources> known = resourcesOf(bytes, "kernel");
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->registers, 168u);
+  EXPECT_EQ(known->localBytes, 48u);
+  EXPECT_EQ(known->sharedBytes, 2048u);
+  EXPECT_EQ(resourcesOf(bytes, "other")->registers, 20u);
+  EXPECT_EQ(resourcesOf(bytes, "other")->sharedBytes, 0u);
+  EXPECT_FALSE(resourcesOf(bytes, "kerne"));
+  EXPECT_FALSE(resourcesOf(Cubin().bytes(), "kernel"));
 }
 
 } // namespace

@@ -55,7 +55,7 @@ static std::vector<KernelGroup> groupKernels(const Measurement &measured) {
     group.name = kernel.name;
     ++group.launches;
     group.microseconds += kernel.microseconds;
-    group.leastMicroseconds += measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
+    group.leastMicroseconds += measured.peaks ? kernel.leastMicroseconds(*measured.peaks) : 0;
     group.bytes += kernel.bytes;
     group.flops += kernel.flops;
   }
@@ -91,10 +91,9 @@ static void printProfile(const Measurement &measured) {
 
 static void printKernels(const Measurement &measured) {
   Table table({"#", "kernel", "time, us", "bytes", "flops", "roofline, %", "ONNX nodes"});
-  for (size_t i = 0; i < measured.kernels.size(); ++i) {
-    const KernelTime &kernel = measured.kernels[i];
-    double least = measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
-    table.add({std::to_string(i), kernel.name, numberText(kernel.microseconds, 2),
+  for (const KernelTime &kernel : measured.kernels) {
+    double least = measured.peaks ? kernel.leastMicroseconds(*measured.peaks) : 0;
+    table.add({kernel.number, kernel.name, numberText(kernel.microseconds, 2),
                std::to_string(kernel.bytes), std::to_string(kernel.flops),
                shareText(least, kernel.microseconds), llvm::join(kernel.onnxNodes, " ")});
   }
@@ -105,15 +104,16 @@ static void printKernels(const Measurement &measured) {
 static double leastMilliseconds(const Measurement &measured) {
   double least = 0;
   for (const KernelTime &kernel : measured.kernels)
-    least += measured.peaks ? 1e-3 * measured.peaks->leastMicroseconds(kernel) : 0;
+    least += measured.peaks ? 1e-3 * kernel.leastMicroseconds(*measured.peaks) : 0;
   return least;
 }
 
 static llvm::json::Array kernelsJson(const Measurement &measured) {
   llvm::json::Array list;
   for (const KernelTime &kernel : measured.kernels) {
-    double least = measured.peaks ? measured.peaks->leastMicroseconds(kernel) : 0;
-    list.push_back(llvm::json::Object{{"name", kernel.name},
+    double least = measured.peaks ? kernel.leastMicroseconds(*measured.peaks) : 0;
+    list.push_back(llvm::json::Object{{"number", kernel.number},
+                                      {"name", kernel.name},
                                       {"entry", kernel.entry},
                                       {"time_us", kernel.microseconds},
                                       {"bytes", kernel.bytes},

@@ -10,6 +10,7 @@
 #include "tools/smelt/dimensions.h"
 #include "tools/smelt/report.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -61,7 +62,7 @@ static Status emitText(const std::string &text, const std::string &path) {
   return codegen::writeText(text, path);
 }
 
-static Result<std::vector<codegen::KernelText>>
+static Result<std::vector<codegen::ListedKernel>>
 generate(Model &model, const std::string &architecture, bool tf32) {
   auto kernels = codegen::generateKernels(model.module(), architecture, tf32);
   if (kernels.isOk())
@@ -69,17 +70,24 @@ generate(Model &model, const std::string &architecture, bool tf32) {
   return model.diagnostics().asStatus(kernels.status().code(), kernels.status().message());
 }
 
-/// Writes the CUDA text of every kernel to `folder`/ARCH/ENTRY.cu.
+/// The CUDA text, under a comment of the launches that run it.
+static std::string textOf(const codegen::ListedKernel &kernel) {
+  return joinText("// kernel ", llvm::join(kernel.numbers, ", "), ": ",
+                  kernel.kernel.text.description, "\n", kernel.kernel.text.text);
+}
+
+/// Writes the CUDA text of every kernel to `folder`/ARCH/NUMBER_ENTRY.cu, with the number of the launch that runs it
+/// first.
 static Status dumpKernels(Model &model, const Flags &flags) {
   for (const std::string &architecture : flags.build.architectures) {
     std::string folder = flags.dumpDir + "/" + architecture;
     SMELT_RETURN_IF_ERROR(createFolder(folder));
     SMELT_ASSIGN_OR_RETURN(
         auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      std::string name = joinText(folder, "/", i, "_", kernels[i].entry, ".cu");
-      SMELT_RETURN_IF_ERROR(
-          emitText("// " + kernels[i].description + "\n" + kernels[i].text, name));
+    for (const codegen::ListedKernel &each : kernels) {
+      const codegen::KernelText &text = each.kernel.text;
+      std::string name = joinText(folder, "/", each.numbers.front(), "_", text.entry, ".cu");
+      SMELT_RETURN_IF_ERROR(emitText(textOf(each), name));
     }
   }
   return {};
@@ -90,8 +98,8 @@ static Status emitCuda(Model &model, const Flags &flags) {
   for (const std::string &architecture : flags.build.architectures) {
     SMELT_ASSIGN_OR_RETURN(
         auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
-    for (const codegen::KernelText &kernel : kernels)
-      text += "// " + architecture + ": " + kernel.description + "\n" + kernel.text + "\n";
+    for (const codegen::ListedKernel &kernel : kernels)
+      text += "// " + architecture + "\n" + textOf(kernel) + "\n";
   }
   return emitText(text, flags.output);
 }

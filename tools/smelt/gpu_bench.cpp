@@ -10,14 +10,6 @@ using runtime::Location;
 
 static constexpr size_t kKernelRepetitions = 50;
 
-double Peaks::leastMicroseconds(const KernelTime &kernel) const {
-  double flops = flopsPerSecond(kernel.arithmetic);
-  if (flops == 0)
-    return 0;
-  return 1e6 * std::max(static_cast<double>(kernel.bytes) / bytesPerSecond,
-                        static_cast<double>(kernel.flops) / flops);
-}
-
 Result<std::unique_ptr<GpuBench>>
 GpuBench::prepare(const CudaSession &session, const std::vector<Array> &inputs, Options options) {
   std::unique_ptr<GpuBench> bench(new GpuBench(session));
@@ -127,7 +119,7 @@ Result<std::vector<KernelTime>> GpuBench::timeKernels() {
   for (size_t i = 0; i < times.size(); ++i) {
     const runtime::PlannedLaunch &planned = engine->launches()[schedule.launches[i].id];
     const plan::KernelNodeT *node = planned.kernel();
-    kernels.push_back({planned.launch->name,
+    kernels.push_back({planned.number, planned.launch->name,
                        node ? engine->program().kernels[node->kernel]->entry : "",
                        planned.step->onnx_nodes, times[i], value(planned.launch->bytes),
                        value(planned.launch->flops), planned.launch->arithmetic});

@@ -1,8 +1,8 @@
 // What `smelt bench` measures on a GPU: a plan's runs as a whole, one by one, and kernel by kernel.
 #pragma once
 
-#include "codegen/target.h"
 #include "tools/smelt/cuda_session.h"
+#include "tools/smelt/peaks.h"
 
 #include "runtime/profile.h"
 
@@ -10,6 +10,7 @@ namespace smelt::tools {
 
 /// One kernel, or copy, of a run.
 struct KernelTime {
+  std::string number; ///< plan::launchNumber()
   std::string name;
   std::string entry; ///< the machine code that it runs; "" of a copy
   std::vector<std::string> onnxNodes;
@@ -17,21 +18,11 @@ struct KernelTime {
   int64_t bytes; ///< that it must move
   int64_t flops;
   plan::Arithmetic arithmetic; ///< of the flops
-};
 
-/// What the device can do at best, by its clocks, its multiprocessors and the rates of its
-/// architecture.
-struct Peaks {
-  double bytesPerSecond = 0;
-  double multiprocessorClocks = 0; ///< a second, of all multiprocessors
-  codegen::Target target;
-
-  /// 0 where the rate is not known.
-  double flopsPerSecond(plan::Arithmetic arithmetic) const {
-    return multiprocessorClocks * target.rate(arithmetic);
+  /// As Peaks says.
+  double leastMicroseconds(const Peaks &peaks) const {
+    return peaks.leastMicroseconds(bytes, flops, arithmetic);
   }
-  /// The least time that the kernel could take, in microseconds; 0 where the rate of its arithmetic is not known.
-  double leastMicroseconds(const KernelTime &kernel) const;
 };
 
 /// Contexts of one engine, ready to run with the same inputs: each with a stream, memory and, for
@@ -51,7 +42,7 @@ public:
   Result<runtime::RunTimes> timeRuns(const runtime::RunOptions &options);
   /// Of one launch of the graph.
   Result<std::vector<KernelTime>> timeKernels();
-  /// Nothing for a device whose architecture is not known.
+  /// By the device's clocks; nothing for one whose architecture is not known.
   Result<std::optional<Peaks>> peaks() const;
 
 private:

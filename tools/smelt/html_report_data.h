@@ -21,7 +21,8 @@ struct ReportKernel {
 
 /// One node of the CUDA graph.
 struct ReportLaunch {
-  size_t step = 0; ///< of ReportData::steps
+  size_t step = 0;    ///< of ReportData::steps
+  std::string number; ///< in the plan: that of the step, or "3.2" (plan::launchNumber)
   std::string name;
   std::optional<size_t> kernel; ///< of ReportData::kernels; nothing for copies and sets
   std::array<uint32_t, 3> grid = {}, block = {};
@@ -36,7 +37,7 @@ struct ReportLaunch {
   double start = 0; ///< in microseconds, behind what it depends on
 };
 
-/// A fusion: launches that compute it, behind each other.
+/// A fusion: launches that compute it, behind each other. Its place in ReportData::steps is its number.
 struct ReportStep {
   std::vector<std::string> onnxNodes;
   bool runsOnce; ///< for each shape, before the first run
@@ -112,9 +113,9 @@ Result<ReportData> describePlan(const runtime::Plan &plan, const std::string &ar
 /// Adds the ONNX graph of the model at `path`; what it names in other ways than the plan stays out.
 void addGraph(ReportData &report, const std::string &path);
 
-/// The shapes in it, as "name=1x128".
 /// What `smelt bench --json` printed. kUsage where the file is something else.
 Result<llvm::json::Object> readProfile(const std::string &path);
+/// The shapes in it, as "name=1x128".
 Result<std::vector<std::string>> profileShapes(const llvm::json::Object &profile,
                                                const std::string &path);
 /// Takes over the measured times. Fails with kUsage where they are of other kernels.

@@ -37,14 +37,14 @@ json::Object reportTrace(const ReportData &report) {
       continue;
     std::string nodes = llvm::join(step.onnxNodes, " ");
     events.push_back(
-        json::Object{{"name", llvm::json::fixUTF8(launch.name)},
+        json::Object{{"name", llvm::json::fixUTF8(joinText(launch.number, " ", launch.name))},
                      {"cat", launch.microseconds ? "measured" : "predicted by the roofline"},
                      {"ph", "X"},
                      {"ts", launch.start},
                      {"dur", ReportData::timeOf(launch)},
                      {"pid", 0},
                      {"tid", 0},
-                     {"args", json::Object{{"step", static_cast<int64_t>(launch.step)},
+                     {"args", json::Object{{"number", launch.number},
                                            {"onnx_nodes", llvm::json::fixUTF8(nodes)},
                                            {"bytes", launch.bytes},
                                            {"flops", launch.flops}}}});

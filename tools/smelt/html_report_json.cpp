@@ -45,6 +45,7 @@ static json::Object portJson(const ReportPort &port) {
 
 static json::Object launchJson(const ReportLaunch &launch) {
   json::Object object{{"step", static_cast<int64_t>(launch.step)},
+                      {"number", launch.number},
                       {"name", utf8(launch.name)},
                       {"bytes", launch.bytes},
                       {"flops", launch.flops},

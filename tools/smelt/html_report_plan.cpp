@@ -1,8 +1,8 @@
 // What a plan says of itself, for a report.
-#include "codegen/target.h"
 #include "runtime/text.h"
 #include "tools/smelt/cuda_session.h"
 #include "tools/smelt/html_report_data.h"
+#include "tools/smelt/peaks.h"
 
 #include "compiler/explain.h"
 #include "compiler/onnx_graph.h"
@@ -57,11 +57,9 @@ private:
     for (const auto &weight : metadata.weights)
       report.weightBytes += weight->data.size();
     report.arenaBytes = schedule.arenaBytes;
-    auto found = codegen::Target::named(program.arch);
-    if (succeeded(found) && found->part.clocksPerSecond > 0)
-      target = *found;
-    if (target)
-      report.part = target->part.name;
+    peaks = peaksOfPart(program.arch);
+    if (peaks)
+      report.part = peaks->target.part.name;
     else
       report.missing.push_back("Predicted times: no peaks are known for a GPU of " + program.arch +
                                ".");
@@ -69,10 +67,8 @@ private:
 
   void addSteps() {
     for (const auto *steps : {&program.once, &program.steps})
-      for (const auto &step : *steps) {
-        stepNumbers[step.get()] = report.steps.size();
+      for (const auto &step : *steps)
         report.steps.push_back({step->onnx_nodes, steps == &program.once});
-      }
   }
 
   void addKernels() {
@@ -127,15 +123,11 @@ private:
 
   /// The least time that the part could take.
   void predict(ReportLaunch &launch) const {
-    double rate = target ? target->rate(launch.arithmetic) * target->part.multiprocessors *
-                               target->part.clocksPerSecond
-                         : 0;
-    if (rate == 0)
+    if (!peaks || peaks->flopsPerSecond(launch.arithmetic) == 0)
       return;
-    double move = 1e6 * static_cast<double>(launch.bytes) / target->part.bytesPerSecond;
-    double compute = 1e6 * static_cast<double>(launch.flops) / rate;
-    launch.leastMicroseconds = std::max(move, compute);
-    launch.isBoundByMemory = move >= compute;
+    launch.leastMicroseconds =
+        peaks->leastMicroseconds(launch.bytes, launch.flops, launch.arithmetic);
+    launch.isBoundByMemory = peaks->isBoundByMemory(launch.bytes, launch.flops, launch.arithmetic);
   }
 
   void addLaunches(const std::vector<runtime::ScheduledLaunch> &scheduled, bool runsOnce) {
@@ -143,7 +135,8 @@ private:
     for (const runtime::ScheduledLaunch &item : scheduled) {
       const runtime::PlannedLaunch &planned = table[item.id];
       ReportLaunch launch;
-      launch.step = stepNumbers.at(planned.step);
+      launch.step = planned.kernelNumber;
+      launch.number = planned.number;
       launch.name = planned.launch->name;
       if (const plan::KernelNodeT *kernel = planned.kernel()) {
         launch.kernel = kernel->kernel;
@@ -190,8 +183,7 @@ private:
   const plan::ProgramT &program;
   runtime::LaunchTable table;
   runtime::Schedule schedule;
-  std::optional<codegen::Target> target;
-  std::map<const plan::StepT *, size_t> stepNumbers;
+  std::optional<Peaks> peaks;
   ReportData report;
 };
 

@@ -5,10 +5,16 @@
 #include "runtime/text.h"
 #include "runtime/update_weight.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/cuda_session.h"
+#include "tools/smelt/dimensions.h"
+#include "tools/smelt/inspect_shapes.h"
+#include "tools/smelt/kernel_facts.h"
+#include "tools/smelt/kernel_sets.h"
 #include "tools/smelt/kernel_source.h"
+#include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -20,6 +26,9 @@ namespace {
 struct Flags {
   std::string path;
   std::string source;
+  std::optional<size_t> kernel;
+  std::vector<std::string> shapes, dimensions;
+  std::string sweep;
   bool json = false;
 };
 } // namespace
@@ -91,68 +100,45 @@ static std::string gridText(const plan::MetadataT &metadata, const plan::LaunchT
                   runtime::dimText(metadata, kernel->grid.z()));
 }
 
-/// "33 to 256 rows"; "-" where the variant runs at every shape.
-static std::string ruleText(const plan::SizeRuleT *rule) {
-  if (rule == nullptr)
-    return "-";
-  std::string text = std::to_string(rule->first);
-  if (rule->last == std::numeric_limits<int64_t>::max())
-    text += " or more";
-  else if (rule->last != rule->first)
-    text += " to " + std::to_string(rule->last);
-  return rule->unit.empty() ? text : text + " " + rule->unit;
+static llvm::json::Object ruleJson(const plan::MetadataT &metadata, const plan::SizeRuleT &rule) {
+  bool hasLast = rule.last != std::numeric_limits<int64_t>::max();
+  return llvm::json::Object{
+      {"value", runtime::dimText(metadata, rule.value)},
+      {"first", rule.first},
+      {"last", hasLast ? llvm::json::Value(rule.last) : llvm::json::Value(nullptr)},
+      {"text", ruleText(&rule)}};
 }
 
-static llvm::json::Object launchJson(const plan::MetadataT &metadata, const plan::ProgramT &program,
-                                     const plan::StepT &step, const plan::LaunchT &launch) {
-  llvm::json::Object object{{"name", launch.name},
+static llvm::json::Object launchJson(const runtime::Plan &plan, const plan::ProgramT &program,
+                                     const PlanLaunch &shown) {
+  const plan::MetadataT &metadata = plan.metadata();
+  const plan::LaunchT &launch = *shown.launch;
+  llvm::json::Object object{{"number", shown.number},
+                            {"step", static_cast<int64_t>(shown.kernelNumber)},
+                            {"once", shown.runsOnce},
+                            {"name", launch.name},
                             {"bytes", dimOrDash(metadata, launch.bytes)},
                             {"flops", dimOrDash(metadata, launch.flops)},
-                            {"onnx_nodes", llvm::json::Array(step.onnx_nodes)}};
+                            {"onnx_nodes", llvm::json::Array(shown.step->onnx_nodes)}};
   if (const plan::KernelNodeT *kernel = launch.node.AsKernelNode()) {
     object["entry"] = program.kernels[kernel->kernel]->entry;
     object["grid"] = gridText(metadata, launch);
     object["block"] = static_cast<int64_t>(kernel->block.x());
     object["shared_bytes"] = static_cast<int64_t>(kernel->shared_bytes);
   }
+  if (shown.variant->rule)
+    object["rule"] = ruleJson(metadata, *shown.variant->rule);
+  if (std::optional<KernelFacts> facts = factsOf(plan, program, launch))
+    object["machine_code"] = factsJson(*facts);
   return object;
 }
 
-/// `visit` is called for each launch of each variant of each step, in order.
-static void forEachLaunch(const plan::ProgramT &program,
-                          llvm::function_ref<void(const plan::StepT &, const plan::VariantT &,
-                                                  const plan::LaunchT &, bool runsOnce)>
-                              visit) {
-  for (const auto *steps : {&program.once, &program.steps})
-    for (const auto &step : *steps)
-      for (const auto &variant : step->variants)
-        for (const auto &launch : variant->launches)
-          visit(*step, *variant, *launch, steps == &program.once);
-}
-
-static llvm::json::Array programsJson(const plan::MetadataT &metadata) {
+static llvm::json::Array programsJson(const runtime::Plan &plan) {
   llvm::json::Array programs;
-  for (const auto &program : metadata.programs) {
+  for (const auto &program : plan.metadata().programs) {
     llvm::json::Array launches;
-    const plan::StepT *last = nullptr;
-    int64_t number = -1; // of the step: of its variants the first whose rule holds runs
-    forEachLaunch(*program, [&](const plan::StepT &step, const plan::VariantT &variant,
-                                const plan::LaunchT &launch, bool runsOnce) {
-      llvm::json::Object object = launchJson(metadata, *program, step, launch);
-      if (variant.rule)
-        object["rule"] =
-            llvm::json::Object{{"value", runtime::dimText(metadata, variant.rule->value)},
-                               {"first", variant.rule->first},
-                               {"last", variant.rule->last == std::numeric_limits<int64_t>::max()
-                                            ? llvm::json::Value(nullptr)
-                                            : llvm::json::Value(variant.rule->last)},
-                               {"text", ruleText(variant.rule.get())}};
-      number += &step != last;
-      last = &step;
-      object["step"] = number;
-      object["once"] = runsOnce;
-      launches.push_back(std::move(object));
-    });
+    for (const PlanLaunch &launch : launchesOf(*program))
+      launches.push_back(launchJson(plan, *program, launch));
     programs.push_back(
         llvm::json::Object{{"arch", program->arch},
                            {"kernels", static_cast<int64_t>(program->kernels.size())},
@@ -163,9 +149,75 @@ static llvm::json::Array programsJson(const plan::MetadataT &metadata) {
   return programs;
 }
 
+static std::string blocksOf(const plan::MetadataT &metadata, const plan::KernelNodeT &kernel) {
+  return blocksText({runtime::dimText(metadata, kernel.grid.x()),
+                     runtime::dimText(metadata, kernel.grid.y()),
+                     runtime::dimText(metadata, kernel.grid.z())});
+}
+
 static void printPorts(const char *role, const std::vector<Port> &ports) {
   for (const Port &port : ports)
     print(joinText(role, " ", port.name, ": ", typeText(port)));
+}
+
+static std::string factsCell(const std::optional<KernelFacts> &facts) {
+  return facts ? joinText(facts->registers, ", ", numberText(100 * facts->occupancy, 0), " %")
+               : "-";
+}
+
+/// Everything about a launch but its number and its nodes.
+static std::vector<std::string> cellsOf(const runtime::Plan &plan, const plan::ProgramT &program,
+                                        const plan::LaunchT &launch) {
+  const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
+  if (kernel == nullptr)
+    return {launch.name, "-", "-", "-", "-"};
+  std::optional<KernelFacts> facts = factsOf(plan, program, launch);
+  uint32_t shared = facts ? facts->sharedBytes : kernel->shared_bytes;
+  return {launch.name, blocksOf(plan.metadata(), *kernel), std::to_string(kernel->block.x()),
+          shared ? bytesText(shared) : "-", factsCell(facts)};
+}
+
+/// Layers that are alike are one row, with the number and the nodes of the first.
+static void printSet(const runtime::Plan &plan, const plan::ProgramT &program,
+                     const KernelSet &set) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < set.launches.size(); ++i) {
+    rows.push_back(cellsOf(plan, program, *set.launches[i].launch));
+    rows.back().push_back(set.rules[i]);
+    texts.push_back(llvm::join(rows.back(), "\n"));
+  }
+  print("\n" + set.sizes);
+  Table table({"#", "times", "launch", "grid", "threads", "shared memory", "registers, occupancy",
+               "runs", "ONNX nodes"});
+  for (const Repeat &repeat : foldRepeats(texts))
+    for (size_t i = repeat.first; i < repeat.first + repeat.period; ++i) {
+      std::vector<std::string> cells{set.launches[i].number, "x " + std::to_string(repeat.count)};
+      llvm::append_range(cells, rows[i]);
+      cells.push_back(llvm::join(set.launches[i].step->onnx_nodes, " "));
+      table.add(std::move(cells));
+    }
+  table.print();
+}
+
+static void printLaunch(const runtime::Plan &plan, const plan::ProgramT &program,
+                        const PlanLaunch &shown) {
+  const plan::MetadataT &metadata = plan.metadata();
+  const plan::LaunchT &launch = *shown.launch;
+  std::string rule = ruleText(shown.variant->rule.get());
+  print(joinText(program.arch, " kernel ", shown.number, rule.empty() ? "" : ", at " + rule,
+                 shown.runsOnce ? ", once a shape" : "", ": ", launch.name));
+  print("  ONNX nodes  " + llvm::join(shown.step->onnx_nodes, " "));
+  print(joinText("  bytes       ", dimOrDash(metadata, launch.bytes)));
+  print(joinText("  flops       ", dimOrDash(metadata, launch.flops)));
+  const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
+  if (kernel == nullptr)
+    return;
+  print(joinText("  grid        ", blocksOf(metadata, *kernel), " of ", kernel->block.x(),
+                 " threads"));
+  if (std::optional<KernelFacts> facts = factsOf(plan, program, launch))
+    print("  takes       " + factsText(*facts));
+  print("  entry       " + program.kernels[kernel->kernel]->entry);
 }
 
 static void printText(const runtime::Plan &plan, const Signature &signature) {
@@ -184,25 +236,29 @@ static void printText(const runtime::Plan &plan, const Signature &signature) {
   if (std::string patches = patchesText(metadata); !patches.empty())
     print(patches);
   for (const auto &program : metadata.programs) {
-    print(joinText("\n", program->arch, ": ", runtime::countLaunches(*program), " launches of ",
-                   program->kernels.size(), " kernels for ", program->steps.size(), " steps, ",
-                   program->arena_slots, " arena slots for intermediate values"));
-    Table table({"#", "launch", "runs at", "grid", "block", "shared bytes", "ONNX nodes"});
-    size_t number = 0;
-    forEachLaunch(*program, [&](const plan::StepT &step, const plan::VariantT &variant,
-                                const plan::LaunchT &launch, bool runsOnce) {
-      const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
-      std::string rule = ruleText(variant.rule.get());
-      table.add({std::to_string(number++), launch.name, runsOnce ? "once a shape" : rule,
-                 gridText(metadata, launch), kernel ? std::to_string(kernel->block.x()) : "-",
-                 kernel ? std::to_string(kernel->shared_bytes) : "-",
-                 llvm::join(step.onnx_nodes, " ")});
-    });
-    table.print();
+    print(joinText("\n", program->arch, ": ", program->once.size() + program->steps.size(),
+                   " kernels by number, ", program->kernels.size(), " machine codes, ",
+                   runtime::countLaunches(*program), " launches for all sizes"));
+    for (const KernelSet &set : kernelSets(metadata, *program))
+      printSet(plan, *program, set);
   }
 }
 
-static Status inspect(const Flags &flags) {
+/// One kernel of each program: all that is known of each of its launches.
+static Status printKernel(const runtime::Plan &plan, size_t number) {
+  const plan::MetadataT &metadata = plan.metadata();
+  for (const auto &program : metadata.programs) {
+    if (size_t count = program->once.size() + program->steps.size(); number >= count)
+      return Status(StatusCode::kUsage, joinText("there is no kernel ", number, "; the plan has ",
+                                                 count, ", the first of which is 0"));
+    for (const PlanLaunch &launch : launchesOf(*program))
+      if (launch.kernelNumber == number)
+        printLaunch(plan, *program, launch);
+  }
+  return {};
+}
+
+static Status inspect(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.path));
   const plan::MetadataT &metadata = plan.metadata();
   Signature signature = signatureOf(metadata);
@@ -211,6 +267,13 @@ static Status inspect(const Flags &flags) {
     llvm::outs() << text;
     return {};
   }
+  if (flags.kernel)
+    return printKernel(plan, *flags.kernel);
+  SMELT_RETURN_IF_ERROR(nameShapes(flags.path, flags.dimensions, flags.shapes));
+  if (!flags.sweep.empty())
+    return sweepPlan(plan, flags.path, flags.sweep, flags.shapes, flags.json);
+  if (!flags.shapes.empty())
+    return inspectAt(plan, flags.path, flags.shapes, flags.json);
   if (!flags.json) {
     printText(plan, signature);
     return {};
@@ -225,7 +288,7 @@ static Status inspect(const Flags &flags) {
                                {"weight_bytes", static_cast<int64_t>(weightBytes(metadata))},
                                {"initializers", initializersJson(metadata)},
                                {"patches", patchesJson(metadata)},
-                               {"programs", programsJson(metadata)}});
+                               {"programs", programsJson(plan)}});
   return {};
 }
 
@@ -238,9 +301,29 @@ void addInspect(CommandLine &line) {
       "--source", flags->source,
       "Print the CUDA text of this kernel, named by its entry or a part of it that no other "
       "has, instead");
+  command.parsed(
+      "--kernel",
+      [flags](const std::string &text) -> std::string {
+        size_t number = 0;
+        if (!llvm::to_integer(text, number, 10))
+          return "'" + text + "' is no kernel's number";
+        flags->kernel = number;
+        return "";
+      },
+      "N", "Show all that is known of this kernel, by its number");
+  command.texts("--shape", flags->shapes, "NAME=1x128",
+                "Show the kernels that run at this shape, with their memory and roofline time "
+                "(repeatable). Dimensions that none sets: 1 where they lead a shape, else 128");
+  addDimensions(command, flags->dimensions);
+  command.text("--sweep", flags->sweep,
+               "Predict kernels, memory and roofline time for each size of a dimension: "
+               "NAME=1..512, or NAME=1..512:8 for every eighth");
   addJson(command, flags->json);
   command.footer("examples:\n"
                  "  smelt inspect model.plan\n"
+                 "  smelt inspect model.plan --dim batch=8\n"
+                 "  smelt inspect model.plan --sweep seq=1..512\n"
+                 "  smelt inspect model.plan --kernel 3\n"
                  "  smelt inspect model.plan --source gemm_gelu > gelu.cu");
 }
 

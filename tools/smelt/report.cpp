@@ -105,10 +105,10 @@ std::optional<double> ProgressLine::secondsLeft(size_t done, size_t total) {
 }
 
 std::string bytesText(double bytes) {
-  static constexpr const char *kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit)
-    bytes /= 1000;
+  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit)
+    bytes /= 1024;
   return numberText(bytes, unit == 0 ? 0 : 1) + " " + kUnits[unit];
 }
 

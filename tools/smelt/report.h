@@ -64,7 +64,7 @@ private:
   size_t lastDone = 0;
 };
 
-/// "12.3 MB"; powers of 1000.
+/// "12.3 MiB"; powers of 1024.
 std::string bytesText(double bytes);
 /// Fixed-point with `digits` decimals.
 std::string numberText(double value, int digits);

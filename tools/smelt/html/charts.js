@@ -53,7 +53,7 @@ function drawMemory(holder, buffers, steps, arenaBytes, choose) {
   const bars = shown.map((buffer) => {
     const bar = svg("rect", { class: "live", x: 10 + buffer.first * column, y: 4 + buffer.offset * scale,
       width: (buffer.last - buffer.first + 1) * column, height: Math.max(2, buffer.bytes * scale) });
-    const label = `${bytesText(buffer.bytes)} at ${bytesText(buffer.offset)}, written by step ${buffer.steps[0]}, last read by step ${buffer.steps.at(-1)}`;
+    const label = `${bytesText(buffer.bytes)} at ${bytesText(buffer.offset)}, written by kernel ${buffer.steps[0]}, last read by kernel ${buffer.steps.at(-1)}`;
     bar.append(svg("title", {}, label));
     makeChoosable(bar, label, () => choose(buffer.steps[0]));
     picture.append(bar);
@@ -61,7 +61,7 @@ function drawMemory(holder, buffers, steps, arenaBytes, choose) {
   });
   const x = 10 + (place.get(peak.step) + 0.5) * column;
   picture.append(svg("path", { class: "peak", d: `M${x},0V${height + 8}` }),
-    svg("text", { x: Math.min(x, CHART_WIDTH - 160), y: height + 22, id: "peak" }, `peak: ${bytesText(bytes)} at step ${peak.step}`));
+    svg("text", { x: Math.min(x, CHART_WIDTH - 160), y: height + 22, id: "peak" }, `peak: ${bytesText(bytes)} at kernel ${peak.step}`));
   holder.replaceChildren(picture);
   return { bars, peak };
 }

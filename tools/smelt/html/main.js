@@ -70,7 +70,7 @@ function fillKernels() {
   const number = (title, value, show) => ({ title, value, show, isNumber: true });
   const known = (value, text) => (value === null ? null : text(value));
   const rows = fillTable(document.getElementById("kernel-table"), [
-    { title: "kernel", value: (launch) => data.launches.indexOf(launch), show: (launch) => button(`${launch.step} ${launch.name}`, () => chooseStep(launch.step)) },
+    { title: "kernel", value: (launch) => data.launches.indexOf(launch), show: (launch) => button(`${launch.number} ${launch.name}`, () => chooseStep(launch.step)) },
     number("time, µs", (launch) => launch.time_us, (launch) => known(launch.time_us, numberText)),
     number("roofline, µs", (launch) => launch.least_us, (launch) => known(launch.least_us, numberText)),
     { title: "time and roofline", value: (launch) => timeOf(launch), show: (launch) => timeBar(launch, longest) },
@@ -113,7 +113,7 @@ function fillSources() {
   const names = new Map();
   data.launches.forEach((launch) => { if (launch.kernel !== undefined) names.set(launch.kernel, [...(names.get(launch.kernel) ?? []), launch]); });
   for (const [kernel, launches] of [...names].sort(([a], [b]) => a - b)) {
-    const option = element("option", `${launches[0].name}` + (launches.length > 1 ? ` (${launches.length} launches)` : ""));
+    const option = element("option", `${launches[0].number} ${launches[0].name}` + (launches.length > 1 ? ` (${launches.length} launches)` : ""));
     option.value = kernel;
     choice.append(option);
   }
@@ -148,7 +148,7 @@ function chooseStep(step, kernel = launchesOf[step].find((launch) => launch.kern
   onnx.show([], nodes);
   markSteps([step]);
   const alike = data.launches.filter((launch) => kernel !== undefined && launch.kernel === kernel && launch.step !== step).map((launch) => launch.step);
-  showChosen(`fusion ${stepLabel(step)}`, [...launchesOf[step].flatMap((launch) => [timeBar(launch, longest), element("div", factsOf(launch))]),
+  showChosen(`kernel ${stepLabel(step)}`, [...launchesOf[step].flatMap((launch) => [timeBar(launch, longest), element("div", factsOf(launch))]),
     ...listOf("ONNX nodes", nodes.map(nodeButton)), ...(alike.length ? listOf("Same CUDA text", [...new Set(alike)].map(stepButton)) : [])]);
   showKernel(kernel);
 }
@@ -156,7 +156,7 @@ function chooseStep(step, kernel = launchesOf[step].find((launch) => launch.kern
 function factsOf(launch) {
   const time = launch.time_us === null ? "not measured" : microsecondsText(launch.time_us);
   const least = launch.least_us === null ? "" : `, roofline ${microsecondsText(launch.least_us)}` + (launch.bound_by ? `, bound by ${launch.bound_by}` : "");
-  return `${launch.name}: ${time}${least}, ${bytesText(launch.bytes)}`;
+  return `${launch.number} ${launch.name}: ${time}${least}, ${bytesText(launch.bytes)}`;
 }
 
 function chooseNode(node) {

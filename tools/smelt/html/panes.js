@@ -7,7 +7,7 @@ function numberText(value, digits = 4) { return Number(value.toPrecision(digits)
 function microsecondsText(value) { return `${numberText(value)} µs`; }
 
 function bytesText(bytes) {
-  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= size) return `${numberText(bytes / size)} ${unit}`;
+  for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) if (bytes >= size) return `${numberText(bytes / size)} ${unit}`;
   return `${bytes} bytes`;
 }
 
