@@ -72,7 +72,7 @@ class Diff(CliTest):
         weight.CopyFrom(numpy_helper.from_array(values, weight.name))
         other = self.save(model, "other.onnx")
         changes = self.changes(self.compile("a.plan"), self.compile("b.plan", model=other))
-        self.assertEqual(list(changes.values())[-1], ("16.4 kB", "16.4 kB, other values"))
+        self.assertEqual(list(changes.values())[-1], ("16.0 KiB", "16.0 KiB, other values"))
 
     def test_another_fusion(self):
         model = two_fusions()

@@ -66,8 +66,9 @@ class Inspect(CliTest):
     def test_sizes_and_grids_as_people_write_them(self):
         text = self.text()
         self.assertRegex(text, r"memory: [0-9.]+ [KM]iB file, 512\.0 KiB weights")
-        self.assertRegex(text, r"\d blocks  ")
-        self.assertRegex(text, r"[0-9.]+ KiB")
+        self.assertRegex(text, r"ceildiv\(rows, \d+\) blocks  ")
+        self.assertRegex(text, r"[0-9.]+ KiB  ")
+        self.assertRegex(self.text("--dim", "rows=300"), r" \d+ blocks? ")
 
     def test_machine_code(self):
         for launch in self.launches:

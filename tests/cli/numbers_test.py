@@ -22,12 +22,12 @@ SHAPE = ("--dim", "n=6")
 def mixed_model():
     draw = np.random.default_rng(0)
     node, constant = helper.make_node, support.constant
-    weights = [constant(f"w{i}", draw.normal(size=(32, 32)).astype(np.float16)) for i in range(3)]
+    weights = [constant(f"w{i}", draw.normal(size=(256, 256)).astype(np.float16)) for i in range(3)]
     weights += [
         constant("zero", np.int64(0)),
         constant("one", np.int64(1)),
         constant("column", np.array([1], np.int64)),
-        constant("frequencies", draw.normal(size=(1, 32)).astype(np.float16)),
+        constant("frequencies", draw.normal(size=(1, 256)).astype(np.float16)),
     ]
     nodes = [
         node("MatMul", ["x", "w0"], ["p0"], name="/first/MatMul"),
@@ -47,8 +47,8 @@ def mixed_model():
         node("ReduceMax", ["long"], ["most"], axes=[1], keepdims=1, name="/most/ReduceMax"),
     ]
     half = TensorProto.FLOAT16
-    inputs = [support.tensor_info("x", ["n", 32], half), support.tensor_info("long", [1, 262144], half)]
-    outputs = [support.tensor_info("y", ["n", 32], half), support.tensor_info("most", [1, 1], half)]
+    inputs = [support.tensor_info("x", ["n", 256], half), support.tensor_info("long", [1, 262144], half)]
+    outputs = [support.tensor_info("y", ["n", 256], half), support.tensor_info("most", [1, 1], half)]
     return support.model(nodes, inputs, outputs, weights)
 
 
@@ -111,7 +111,7 @@ class Numbers(CliTest):
 
     def test_report_and_trace(self):
         page, trace = self.made.folder / "page.html", self.made.folder / "trace.json"
-        flags = ("--shape", "x=6x32", "-o", page, "--perfetto", trace)
+        flags = ("--shape", "x=6x256", "-o", page, "--perfetto", trace)
         self.made.expect(OK, "report", self.plan, *flags)
         data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.S)[1])
         steps = data["steps"]

@@ -152,11 +152,11 @@ class Encoder(PageTest):
     def test_text_table_timeline_and_memory_choose_too(self):
         Select(self.find("#source-choice")).select_by_index(2)
         first = self.find("#fused g.chosen").get_attribute("aria-label")
-        self.assertIn("fusion " + first, self.find("#chosen").text)
+        self.assertIn("kernel " + first, self.find("#chosen").text)
         for selector in ("#kernel-table tbody tr:nth-child(9) button", "#timeline-chart rect:nth-child(12)", "#memory-chart rect:nth-child(5)"):
             self.click(self.find(selector))
             label = self.find("#fused g.chosen").get_attribute("aria-label")
-            self.assertIn("fusion " + label, self.find("#chosen").text)
+            self.assertIn("kernel " + label, self.find("#chosen").text)
             self.assertNotEqual(label, first)
             first = label
 

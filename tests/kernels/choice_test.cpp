@@ -126,11 +126,10 @@ bool parseBytes(std::istream &in, Products &products) {
     return true;
   };
   if (GemmWgmmaTiling t{}; name == "wgmma")
-    return read(in, t) &&
-           add(t,
-               isAmong(kGemmWgmmaTilings, t) ||
-                   (p.k <= kShallowBytes && isAmong(kGemmShallowTilings, t)),
-               kWgmmaFinishBytes);
+    return read(in, t) && add(t,
+                              isAmong(kGemmWgmmaTilings, t) ||
+                                  (p.k <= kShallowBytes && isAmong(kGemmShallowTilings, t)),
+                              kWgmmaFinishBytes);
   GemmTmaTiling t{};
   return name == "tma" && read(in, t) &&
          add(t, isAmong(kGemmTmaTilings, t), gemmTmaCosts(/*isBytes=*/true, false));
@@ -170,6 +169,7 @@ bool choosesWell(const char *title, const Products &products) {
 int main() {
   bool wgmma = choosesWell("gemm_wgmma", readMeasurements("h200_gemm_wgmma.txt", parseWgmma));
   bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
-  bool bytes = choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
+  bool bytes =
+      choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
   return wgmma && tma && bytes ? 0 : 1;
 }

@@ -220,8 +220,7 @@ void Gpu::run(const Launch &launch) {
   driver_->check(driver_->cuStreamSynchronize(stream_), "running a kernel");
 }
 
-double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic,
-                      double loadSeconds) {
+double Gpu::timeChain(const std::vector<Launch> &launches, bool programmatic, double loadSeconds) {
   const Driver &d = *driver_;
   CUgraph graph = nullptr;
   CUgraphExec executable = nullptr;
