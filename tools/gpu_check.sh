@@ -2,13 +2,14 @@
 # Everything that needs a GPU: the demo, the tests of kernels and runtime, ONNX's node cases, agreement of every model and
 # of 10,000 graphs drawn at random with the interpreter, trained models of packages, caches that grow in place,
 # compute-sanitizer on one layer of each family, on models at the templates' edges and on 200 drawn graphs, one plan for any
-# shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch. A step that fails does not
-# stop the rest; a table of the steps comes last. Besides the built binaries this needs Python with numpy and onnx, for the
-# sanitizer the CUDA toolkit, for packages and Q/DQ models onnxruntime, for the comparison torch and transformers.
+# shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch, single kernels against
+# their peers, the ladder of kernels, torch.compile's backend. A step that fails does not stop the rest; a table of the steps
+# comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer the CUDA toolkit, for
+# packages and Q/DQ models onnxruntime, for the comparisons torch and transformers, for the backend Smelt's wheel.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
   --steps A,B        of: demo kernels runtime nodes agreement packages cache generate sanitizer dynamic int8 peers
-                     (default: all)
+                     single ladder backend (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -25,7 +26,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,nodes,agreement,packages,cache,generate,sanitizer,dynamic,int8,peers
+steps=demo,kernels,runtime,nodes,agreement,packages,cache,generate,sanitizer,dynamic,int8,peers,single,ladder,backend
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -132,13 +133,38 @@ step_int8() {
   "$python" tools/bench/int8.py --smelt "$smelt" --model-dir "$model_dir" --cache "$cache" --json "$out/int8.json"
 }
 
-step_peers() {
-  "$python" -c 'import torch, transformers' || {
-    echo "SKIPPED: torch and transformers are not installed"
+# has MODULES...: whether Python has them; says what is skipped where it has not.
+has() {
+  local modules=$*
+  "$python" -c "import ${modules// /, }" 2>/dev/null || {
+    echo "SKIPPED: Python has not all of $modules"
     return 77
   }
+}
+
+step_peers() {
+  has torch transformers || return
   "$python" tools/bench/peers.py --smelt "$smelt" --model-dir "$model_dir" ${peers:+--models "$peers"} \
     --json "$out/peers.json"
+}
+
+# Products, attention, rows and convolutions, each by itself.
+step_single() {
+  local bench failed=0
+  has torch || return
+  for bench in gemm attention rowwise conv; do
+    "$python" "tools/bench/$bench.py" --smelt "$smelt" --json "$out/$bench.json" || failed=1
+  done
+  return $failed
+}
+
+step_ladder() {
+  "$python" tools/bench/ladder.py --ladder "$(dirname "$smelt")/ladder" --json "$out/ladder.json"
+}
+
+step_backend() {
+  has torch transformers onnxscript smelt || return
+  "$python" tools/bench/torch_backend.py --json "$out/torch_backend.json"
 }
 
 table=''
