@@ -1,6 +1,7 @@
 #include "runtime/verify_cubin.h"
 
 #include "runtime/checked_math.h"
+#include "runtime/verify_shared.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,10 +12,6 @@ namespace smelt::runtime {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-Status invalid(const char *problem) {
-  return Status(StatusCode::kPlan, std::string("its code ") + problem);
-}
 
 /// Reads entry `index` of a table of T that lies at `offset`.
 template <typename T> T entryOf(Bytes cubin, uint64_t offset, size_t index) {
@@ -43,25 +40,25 @@ bool hasBytes(const Elf64_Shdr &section) {
 
 Status verifyCubin(Bytes cubin) {
   if (cubin.size() < sizeof(Elf64_Ehdr))
-    return invalid("is cut off");
+    return invalidCode("is cut off");
   auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return invalid("is no ELF file");
+    return invalidCode("is no ELF file");
   if (hasExtendedCounts(header))
-    return invalid("has more sections or segments than its header counts");
+    return invalidCode("has more sections or segments than its header counts");
   if (!holdsTable<Elf64_Shdr>(cubin, header.e_shoff, header.e_shnum, header.e_shentsize) ||
       !holdsTable<Elf64_Phdr>(cubin, header.e_phoff, header.e_phnum, header.e_phentsize))
-    return invalid("has tables beyond its end");
+    return invalidCode("has tables beyond its end");
   for (size_t i = 0; i < header.e_shnum; ++i) {
     auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
     if (hasBytes(section) && !liesWithin(section.sh_offset, section.sh_size, cubin.size()))
-      return invalid("has a section beyond its end");
+      return invalidCode("has a section beyond its end");
   }
   for (size_t i = 0; i < header.e_phnum; ++i) {
     auto segment = entryOf<Elf64_Phdr>(cubin, header.e_phoff, i);
     if (!liesWithin(segment.p_offset, segment.p_filesz, cubin.size()))
-      return invalid("has a segment beyond its end");
+      return invalidCode("has a segment beyond its end");
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "runtime/verify_ptx.h"
 
+#include "runtime/verify_shared.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -8,10 +10,6 @@ namespace smelt::runtime {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
-
-Status invalid(const char *problem) {
-  return Status(StatusCode::kPlan, std::string("its code ") + problem);
-}
 
 std::string_view textOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
@@ -34,9 +32,9 @@ size_t countOf(std::string_view word, std::string_view text) {
 Status verifyPtx(std::span<const std::byte> ptx) {
   std::string_view text = textOf(ptx);
   if (text.empty() || text.find('\0') != text.size() - 1)
-    return invalid("is no text that ends with a NUL");
+    return invalidCode("is no text that ends with a NUL");
   if (text.find(".version") == std::string_view::npos)
-    return invalid("is no PTX");
+    return invalidCode("is no PTX");
   return {};
 }
 
