@@ -7,7 +7,6 @@ which runs every tiling at any size: a sanitizer takes minutes over them. A kern
 """
 import math
 import os
-import re
 
 import models
 
@@ -15,22 +14,18 @@ ARCHITECTURE = 'sm_90a'
 MOST_ROWS = 1024
 
 
-class Size(int):
-    """An integer whose `@` divides rounding up, so that Python can evaluate the extents that `smelt inspect` prints."""
-
-    def __matmul__(self, other):
-        return Size(-(-int(self) // int(other)))
+def ceildiv(a, b):
+    return -(-a // b)
 
 
-for _name in ('__add__', '__sub__', '__mul__', '__floordiv__', '__neg__'):
-    setattr(Size, _name, lambda self, *others, _plain=getattr(int, _name): Size(_plain(self, *others)))
+def floordiv(a, b):
+    return a // b
 
 
 def value_of(text, sizes):
     """What a dim, or several with commas between them, comes to over named sizes."""
-    text = re.sub(r'\b\d+\b', r'Size(\g<0>)', text).replace('ceildiv', '@').replace('floordiv', '//')
-    scope = {'__builtins__': {}, 'Size': Size, 'min': min, 'max': max}
-    return eval(text, scope, {name: Size(size) for name, size in sizes.items()})
+    scope = {'__builtins__': {}, 'ceildiv': ceildiv, 'floordiv': floordiv, 'min': min, 'max': max}
+    return eval(text, scope, dict(sizes))
 
 
 def holds(rule, sizes):
