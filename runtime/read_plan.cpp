@@ -124,7 +124,7 @@ Result<std::shared_ptr<const plan::MetadataT>> readMetadata(Bytes section,
   if (!plan::VerifyMetadataBuffer(verifier))
     return damaged("its metadata cannot be read");
   if (!unpacksWithin(*plan::GetMetadata(data), section.size()))
-    return damaged("its metadata says the same things again and again");
+    return damaged("its metadata says the same things again and again, or lies askew");
   auto metadata = std::make_shared<plan::MetadataT>();
   plan::GetMetadata(data)->UnPackTo(metadata.get());
   SMELT_RETURN_IF_ERROR(verifyMetadata(*metadata, sizes));

@@ -1,5 +1,7 @@
 #include "runtime/unpacked_size.h"
 
+#include <cstdint>
+
 namespace smelt::runtime {
 
 namespace {
@@ -29,11 +31,17 @@ private:
   bool take(const flatbuffers::String *text) { return !text || takeBytes(text->size()); }
 
   template <typename T> bool take(const flatbuffers::Vector<T> *values) {
-    return !values || takeBytes(uint64_t(values->size()) * sizeof(T));
+    return !values || takeElements<T>(values->Data(), values->size());
   }
 
   template <typename T> bool take(const flatbuffers::Vector<const T *> *structs) {
-    return !structs || takeBytes(uint64_t(structs->size()) * sizeof(T));
+    return !structs || takeElements<T>(structs->Data(), structs->size());
+  }
+
+  /// FlatBuffers' verifier looks at where a vector's length lies, not at where its elements do.
+  template <typename T> bool takeElements(const void *first, uint64_t count) {
+    bool isAligned = reinterpret_cast<uintptr_t>(first) % alignof(T) == 0;
+    return (count == 0 || isAligned) && takeBytes(count * sizeof(T));
   }
 
   template <typename T> bool take(const flatbuffers::Vector<flatbuffers::Offset<T>> *tables) {
