@@ -32,20 +32,12 @@ protected:
     for (auto [name, values] : {std::pair("x", &data.x), std::pair("y", &data.y)}) {
       ASSERT_EQ(smelt_context_set_input_shape(context, name, data.shape.data(), 2, nullptr),
                 SMELT_OK);
-      smelt_binding binding = hostBinding(*values);
+      smelt_binding binding = test::cHostBinding(*values);
       ASSERT_EQ(smelt_context_bind_input(context, name, &binding, nullptr), SMELT_OK);
     }
-    smelt_binding out = hostBinding(data.out);
+    smelt_binding out = test::cHostBinding(data.out);
     ASSERT_EQ(smelt_context_bind_output(context, "out", &out, nullptr), SMELT_OK);
     ASSERT_EQ(smelt_context_run(context, stream, nullptr), SMELT_OK);
-  }
-
-  static smelt_binding hostBinding(std::vector<float> &values) {
-    smelt_binding binding = SMELT_BINDING_INIT;
-    binding.location = SMELT_HOST;
-    binding.data = values.data();
-    binding.bytes = values.size() * sizeof(float);
-    return binding;
   }
 
   CUcontext current() {

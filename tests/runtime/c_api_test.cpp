@@ -30,16 +30,9 @@ protected:
     return createEngine(read, model.fake.driver(), options, created);
   }
 
-  static smelt_binding hostBinding(std::vector<float> &values) {
-    smelt_binding binding = SMELT_BINDING_INIT;
-    binding.location = SMELT_HOST;
-    binding.data = values.data();
-    binding.bytes = values.size() * sizeof(float);
-    return binding;
-  }
-
   void bind(AddScaleData &data) {
-    smelt_binding x = hostBinding(data.x), y = hostBinding(data.y), out = hostBinding(data.out);
+    smelt_binding x = test::cHostBinding(data.x), y = test::cHostBinding(data.y),
+                  out = test::cHostBinding(data.out);
     for (const char *name : {"x", "y"})
       ASSERT_EQ(smelt_context_set_input_shape(context, name, data.shape.data(), 2, nullptr),
                 SMELT_OK);
@@ -221,11 +214,11 @@ TEST_F(CApiTest, RefusesNullPointers) {
 
 TEST_F(CApiTest, RefusesUnknownEnumerators) {
   AddScaleData data({3, 77});
-  smelt_binding binding = hostBinding(data.x);
+  smelt_binding binding = test::cHostBinding(data.x);
   binding.element_type = 77;
   EXPECT_REFUSED(SMELT_USAGE, "77 is not an element type", smelt_context_bind_input, context, "x",
                  &binding);
-  binding = hostBinding(data.x);
+  binding = test::cHostBinding(data.x);
   binding.location = 3;
   EXPECT_REFUSED(SMELT_USAGE, "3 is not a location", smelt_context_bind_input, context, "x",
                  &binding);

@@ -59,6 +59,14 @@ runtime::Binding hostBinding(std::vector<float> &values) {
           values.size() * sizeof(float)};
 }
 
+smelt_binding cHostBinding(std::vector<float> &values) {
+  smelt_binding binding = SMELT_BINDING_INIT;
+  binding.location = SMELT_HOST;
+  binding.data = values.data();
+  binding.bytes = values.size() * sizeof(float);
+  return binding;
+}
+
 FakeModel::FakeModel(runtime::FakeDevice device) : file(planBytes(plan.contents)), fake(device) {
   addKernels(fake);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/context.h"
 #include "runtime/fake_driver.h"
+#include "runtime/smelt.h"
 #include "tests/runtime/test_plan.h"
 
 #include <gtest/gtest.h>
@@ -33,6 +34,7 @@ struct AddScaleData {
 };
 
 runtime::Binding hostBinding(std::vector<float> &values);
+smelt_binding cHostBinding(std::vector<float> &values); // for C
 
 class FakeModel {
 public:

@@ -102,11 +102,11 @@ class Options(unittest.TestCase):
 
     def test_a_row_that_does_not_compile_says_so_and_the_rest_goes_on(self):
         with tempfile.TemporaryDirectory() as folder:
-            stub = Path(folder) / "smelt"
-            stub.write_text('#!/bin/sh\ncase "$*" in *r4096_w768*) echo no such luck >&2; exit 3;; esac\n'
+            failing = Path(folder) / "smelt"
+            failing.write_text('#!/bin/sh\ncase "$*" in *r4096_w768*) echo no such luck >&2; exit 3;; esac\n'
                             'echo \'{"programs": [{"launches": [{"name": "k", "once": false}]}]}\'\n')
-            stub.chmod(0o755)
-            done = run("rowwise", "--smelt", stub, "--rows", "softmax", "--compile-only", "--jobs", "2")
+            failing.chmod(0o755)
+            done = run("rowwise", "--smelt", failing, "--rows", "softmax", "--compile-only", "--jobs", "2")
         self.assertEqual(1, done.returncode)
         self.assertIn("compiled 14 of 15 rows", done.stdout)
         self.assertRegex(done.stdout, r"FAILED softmax_r4096_w768: (?s:.*)no such luck")
