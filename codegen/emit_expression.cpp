@@ -72,7 +72,7 @@ ExpressionEmitter::Key ExpressionEmitter::key(Value value, ArrayRef<Dim> index) 
 }
 
 void ExpressionEmitter::define(Value value, ArrayRef<Dim> index, Operand operand) {
-  known[key(value, index)] = {operand, chunks.size() - 1, computeType(elementOf(value)).str()};
+  known[key(value, index)] = {operand, chunks.size() - 1, elementOf(value), ""};
 }
 
 void ExpressionEmitter::anchor(Value value, ArrayRef<Dim> index) {
@@ -118,13 +118,36 @@ std::optional<Operand> ExpressionEmitter::lookup(const Key &key) {
     return value.operand;
   if (!keepValues || value.operand.scope == Scope::chunk)
     return std::nullopt;
+  return packsKept && isHalfWidth(value.element) ? keepPacked(value) : keep(value);
+}
+
+Operand ExpressionEmitter::keep(Known &value) {
   if (!StringRef(value.operand.text).starts_with("kept")) {
     std::string array = name("kept");
-    kept.push_back(value.type + " " + array + "[kChunks][W];\n");
+    kept.push_back(computeType(value.element).str() + " " + array + "[kChunks][W];\n");
     std::string element = array + "[chunk][i]";
     chunks[value.chunk].lanes.push_back(element + " = " + value.operand.text + ";\n");
     value.operand.text = element;
   }
+  return value.operand;
+}
+
+Operand ExpressionEmitter::keepPacked(Known &value) {
+  std::string type = computeType(value.element).str(), storage = storageType(value.element).str();
+  if (value.packed.empty()) {
+    std::string array = name("kept"), rounded = name("rounded");
+    kept.push_back("Vector<" + storage + ", W> " + array + "[kChunks];\n");
+    Chunk &writer = chunks[value.chunk];
+    writer.loads.push_back(type + " " + rounded + "[W];\n");
+    writer.lanes.push_back(rounded + "[i] = " + value.operand.text + ";\n");
+    writer.stores.push_back(array + "[chunk] = pack<" + storage + ", W>(" + rounded + ");\n");
+    value.packed = array + "[chunk]";
+  }
+  std::string unpacked = name("v");
+  chunk().loads.push_back(type + " " + unpacked + "[W];\nunpack<W>(" + value.packed + ", " +
+                          unpacked + ");\n");
+  value.operand.text = unpacked + "[i]";
+  value.chunk = chunks.size() - 1;
   return value.operand;
 }
 
@@ -134,7 +157,7 @@ FailureOr<Operand> ExpressionEmitter::emit(Value value, ArrayRef<Dim> index) {
     return *operand;
   FailureOr<Operand> operand = emitNew(value, index);
   if (succeeded(operand))
-    known[valueKey] = {*operand, chunks.size() - 1, computeType(elementOf(value)).str()};
+    known[valueKey] = {*operand, chunks.size() - 1, elementOf(value), ""};
   return operand;
 }
 

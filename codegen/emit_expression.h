@@ -95,6 +95,8 @@ public:
   /// or, with `keep`, a per-lane value is kept in an array of registers `[kChunks][W]`, indexed by
   /// `chunk`.
   void beginChunk(bool keep);
+  /// Kept values of a tensor of 16-bit floats are rounded to its type, two in a register.
+  void packKept() { packsKept = true; }
   Chunk &chunk() { return chunks.back(); }
   llvm::ArrayRef<Chunk> allChunks() const { return chunks; }
 
@@ -142,11 +144,15 @@ private:
   struct Known {
     Operand operand;
     size_t chunk;
-    std::string type;
+    mlir::Type element;
+    std::string packed; // the array of vectors that keeps it, if any
   };
 
   Key key(mlir::Value value, llvm::ArrayRef<Dim> index) const;
   std::optional<Operand> lookup(const Key &key);
+  /// Has a value of an earlier chunk kept; its name in this one.
+  Operand keep(Known &value);
+  Operand keepPacked(Known &value);
   mlir::FailureOr<Operand> emitNew(mlir::Value value, llvm::ArrayRef<Dim> index);
   Scope scopeOf(Dim dim) const;
   /// The same for a value that all lanes share.
@@ -194,7 +200,7 @@ private:
   FetchAhead fetching = FetchAhead::none;
   int64_t fetchBytesLeft = 0;
   llvm::DenseMap<unsigned, Dim> pointerStarts; // of inputs
-  bool keepValues = false, movesPointers = false;
+  bool keepValues = false, packsKept = false, movesPointers = false;
   unsigned counter = 0, outputCounter = 0, irregularAccesses = 0;
 };
 

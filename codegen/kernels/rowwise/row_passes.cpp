@@ -32,6 +32,12 @@ std::string computeTypeOf(Value value) {
   return computeType(tensorType(value).getElementType()).str();
 }
 
+/// `value` follows from statistics of its row.
+bool dependsOnReduction(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && (isa<RowReduction>(op) || llvm::any_of(op->getOperands(), dependsOnReduction));
+}
+
 /// e to the power `x`, as exact as the result's type needs: of bytes the largest is 255 steps, of which an
 /// approximation errs by a thousandth of one.
 std::string exponential(Operation *op, const std::string &x) {
@@ -76,17 +82,26 @@ RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConf
   index = space.addFlat(context, "row", shape.take_front(axis));
   llvm::append_range(index, space.addFlat(context, "col", shape.drop_front(axis)));
   emitter.emplace(fusion, space, space.lanesAlong("col", config.width));
-  if (config.chunks)
+  if (config.isTight())
+    emitter->packKept();
+  else if (config.chunks)
     emitter->fetchAhead(ExpressionEmitter::FetchAhead::constants, kFetchedBytes / config.chunks);
   emitter->loopOver("col");
   emitter->setResolver([this](Operation *op, ArrayRef<Dim> at) { return resolve(op, at); });
 }
 
 LogicalResult RowPasses::run() {
+  // What needs no statistics takes no registers later.
+  auto isEarly = [&](Value value) { return config.isTight() && !dependsOnReduction(value); };
+  if (failed(emitResults(isEarly)))
+    return failure();
   for (RowReduction op : fusion.getBlock().getOps<RowReduction>())
     if (failed(emitStatistics(op)))
       return failure();
-  return emitResults();
+  if (failed(emitResults([&](Value value) { return !isEarly(value); })))
+    return failure();
+  passes.push_back({emitter->takeUniform(), ""});
+  return success();
 }
 
 Index RowPasses::indexOf(Value value) const {
@@ -221,9 +236,11 @@ FailureOr<Operand> RowPasses::resolve(Operation *op, ArrayRef<Dim> at) {
                            llvm::join(nodeNames(op->getLoc()), ", "));
 }
 
-LogicalResult RowPasses::emitResults() {
+LogicalResult RowPasses::emitResults(function_ref<bool(Value)> wanted) {
   Dim elements = rows * columns;
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
+    if (!wanted(value))
+      continue;
     if (tensorType(value).getNumElements() != elements) {
       if (failed(storeRowValue(number, value)))
         return failure();
@@ -235,7 +252,6 @@ LogicalResult RowPasses::emitResults() {
       return failure();
     emitter->store(number, at, *operand);
   }
-  passes.push_back({emitter->takeUniform(), ""});
   return success();
 }
 

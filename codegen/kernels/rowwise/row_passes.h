@@ -17,6 +17,9 @@ struct RowConfig {
   int64_t threadsPerRow; ///< a power of two
   int64_t chunks;        ///< vectors a thread; 0: the row is not kept but read again in each pass
 
+  /// So many threads that two blocks share a multiprocessor only if a thread takes half of the
+  /// registers that it may have: then one block's loads hide the other's reductions.
+  bool isTight() const { return chunks > 0 && threadsPerRow >= 512; }
   /// "32 threads a row, 3 x 8 columns each".
   std::string describe() const;
 };
@@ -54,10 +57,11 @@ private:
   std::string define(mlir::Operation *op, llvm::StringRef prefix, const std::string &expression);
   /// The number of columns, in the type of the op's statistics.
   std::string count(mlir::Operation *op);
-  mlir::LogicalResult emitResults();
   /// A pass that combines `term` of every element of `input` by `function` (Sum, Max, ...); the
   /// result's name, known to all threads of the row.
   mlir::FailureOr<std::string> reduce(mlir::Value input, llvm::StringRef function, Term term);
+  /// Emits the results for which `wanted` holds in the present pass.
+  mlir::LogicalResult emitResults(llvm::function_ref<bool(mlir::Value)> wanted);
   /// Ends the present pass; `after` follows it.
   void endPass(llvm::StringRef before, llvm::StringRef after);
   /// A norm, softmax or reduce at a position, from the statistics of its row.

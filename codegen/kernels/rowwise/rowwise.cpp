@@ -43,7 +43,7 @@ struct Problem {
 };
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__($threads$) $entry$($parameters$) {
+extern "C" __global__ void __launch_bounds__($threads$$residency$) $entry$($parameters$) {
   smelt::rowwise(smelt::Problem{$arguments$});
 }
 )";
@@ -92,6 +92,7 @@ GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &conf
                                     {"rows", rows},
                                     {"body", body},
                                     {"threads", std::to_string(threads)},
+                                    {"residency", config.isTight() && threads < kMaxThreads ? ", 2" : ""},
                                     {"entry", kEntryName},
                                     {"parameters", entryParameters(fusion, sizes)},
                                     {"arguments", entryArguments(fusion, sizes)}});
