@@ -116,6 +116,10 @@ __device__ __forceinline__ void loadShared(uint32_t address, float &a, float &b)
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(address) : "memory");
 }
 
+__device__ __forceinline__ void loadShared(uint32_t address, int32_t &a, int32_t &b) {
+  asm volatile("ld.shared.v2.s32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address) : "memory");
+}
+
 // --- Matrix fragments ---
 
 /// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.

@@ -155,4 +155,9 @@ template <class T> __device__ __forceinline__ uint32_t packPair(float low, float
   return packed;
 }
 
+/// The lower (0) or the upper (1) float of a pair.
+template <class T> __device__ __forceinline__ float unpackPair(uint32_t pair, int which) {
+  return toFloat(T{static_cast<uint16_t>(which == 0 ? pair : pair >> 16)});
+}
+
 } // namespace smelt

@@ -131,6 +131,32 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
   }
 }
 
+/// Biases of single scores that come by a map: of each kind, with rows and keys that cross the boxes' edges,
+/// one step and many, causal steps that a warpgroup skips, all keys of a batch masked.
+void addBiasMaps(std::vector<AttentionCase> &cases) {
+  struct Sizes {
+    AttentionTmaTiling tiling;
+    int head, value;
+  };
+  for (const Sizes &sizes :
+       {Sizes{kAttentionMappedBias, 64, 64}, Sizes{kAttentionMappedBias, 8, 56},
+        Sizes{kAttentionMappedLargeBias, 128, 128}, Sizes{kAttentionMappedLargeBias, 80, 104}})
+    for (Element element : {Element::kHalf, Element::kBfloat16}) {
+      AttentionVariant v = variant(sizes.tiling, sizes.head, element);
+      v.valueSize = sizes.value;
+      for (Bias bias : {Bias::kFull, Bias::kPerHead, Bias::kShared}) {
+        v.bias = bias;
+        v.causal = false;
+        cases.push_back({v, {{1, 1, 8, 0}, {3, 77, 72, 0, 5}, {2, 197, 200, 0, 0},
+                             {2, 513, 136, 0, 7, false, true}, {40, 130, 520, 0, 0}}});
+        v.causal = true;
+        cases.push_back({v, {{2, 77, 80, 3, 5}, {5, 520, 520, 0, 0}, {1, 40, 24, -8}}});
+      }
+      v.bias = Bias::kFull, v.softcap = 5, v.zeroMaskedRows = true, v.causal = false;
+      cases.push_back({v, {{3, 77, 80, 0, 20, true, false}, {3, 130, 264, 0, 20, true, true}}});
+    }
+}
+
 } // namespace
 
 /// A cast that follows an attention is stored by it: floats of half operands, and the other way round.
@@ -159,6 +185,7 @@ std::vector<AttentionCase> attentionChecks() {
   std::vector<AttentionCase> cases;
   addMapped(cases);
   addMappedSizes(cases);
+  addBiasMaps(cases);
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionLong})
     addKinds(cases, variant(tiling, 64, Element::kHalf));
   addKinds(cases, variant(kAttentionLongBiased, 32, Element::kBfloat16));
@@ -224,7 +251,10 @@ std::vector<AttentionCase> attentionTimings() {
       {{1, 1500, 1500, 0}, 8, 64, false, Bias::kNone, {kAttentionMedium}, mapped},
       {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput, mapped},
       {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput, mapped},
-      {{8, 512, 512, 0}, 8, 64, false, Bias::kFull, {kAttentionLongBiased}, {kAttentionMapped}},
+      {{8, 512, 512, 0}, 8, 64, false, Bias::kFull, {kAttentionLongBiased}, {kAttentionMapped, kAttentionMappedBias}},
+      {{4, 4096, 4096, 0}, 32, 64, false, Bias::kShared, {}, {kAttentionMappedBias, {128, 2, 3, 2, 1}, {128, 2, 2, 2, 2}}},
+      {{4, 4096, 4096, 0}, 16, 128, false, Bias::kShared, {}, {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
+      {{32, 512, 512, 0}, 16, 128, false, Bias::kShared, {}, {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
       {{64, 197, 197, 0},
        12,
        64,

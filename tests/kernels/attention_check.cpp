@@ -37,8 +37,20 @@ double tolerance(Element element) {
 /// The problem and, behind it, the maps of its operands.
 struct MappedParameters {
   AttentionParameters problem;
-  CUtensorMap q, k, v;
+  CUtensorMap q, k, v, bias;
 };
+
+/// Of biases of single scores; an axis that they do not depend on has one element.
+CUtensorMap biasMap(const Gpu &gpu, const AttentionVariant &variant, const AttentionParameters &p) {
+  auto keys = uint64_t(p.keys), plane = keys * p.queries;
+  uint64_t heads = variant.bias == Bias::kShared ? 1 : variant.heads;
+  uint64_t batches = variant.bias == Bias::kFull ? p.batches : 1;
+  return gpu.encode({p.bias,
+                     {keys, uint64_t(p.queries), heads, batches},
+                     {keys, plane, plane * heads},
+                     {unsigned(AttentionTmaTiling::kBiasPanel),
+                      unsigned(AttentionTmaTiling::kGroupRows), 1, 1}});
+}
 
 MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
                         const AttentionParameters &p) {
@@ -50,10 +62,14 @@ MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
                        {row, uint64_t(size), row * rows},
                        {unsigned(AttentionTmaTiling::panel(size)), unsigned(boxRows), 1, 1}});
   };
-  return {p,
+  MappedParameters parameters{
+          p,
           operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
           operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
-          operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV)};
+          operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV), {}};
+  if (tiling.biasStages > 0)
+    parameters.bias = biasMap(gpu, variant, p);
+  return parameters;
 }
 
 Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
@@ -76,30 +92,47 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
   launch.parameters = bytesOf(mapped(gpu, variant, parameters));
   launch.offsets = {0, offsetof(MappedParameters, q), offsetof(MappedParameters, k),
                     offsetof(MappedParameters, v)};
+  if (variant.tensorMaps()->biasStages > 0)
+    launch.offsets.push_back(offsetof(MappedParameters, bias));
   return launch;
 }
 
-/// Overwrites the biases of the masked keys, each of which has one element in every `rows` rows.
-void maskBias(Buffer &bias, Element element, const AttentionShape &s, size_t rowsPerBatch) {
+/// `rowsPerBatch` rows of a bias for each key, for each of `batches`.
+struct BiasRows {
+  size_t batches, rowsPerBatch;
+};
+
+BiasRows biasRows(const AttentionVariant &variant, const AttentionShape &s) {
+  size_t queries = s.queries, batches = s.batches;
+  switch (variant.bias) {
+  case Bias::kFull:
+    return {batches, variant.heads * queries};
+  case Bias::kPerHead:
+    return {1, variant.heads * queries};
+  case Bias::kShared:
+    return {1, queries};
+  default:
+    return {batches, 1};
+  }
+}
+
+/// Overwrites the biases of the masked keys.
+void maskBias(Buffer &bias, Element element, const AttentionShape &s, const BiasRows &rows) {
   std::vector<char> bytes(bias.bytes());
   bias.download(bytes.data());
   float value = -std::numeric_limits<float>::infinity();
   if (s.biasLowest)
     value = element == Element::kHalf ? -65504.0f : -3.3895313e38f; // exact in bfloat16 and float
   uint32_t bits = encode(element, value);
-  for (size_t batch = 0; batch < size_t(s.batches); ++batch) {
-    bool all = s.maskLastBatch && batch + 1 == size_t(s.batches);
-    for (size_t row = 0; row < rowsPerBatch; ++row)
+  for (size_t batch = 0; batch < rows.batches; ++batch) {
+    bool all = s.maskLastBatch && batch + 1 == rows.batches;
+    for (size_t row = 0; row < rows.rowsPerBatch; ++row)
       for (int key = all ? 0 : s.keys - s.maskedKeys; key < s.keys; ++key)
         std::memcpy(bytes.data() +
-                        ((batch * rowsPerBatch + row) * s.keys + key) * elementBytes(element),
+                        ((batch * rows.rowsPerBatch + row) * s.keys + key) * elementBytes(element),
                     &bits, elementBytes(element));
   }
   bias.upload(bytes.data());
-}
-
-size_t biasRows(const AttentionVariant &variant, const AttentionShape &s) {
-  return variant.bias == Bias::kFull ? size_t(variant.heads) * s.queries : 1;
 }
 
 } // namespace
@@ -114,9 +147,10 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
   Buffer q = randomBuffer(element, rows * variant.headSize, 3);
   Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
   Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
-  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant, s) * s.keys, 1);
+  BiasRows biases = biasRows(variant, s);
+  Buffer bias = randomBuffer(element, biases.batches * biases.rowsPerBatch * s.keys, 1);
   if (variant.bias != Bias::kNone)
-    maskBias(bias, element, s, biasRows(variant, s));
+    maskBias(bias, element, s, biases);
   Buffer out = gpu_.buffer(outputs * elementBytes(stored));
   out.poison();
   AttentionParameters parameters{q.data(),  k.data(),  v.data(), bias.data(),   out.data(),
@@ -172,7 +206,8 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
   Buffer q = randomBuffer(element, rows * variant.headSize, 3);
   Buffer k = randomBuffer(element, keyRows * variant.headSize, 3);
   Buffer v = randomBuffer(element, keyRows * variant.valueSize, 1);
-  Buffer bias = randomBuffer(element, size_t(s.batches) * biasRows(variant, s) * s.keys, 1);
+  BiasRows biases = biasRows(variant, s);
+  Buffer bias = randomBuffer(element, biases.batches * biases.rowsPerBatch * s.keys, 1);
   Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
   std::vector<Launch> launches(kLaunches,
                                launchOf(gpu_, kernel, load(kernel, "kernel"), variant,

@@ -1,5 +1,5 @@
 // Do the cost models of Hopper's tilings choose well? They are held against times measured on an H200
-// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt): for every product, the tiling that a model would choose
+// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt, h200_gemm_few_rows.txt): for every product, the tiling that a model would choose
 // among the measured ones that are offered, against the best of all that were measured.
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,8 @@ bool isSame(const GemmWgmmaTiling &a, const GemmWgmmaTiling &b) {
 }
 
 bool isSame(const GemmTmaTiling &a, const GemmTmaTiling &b) {
-  return a.blockN == b.blockN && a.stages == b.stages && a.pingPong == b.pingPong;
+  return a.blockM == b.blockM && a.blockN == b.blockN && a.stages == b.stages &&
+         a.pingPong == b.pingPong && a.clusterK == b.clusterK;
 }
 
 template <class Tiling, size_t Count>
@@ -74,6 +75,7 @@ bool read(std::istream &in, GemmWgmmaTiling &t) {
 }
 
 bool read(std::istream &in, GemmTmaTiling &t) {
+  t.blockM = 128;
   return bool(in >> t.blockN >> t.stages >> t.pingPong);
 }
 
@@ -82,7 +84,8 @@ std::string describe(const GemmWgmmaTiling &t) {
 }
 
 std::string describe(const GemmTmaTiling &t) {
-  return describe(t.blockM, t.blockN, t.stages) + (t.pingPong ? " ping-pong" : " by maps");
+  return describe(t.blockM, t.blockN, t.stages) + (t.pingPong ? " ping-pong" : " by maps") +
+         (t.clusterK > 1 ? " cluster " + std::to_string(t.clusterK) : "");
 }
 
 bool parseWgmma(std::istream &in, Products &products) {
@@ -110,6 +113,26 @@ bool parseTma(std::istream &in, Products &products) {
                        gemmTmaCosts(/*isBytes=*/false, storesMoments)),
        time});
   return true;
+}
+
+/// Both templates' tilings of products of few rows, by name: "wgmma" or "tma".
+bool parseFewRows(std::istream &in, Products &products) {
+  std::string name;
+  Product p{};
+  if (!(in >> name) || !read(in, p))
+    return false;
+  auto add = [&](const auto &tiling, bool isOffered) {
+    double time, clocks = estimatedClocks(tiling, kMultiprocessors, p.m, p.n, kHalfBytes * p.k);
+    if (!(in >> time))
+      return false;
+    products[describe(p.m, p.n, p.k)].push_back({describe(tiling), isOffered, clocks, time});
+    return true;
+  };
+  if (GemmWgmmaTiling t{}; name == "wgmma")
+    return read(in, t) && add(t, isAmong(kGemmWgmmaTilings, t));
+  GemmTmaTiling t{};
+  return name == "tma" && in >> t.blockM >> t.blockN >> t.stages >> t.pingPong >> t.clusterK &&
+         add(t, isAmong(kGemmTmaTilings, t));
 }
 
 /// Both templates' tilings of products of bytes, by name: "wgmma" or "tma".
@@ -171,5 +194,7 @@ int main() {
   bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
   bool bytes =
       choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
-  return wgmma && tma && bytes ? 0 : 1;
+  bool fewRows =
+      choosesWell("few rows", readMeasurements("h200_gemm_few_rows.txt", parseFewRows));
+  return wgmma && tma && bytes && fewRows ? 0 : 1;
 }

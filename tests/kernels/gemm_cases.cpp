@@ -426,6 +426,24 @@ template <class Add> void addRowsOfOneWave(const Add &add) {
   }
 }
 
+/// Weights of BERT, and of Llama 3 at 8 billion, for few rows: templates, clusters and stages compete.
+template <class Add> void addFewRows(const Add &add) {
+  for (auto [n, k] : {std::pair(768, 768), {2304, 768}, {3072, 768}, {768, 3072}, {4096, 4096},
+                      {14336, 4096}, {4096, 14336}})
+    for (int m : {1, 64, 128, 512, 2048}) {
+      for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+        if (m > 512 || !tiling.pingPong)
+          add(tiling, {m, n, k, 1});
+      if (m < 512)
+        for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
+          if (tiling.blockM * tiling.blockN <= 64 * 128)
+            add(tiling, {m, n, k, 1});
+      if (m == 1)
+        for (const GemmTiling &tiling : {kGemmFewRows, kGemmFewRowsSplit})
+          add(tiling, {m, n, k, 1});
+    }
+}
+
 std::vector<GemmCase> gemmTimings() {
   std::vector<GemmCase> cases;
   auto add = [&cases](auto tiling, GemmShape shape) {
@@ -460,6 +478,7 @@ std::vector<GemmCase> gemmTimings() {
       add(tiling, shape);
   add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
   addRowsOfOneWave(add);
+  addFewRows(add);
   for (GemmShape shape :
        {GemmShape{512, 16384, 2048, 1}, {4096, 16384, 2048, 1}, {2048, 9728, 896, 1}}) {
     auto addPair = [&](auto tiling) {

@@ -112,7 +112,8 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
     launch.parameters = bytesOf(parameters);
     return launch;
   }
-  launch.grid[0] = std::min(launch.grid[0], unsigned(gpu.multiprocessors()));
+  if (kernel.clusterK == 1)
+    launch.grid[0] = std::min(launch.grid[0], unsigned(gpu.multiprocessors()));
   launch.parameters = bytesOf(mapped(gpu, variant, s, parameters));
   launch.offsets = {0, offsetof(MappedParameters, a), offsetof(MappedParameters, b)};
   return launch;

@@ -88,7 +88,9 @@ std::vector<int> numbers(const GemmSplitTiling &t) {
 std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
-std::vector<int> numbers(const GemmTmaTiling &t) { return {t.blockN, t.stages, t.pingPong}; }
+std::vector<int> numbers(const GemmTmaTiling &t) {
+  return {t.blockM, t.blockN, t.stages, t.pingPong, t.clusterK};
+}
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
 }
@@ -96,7 +98,7 @@ std::vector<int> numbers(const AttentionTiling &t) {
   return {t.blockQ, t.blockKV, t.warps, t.stages};
 }
 std::vector<int> numbers(const AttentionTmaTiling &t) {
-  return {t.blockKV, t.groups, t.stages, t.querySlots};
+  return {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages};
 }
 std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
 
@@ -242,7 +244,7 @@ KernelText gemmReferenceText(Element a, Element b) {
 }
 
 std::string AttentionVariant::problemType(int vectorWidth) const {
-  static constexpr const char *kBiasNames[] = {"kNone", "kPerKey", "kFull"};
+  static constexpr const char *kBiasNames[] = {"kNone", "kPerKey", "kFull", "kPerHead", "kShared"};
   std::ostringstream out;
   out << "AttentionTestProblem<" << elementName(element) << ", " << headSize << ", " << valueSize
       << ", " << vectorWidth << ", " << causal << ", TestBias::" << kBiasNames[int(bias)] << ", "
@@ -252,7 +254,7 @@ std::string AttentionVariant::problemType(int vectorWidth) const {
 }
 
 std::string AttentionVariant::problemName() const {
-  static constexpr const char *kBiasNames[] = {"", "_bias1", "_bias2"};
+  static constexpr const char *kBiasNames[] = {"", "_bias1", "_bias2", "_bias3", "_bias4"};
   std::ostringstream out;
   out << elementName(element) << "_d" << headSize << 'x' << valueSize << (causal ? "_causal" : "")
       << "_h" << heads << 'x' << kvHeads << kBiasNames[int(bias)] << (softcap ? "_cap" : "")
@@ -289,6 +291,8 @@ KernelText AttentionVariant::kernel() const {
         std::vector<std::string> maps;
         if (tensorMaps())
           maps = {"q", "k", "v"};
+        if (tensorMaps() && tensorMaps()->biasStages > 0)
+          maps.push_back("bias");
         KernelText result;
         result.name = std::string(of.header) + '_' + join(config, "x") + '_' + problemName() +
                       "_v" + std::to_string(vector);

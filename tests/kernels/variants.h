@@ -79,7 +79,7 @@ struct GemmCase {
   std::vector<GemmShape> shapes;
 };
 
-enum class Bias { kNone, kPerKey, kFull };
+enum class Bias { kNone, kPerKey, kFull, kPerHead, kShared };
 
 /// An attention: the tiling selects the template.
 struct AttentionVariant {

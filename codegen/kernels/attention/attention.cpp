@@ -55,9 +55,18 @@ __device__ const Element *k(int b, int h, int j) const { return $kRow$; }
 __device__ const Element *v(int b, int h, int j) const { return $vRow$; }
 )";
 
-constexpr char kMapParameters[] =
-    ", const __grid_constant__ smelt::TensorMap mapQ, const __grid_constant__ smelt::TensorMap "
-    "mapK, const __grid_constant__ smelt::TensorMap mapV";
+std::string mapParameters(ArrayRef<std::string> maps) {
+  std::string text;
+  for (const std::string &map : maps)
+    text += ", const __grid_constant__ smelt::TensorMap " + map;
+  return text;
+}
+
+/// Of biases that come by a map.
+constexpr char kBiasMapConstants[] = R"(
+using BiasElement = $element$;
+static constexpr bool kBiasByHead = $byHead$, kBiasByBatch = $byBatch$;
+)";
 
 constexpr char kConstants[] = R"(
 using Element = $element$;
@@ -89,6 +98,7 @@ struct HeadLayout {
   unsigned input;
   Dim offset; ///< of the first element in the input
   Dim rowStride, headStride, batchStride;
+  bool isByRow, isByHead, isByBatch; ///< the element depends on the coordinate
 };
 
 class AttentionEmitter {
@@ -114,11 +124,15 @@ private:
   LogicalResult findRows();
   int vectorWidth() const;
   bool isBiasedByQuery() const;
-  std::optional<HeadLayout> layoutOf(Value operand, Dim head, Dim row, Dim column);
+  std::optional<HeadLayout> layoutOf(Value operand, const Index &index, bool mayBroadcast = false);
+  std::optional<HeadLayout> biasLayout();
   void findLayouts();
   AttentionShape shapeOf() const;
   TensorMap mapOf(const HeadLayout &layout, TensorType type, int boxRows) const;
+  TensorMap biasMap() const;
+  bool takesBiasMap(const AttentionChoice &choice) const;
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
+  std::string biasMapConstants() const;
   std::string constants(DimPrinter &printer);
   GeneratedKernel launch(const AttentionChoice &choice) const;
   Dim productFlops() const;
@@ -131,7 +145,7 @@ private:
   IterationSpace space;
   Dim b, h, i, j, d, e, g; ///< g: a head of the keys
   Row queryRow, keyRow, valueRow, outRow;
-  std::optional<HeadLayout> mappedQuery, mappedKey, mappedValue; ///< where maps can describe them
+  std::optional<HeadLayout> mappedQuery, mappedKey, mappedValue, mappedBias; ///< where maps can describe them
 };
 
 /// Follows views back from `operand` at `index` to an input of the fusion.
@@ -190,30 +204,49 @@ bool AttentionEmitter::isBiasedByQuery() const {
 }
 
 /// As a map can describe it: rows, heads and batches start at multiples of 16 bytes. None where that
-/// does not hold.
-std::optional<HeadLayout> AttentionEmitter::layoutOf(Value operand, Dim head, Dim row, Dim column) {
-  FailureOr<Row> found = operandRow(operand, {b, head, row, column});
+/// does not hold. `index`: batch, head, row, column; heads or batches have their elements in common only
+/// where the operand `mayBroadcast`.
+std::optional<HeadLayout> AttentionEmitter::layoutOf(Value operand, const Index &index,
+                                                     bool mayBroadcast) {
+  FailureOr<Row> found = operandRow(operand, index);
   if (failed(found))
     return std::nullopt;
-  int64_t unit = 16 / elementBytes(query.getElementType());
+  int64_t unit = 16 / elementBytes(elementOf(operand));
   Dim first = found->offset, unused = Dim::constant(fusion.getContext(), unit);
   SmallVector<Dim> strides; // of an axis with one element: any
-  for (Dim coordinate : {row, head, b}) {
-    std::optional<StringRef> symbol = coordinate.asSymbol();
+  bool moves[3] = {};
+  for (unsigned axis : {2, 1, 0}) {
+    std::optional<StringRef> symbol = index[axis].asSymbol();
     std::optional<Dim> stride = symbol ? linearFactor(first, *symbol) : unused;
-    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() ||
-        knownDivisor(*stride, Lanes()) % unit != 0)
+    moves[axis] = symbol && stride && !stride->isConstant(0);
+    if (mayBroadcast && stride && !moves[axis])
+      stride = unused;
+    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() || knownDivisor(*stride, Lanes()) % unit != 0)
       return std::nullopt;
     strides.push_back(*stride);
-    if (symbol)
-      first = first - coordinate * *stride;
+    if (moves[axis])
+      first = first - index[axis] * *stride;
   }
   bool isKnown = knownDivisor(first, Lanes()) % unit == 0; // and that by sizes alone
   for (Dim dim : {first, strides[0], strides[1], strides[2]})
     dim.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
   if (!isKnown)
     return std::nullopt;
-  return HeadLayout{found->input, first, strides[0], strides[1], strides[2]};
+  return HeadLayout{found->input, first,    strides[0], strides[1],
+                    strides[2],   moves[2], moves[1],   moves[0]};
+}
+
+/// Of biases of single scores that lie in memory as they are: views of 16-bit floats.
+std::optional<HeadLayout> AttentionEmitter::biasLayout() {
+  Value bias = attention.getBias();
+  if (!isBiasedByQuery() || !isHalfWidth(elementOf(bias)))
+    return std::nullopt;
+  for (Operation *op = bias.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp())
+    if (!op->hasTrait<View>())
+      return std::nullopt;
+  std::optional<HeadLayout> layout =
+      layoutOf(bias, broadcastIndex({b, h, i, j}, tensorType(bias)), /*mayBroadcast=*/true);
+  return layout && layout->isByRow ? layout : std::nullopt;
 }
 
 void AttentionEmitter::findLayouts() {
@@ -221,9 +254,10 @@ void AttentionEmitter::findLayouts() {
   if (!target.instructions.wgmma || query.getElementType().isF32() || vectorWidth() != kWidest ||
       key.getDim(2).isConstant(0))
     return;
-  mappedQuery = layoutOf(attention.getQuery(), h, i, d);
-  mappedKey = layoutOf(attention.getKey(), g, j, d);
-  mappedValue = layoutOf(attention.getValue(), g, j, e);
+  mappedQuery = layoutOf(attention.getQuery(), {b, h, i, d});
+  mappedKey = layoutOf(attention.getKey(), {b, g, j, d});
+  mappedValue = layoutOf(attention.getValue(), {b, g, j, e});
+  mappedBias = biasLayout();
 }
 
 AttentionShape AttentionEmitter::shapeOf() const {
@@ -239,6 +273,7 @@ AttentionShape AttentionEmitter::shapeOf() const {
   shape.isBiased = static_cast<bool>(op.getBias());
   shape.isBiasedByQuery = isBiasedByQuery();
   shape.allowsTensorMaps = mappedQuery && mappedKey && mappedValue;
+  shape.allowsBiasMap = mappedBias.has_value();
   return shape;
 }
 
@@ -262,6 +297,32 @@ TensorMap AttentionEmitter::mapOf(const HeadLayout &layout, TensorType type, int
   return map;
 }
 
+/// Boxes of a warpgroup's rows; along an axis that it does not depend on, one element.
+TensorMap AttentionEmitter::biasMap() const {
+  Type element = tensorType(AttentionOp(attention).getBias()).getElementType();
+  int64_t bytes = elementBytes(element);
+  auto length = [&](bool moves, const TensorType &type, unsigned axis) {
+    return moves ? type.getDim(axis) : Dim::constant(query.getContext(), 1);
+  };
+  TensorMap map;
+  map.buffer = {LaunchBuffer::input, mappedBias->input, {}};
+  if (!mappedBias->offset.isConstant(0))
+    map.buffer.offset = mappedBias->offset * bytes;
+  map.elementType = element;
+  map.sizes = {key.getDim(2), query.getDim(2), length(mappedBias->isByHead, query, 1),
+               length(mappedBias->isByBatch, query, 0)};
+  map.byteStrides = {mappedBias->rowStride * bytes, mappedBias->headStride * bytes,
+                     mappedBias->batchStride * bytes};
+  map.box = {AttentionTmaTiling::kBiasPanel, AttentionTmaTiling::kGroupRows, 1, 1};
+  map.swizzle = plan::Swizzle::bytes_128;
+  map.l2Promotion = plan::L2Promotion::bytes_256;
+  return map;
+}
+
+bool AttentionEmitter::takesBiasMap(const AttentionChoice &choice) const {
+  return choice.mapped && choice.mapped->biasStages > 0;
+}
+
 FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter) {
   if (!attention.getBias())
     return std::string();
@@ -272,6 +333,14 @@ FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter
   std::string uniform = emitter.takeUniform(), chunk = emitter.chunk().text();
   std::string definitions = emitter.coordinateDefinitions(uniform + chunk + operand->text);
   return format(kBiasText, {{"body", definitions + uniform + chunk}, {"result", operand->text}});
+}
+
+std::string AttentionEmitter::biasMapConstants() const {
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  Type element = tensorType(AttentionOp(attention).getBias()).getElementType();
+  return format(kBiasMapConstants, {{"element", storageType(element)},
+                                    {"byHead", flag(mappedBias->isByHead)},
+                                    {"byBatch", flag(mappedBias->isByBatch)}});
 }
 
 std::string AttentionEmitter::constants(DimPrinter &printer) {
@@ -316,9 +385,14 @@ Dim AttentionEmitter::productFlops() const {
 
 FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice) {
   ExpressionEmitter emitter(fusion, space, Lanes());
-  FailureOr<std::string> bias = biasFunction(emitter);
+  FailureOr<std::string> bias = takesBiasMap(choice) ? biasMapConstants() : biasFunction(emitter);
   if (failed(bias))
     return failure();
+  std::vector<std::string> maps;
+  if (choice.mapped)
+    maps = {"mapQ", "mapK", "mapV"};
+  if (takesBiasMap(choice))
+    maps.push_back("mapBias");
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
   auto size = [&](Dim dim) { return emitter.printer().print(dim); };
   std::string addresses;
@@ -349,8 +423,8 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
                      {"entry", kEntryName},
                      {"parameters", entryParameters(fusion, sizes)},
                      {"arguments", entryArguments(fusion, sizes)},
-                     {"mapParameters", choice.mapped ? kMapParameters : ""},
-                     {"maps", choice.mapped ? "mapQ, mapK, mapV, " : ""}});
+                     {"mapParameters", mapParameters(maps)},
+                     {"maps", llvm::join(maps, ", ") + (maps.empty() ? "" : ", ")}});
   GeneratedKernel kernel = launch(choice);
   finishKernel(kernel, fusion, std::move(text), choice.config, used);
   kernel.flops = kernel.flops + productFlops();
@@ -361,6 +435,8 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedKey, key, keysOfStep)));
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedValue, value, keysOfStep)));
   }
+  if (takesBiasMap(choice))
+    kernel.arguments.push_back(KernelArgument::tensorMap(biasMap()));
   return kernel;
 }
 

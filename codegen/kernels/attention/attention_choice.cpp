@@ -44,7 +44,8 @@ AttentionChoice choiceOf(AttentionTmaTiling t, const AttentionShape &shape) {
   AttentionChoice choice{
       "attention_tma",
       "attentionTma",
-      withNumbers("AttentionTmaConfig", {t.blockKV, t.groups, t.stages, t.querySlots}),
+      withNumbers("AttentionTmaConfig",
+                  {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages}),
       t.blockQ(),
       t.threads(),
       t.sharedBytes(shape.headSize, shape.valueSize)};
@@ -144,6 +145,8 @@ private:
   AttentionTmaTiling mappedTiling() const {
     if (isHuge())
       return kAttentionMappedHuge;
+    if (shape.isBiasedByQuery && shape.allowsBiasMap)
+      return isLarge() ? kAttentionMappedLargeBias : kAttentionMappedBias;
     if (isLarge())
       return shape.isBiasedByQuery ? kAttentionMappedLargeBiased : kAttentionMappedLarge;
     AttentionTmaTiling tiling = kAttentionMapped;

@@ -15,6 +15,7 @@ struct AttentionShape {
   bool isFloat = false, isCausal = false, isBiased = false;
   bool isBiasedByQuery = false;  ///< every score has its own bias
   bool allowsTensorMaps = false; ///< Q, K and V can be described by one each
+  bool allowsBiasMap = false;    ///< biases of single scores can, too
 };
 
 /// An attention template with its configuration.

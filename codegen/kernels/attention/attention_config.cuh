@@ -9,7 +9,9 @@
 //   - else kAttentionMapped, where the operands can be described by tensor maps, sm_90a: 2 x 12 heads,
 //     512 x 512 9.4 us, of Short 15; 8 x 12 22 (20); 64 x 12 heads, 197 x 197 39 (46); causal, from four
 //     times as much work on, kAttentionMappedCausal: 4 x 16 heads, 4096 x 4096 366 (359); head size
-//     128 970 (975).
+//     128 970 (975). Biases of single scores by a map, kAttentionMappedBias: 8 x 8 heads, 512 x 512 18 us,
+//     one by one 38; kAttentionMappedLargeBias, head size 128: 4 x 16 heads, 4096 x 4096 1210 us, with one
+//     place for queries and two for biases 1250.
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionLong, kAttentionLongBiased where
 //     every score has its own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59.
 //   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
@@ -103,8 +105,10 @@ struct AttentionTmaTiling {
   int blockKV;
   int groups;
   int stages, querySlots;
+  int biasStages = 0; ///< of biases of single scores that come by a map; blockKV is a multiple of 64 then
 
   static constexpr int kGroupRows = 64;
+  static constexpr int kBiasPanel = 64; ///< columns of a box of biases
   constexpr int consumers() const { return groups * 128; } // threads
   constexpr int threads() const { return consumers() + 128; }
   constexpr int blockQ() const { return groups * kGroupRows; }
@@ -132,18 +136,28 @@ struct AttentionTmaTiling {
   constexpr int biasOffset(int headSize, int valueSize) const {
     return valuesOffset(headSize, valueSize) + stages * keyBytes(valueSize);
   }
+  /// Biases of a warpgroup's rows in one step.
+  constexpr int biasTileBytes() const { return kGroupRows * blockKV * 2; }
+  constexpr int biasTilesOffset(int headSize, int valueSize) const {
+    int end = biasOffset(headSize, valueSize) + stages * blockKV * 4;
+    return biasStages == 0 ? end : aligned(end);
+  }
   constexpr int barriersOffset(int headSize, int valueSize) const {
-    return biasOffset(headSize, valueSize) + stages * blockKV * 4;
+    return biasTilesOffset(headSize, valueSize) + biasStages * groups * biasTileBytes();
+  }
+  constexpr int barriers() const {
+    return 6 * stages + 2 * querySlots + 2 * biasStages * groups;
   }
   /// Dynamic shared memory of one block.
   constexpr int sharedBytes(int headSize, int valueSize) const {
     constexpr int kBarrierBytes = 8;
-    return barriersOffset(headSize, valueSize) + (6 * stages + 2 * querySlots) * kBarrierBytes;
+    return barriersOffset(headSize, valueSize) + barriers() * kBarrierBytes;
   }
 };
 
-template <int BlockKV, int Groups, int Stages, int QuerySlots> struct AttentionTmaConfig {
-  static constexpr AttentionTmaTiling kTiling{BlockKV, Groups, Stages, QuerySlots};
+template <int BlockKV, int Groups, int Stages, int QuerySlots, int BiasStages = 0>
+struct AttentionTmaConfig {
+  static constexpr AttentionTmaTiling kTiling{BlockKV, Groups, Stages, QuerySlots, BiasStages};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
   // Of a thread: together just below what a multiprocessor has.
@@ -165,6 +179,8 @@ inline constexpr AttentionTmaTiling kAttentionMappedCausal{128, 3, 3, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedLarge{128, 2, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedLargeBiased{64, 2, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedHuge{64, 2, 2, 1};
+inline constexpr AttentionTmaTiling kAttentionMappedBias{128, 2, 3, 2, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedLargeBias{128, 2, 2, 2, 1};
 inline constexpr AttentionSimtTiling kAttentionSimt[] = {{16, 64, 2}, {64, 64, 2}};
 /// Head sizes beyond 128, or little shared memory; the second where that is 99 KB.
 inline constexpr AttentionSimtTiling kAttentionSimtHuge[] = {{16, 32, 2}, {16, 32, 1}};

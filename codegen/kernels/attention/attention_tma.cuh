@@ -14,6 +14,9 @@
 //     made no difference in nine shapes; nor did taking turns, Q in registers, or starting the next
 //     tile's scores before this one is finished.) P goes from the scores' registers straight into the
 //     multiplication.
+//   - Biases of single scores come in boxes too where a map can describe them, for each warpgroup by
+//     itself, and leave shared memory as matrices, in the order of wgmma's scores; all heads that have
+//     them in common are at the same rows.
 //   - A block takes tile after tile, causal ones longest first; the next tile's operands arrive
 //     while this one is finished. Rows leave through the place of their queries, in 16-byte pieces.
 //
@@ -21,7 +24,10 @@
 // boxes of AttentionTmaTiling::panel() columns by 64 (Q) or blockKV rows, swizzled over the panel's
 // width; rows of the output in vectors of eight; keys() > 0; Config::kThreads threads; any grid in x up
 // to the number of tiles; Config::sharedBytes(kHeadSize, kValueSize) of shared memory, aligned to 1024
-// bytes. Masked rows and Problem::bias as in attention.cuh; with kBiasByKey it is asked for query 0.
+// bytes. Masked rows and Problem::bias as in attention.cuh; with kBiasByKey it is asked for query 0. With
+// Config::kTiling.biasStages, a map of BiasElements, 16-bit floats, with the axes (key, row, head, batch) and
+// boxes of kBiasPanel columns by 64 rows, swizzled over 128 bytes; axes without kBiasByHead, kBiasByBatch are
+// asked for 0.
 // Cost: as attention.cuh, products at 4096 a clock and multiprocessor, exponentials at 16.
 // Gain over attention.cuh, on one H200: 8 x 12 heads, 512 x 512 22 us (28), with a padding mask 24 (33);
 // 64 x 12 heads, 197 x 197 39 (59); 8 x 12 heads, 1024 x 1024, causal 43 (74); 4 x 16 heads, 4096 x 4096,
@@ -42,6 +48,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
   static constexpr AttentionTmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockQ = kTiling.blockQ(), kBlockKV = kTiling.blockKV;
   static constexpr int kGroups = kTiling.groups, kGroupRows = AttentionTmaTiling::kGroupRows;
+  static constexpr int kGroupWarps = 4;
   static constexpr int kConsumers = kTiling.consumers(), kPreparingThreads = 96;
   static constexpr int kStages = kTiling.stages, kQuerySlots = kTiling.querySlots;
   static constexpr int kHeadSize = Problem::kHeadSize, kValueSize = Problem::kValueSize;
@@ -57,7 +64,14 @@ template <class Config, class Problem> struct AttentionTmaTask {
   static_assert(Problem::kVector == kChunk && kValueSize % kChunk == 0, "rows are whole pieces");
   static_assert(kBlockKV % 16 == 0, "a multiplication of probabilities takes 16 keys");
 
+  /// Biases of single scores come by a map: boxes of kBiasPanel columns of a warpgroup's rows.
+  static constexpr bool kBiasByMap = kTiling.biasStages > 0;
+  static constexpr int kBiasStages = kBiasByMap ? kTiling.biasStages : 1;
+  static constexpr int kBiasPanel = AttentionTmaTiling::kBiasPanel;
+  static_assert(!kBiasByMap || kBlockKV % kBiasPanel == 0, "boxes of biases tile a step");
+
   using Ring = RingPosition<kStages>;
+  using BiasRing = RingPosition<kBiasStages>;
   using QueryRing = RingPosition<kQuerySlots>;
   using Rows = AttentionRows<Problem, kBlockKV, kValue>;
   using TileOut = SharedTile<Element, kGroupRows, kValue>;
@@ -84,7 +98,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
   }
   __device__ __forceinline__ Tile tileOf(int ordinal) const {
     int index = blockIdx.x + ordinal * gridDim.x, block, head;
-    if constexpr (Problem::kCausal) { // the longest rows of all heads first
+    // The longest rows of all heads first; or they read the same biases.
+    if constexpr (Problem::kCausal || sharesBiases()) {
       int heads = problem.heads() * problem.batches();
       block = blocks() - 1 - index / heads;
       head = index % heads;
@@ -93,6 +108,13 @@ template <class Config, class Problem> struct AttentionTmaTask {
       head = index / blocks();
     }
     return {head / problem.heads(), head % problem.heads(), block * kBlockQ};
+  }
+
+  /// Heads have their biases in common, which are more than the keys of one head.
+  __device__ __forceinline__ static constexpr bool sharesBiases() {
+    if constexpr (kBiasByMap)
+      return !Problem::kBiasByHead;
+    return false;
   }
 
   /// Steps of keys that the rows before `end` see.
@@ -118,7 +140,13 @@ template <class Config, class Problem> struct AttentionTmaTask {
     return shared + kTiling.biasOffset(kHeadSize, kValueSize) + stage * kBlockKV * 4;
   }
 
-  // A pair of barriers for every stage of keys, of values, of biases, and every slot of queries.
+  __device__ __forceinline__ uint32_t biasTile(int stage, int group) const {
+    return shared + kTiling.biasTilesOffset(kHeadSize, kValueSize) +
+           (stage * kGroups + group) * kTiling.biasTileBytes();
+  }
+
+  // A pair of barriers for every stage of keys, of values, of biases, and every slot of queries; and
+  // for every stage of every warpgroup's tiles of biases.
 
   enum Held { kKeys, kValues, kBiases };
   __device__ __forceinline__ uint32_t barrier(int index) const {
@@ -137,6 +165,13 @@ template <class Config, class Problem> struct AttentionTmaTask {
     return barrier(6 * kStages + kQuerySlots + slot);
   }
 
+  __device__ __forceinline__ uint32_t biasTileFull(int stage, int group) const {
+    return barrier(6 * kStages + 2 * kQuerySlots + 2 * (stage * kGroups + group));
+  }
+  __device__ __forceinline__ uint32_t biasTileEmpty(int stage, int group) const {
+    return biasTileFull(stage, group) + mbarrier::kBytes;
+  }
+
   __device__ __forceinline__ void initBarriers() const {
     for (int stage = 0; stage < kStages; ++stage)
       for (Held ring : {kKeys, kValues, kBiases}) {
@@ -147,6 +182,12 @@ template <class Config, class Problem> struct AttentionTmaTask {
       mbarrier::init(queriesFull(slot), 1);
       mbarrier::init(queriesEmpty(slot), kConsumers / 32);
     }
+    if constexpr (kBiasByMap)
+      for (int stage = 0; stage < kBiasStages; ++stage)
+        for (int group = 0; group < kGroups; ++group) {
+          mbarrier::init(biasTileFull(stage, group), 1);
+          mbarrier::init(biasTileEmpty(stage, group), kGroupWarps);
+        }
     mbarrier::publishInit();
   }
 
@@ -169,12 +210,35 @@ template <class Config, class Problem> struct AttentionTmaTask {
                                               queriesFull(slot));
   }
 
-  __device__ __forceinline__ void produce() const {
+  /// One step of biases, for each warpgroup by itself.
+  __device__ __forceinline__ void copyBiases(const TensorMap &mapBias, const Tile &tile, int step,
+                                             BiasRing &ring) const {
+    if constexpr (kBiasByMap) {
+      for (int group = 0; group < kGroups; ++group) {
+        uint32_t target = biasTile(ring.stage, group), full = biasTileFull(ring.stage, group);
+        mbarrier::wait(biasTileEmpty(ring.stage, group), ring.parity ^ 1);
+        mbarrier::arriveExpecting(full, kTiling.biasTileBytes());
+#pragma unroll
+        for (int panel = 0; panel < kBlockKV / kBiasPanel; ++panel)
+          tma::copyBox(target + panel * kGroupRows * kBiasPanel * 2, mapBias,
+                       step * kBlockKV + panel * kBiasPanel, tile.row + group * kGroupRows,
+                       Problem::kBiasByHead ? tile.head : 0, Problem::kBiasByBatch ? tile.batch : 0,
+                       full);
+      }
+      ring.advance();
+    }
+  }
+
+  /// `mapBias` is no member: that spills.
+  __device__ __forceinline__ void produce(const TensorMap &mapBias) const {
     for (const TensorMap *map : {&mapQ, &mapK, &mapV})
       tma::prefetch(*map);
+    if constexpr (kBiasByMap)
+      tma::prefetch(mapBias);
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
     Ring ring;
+    BiasRing biasRing;
     QueryRing slot;
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
@@ -189,6 +253,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
         mbarrier::arriveExpecting(full(kKeys, ring.stage), kKeyBytes);
         copyPanels<kPanelQK, kHead, kBlockKV>(keys(ring.stage), mapK, step * kBlockKV, keyHead,
                                               tile.batch, full(kKeys, ring.stage));
+        copyBiases(mapBias, tile, step, biasRing);
         mbarrier::wait(empty(kValues, ring.stage), ring.parity ^ 1);
         mbarrier::arriveExpecting(full(kValues, ring.stage), kValueBytes);
         copyPanels<kPanelV, kValue, kBlockKV>(values(ring.stage), mapV, step * kBlockKV, keyHead,
@@ -267,9 +332,32 @@ template <class Config, class Problem> struct AttentionTmaTask {
   }
   __device__ __forceinline__ static int threadColumn() { return threadIdx.x % 4 * 2; }
 
+  /// Finishes scores with the warpgroup's tile of biases. Matrices of eight rows by eight columns give
+  /// a thread the elements that wgmma gave it of the scores; their rows lie in panels, swizzled.
+  __device__ __forceinline__ void addBiasTile(Rows &rows, BiasRing &ring) const {
+    using Bias = typename Problem::BiasElement;
+    constexpr int kRowBytes = kBiasPanel * 2, kPanelTiles = kBiasPanel / 8;
+    int lane = threadIdx.x % 32, group = threadIdx.x / 128;
+    int row = threadIdx.x % 128 / 32 * 16 + lane % 16;
+    uint32_t first = biasTile(ring.stage, group) + row * kRowBytes;
+    uint32_t swizzle = lane % 8 * 16, piece = lane / 16 * 16;
+    mbarrier::wait(biasTileFull(ring.stage, group), ring.parity);
+    uint32_t pairs[4]; // of tiles j and j + 1, rows of both halves
+    rows.finishScores([&](int j, int h, int c) {
+      if (j % 2 == 0 && h == 0 && c == 0)
+        ptx::loadMatrix(first + j / kPanelTiles * kGroupRows * kRowBytes +
+                            ((j % kPanelTiles * 16 + piece) ^ swizzle),
+                        pairs);
+      return unpackPair<Bias>(pairs[j % 2 * 2 + h], c);
+    });
+    __syncwarp();
+    release(biasTileEmpty(ring.stage, group));
+    ring.advance();
+  }
+
   /// From products of queries and keys to probabilities. `row`: the warpgroup's first.
   __device__ __forceinline__ void softmax(Rows &rows, const Tile &tile, int row, int step,
-                                          const Ring &ring) const {
+                                          const Ring &ring, BiasRing &biasRing) const {
     int key0 = step * kBlockKV;
     if constexpr (Rows::kBiasByKey) {
       mbarrier::wait(full(kBiases, ring.stage), ring.parity);
@@ -281,6 +369,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
         return pair[c];
       });
       mbarrier::arrive(empty(kBiases, ring.stage));
+    } else if constexpr (kBiasByMap) {
+      addBiasTile(rows, biasRing);
     } else if constexpr (!Problem::kHasBias) {
       rows.finishScores([](int, int, int) { return 0.0f; });
     } else {
@@ -306,13 +396,13 @@ template <class Config, class Problem> struct AttentionTmaTask {
 
   /// All steps that the warpgroup's rows see: at least one.
   __device__ __forceinline__ void attend(Rows &rows, const Tile &tile, int row, int steps,
-                                         uint32_t queries, Ring &ring) const {
+                                         uint32_t queries, Ring &ring, BiasRing &biasRing) const {
     mbarrier::wait(full(kKeys, ring.stage), ring.parity);
     startScores(rows, queries, ring.stage);
     wgmma::wait<0>();
     wgmma::pin(rows.scores);
     release(empty(kKeys, ring.stage));
-    softmax(rows, tile, row, 0, ring);
+    softmax(rows, tile, row, 0, ring, biasRing);
     rows.packProbabilities();
 #pragma unroll 1
     for (int step = 1; step < steps; ++step) {
@@ -325,7 +415,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       wgmma::wait<1>();
       wgmma::pin(rows.scores);
       release(empty(kKeys, next.stage));
-      softmax(rows, tile, row, step, next);
+      softmax(rows, tile, row, step, next, biasRing);
       wgmma::wait<0>();
       wgmma::pin(rows.sums);
       wgmma::pin(rows.probabilities);
@@ -343,7 +433,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
   }
 
   /// Steps that only other warpgroups' rows see.
-  __device__ __forceinline__ void skip(int steps, Ring &ring) const {
+  __device__ __forceinline__ void skip(int steps, Ring &ring, BiasRing &biasRing) const {
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       for (Held of : {kKeys, kValues, kBiases})
@@ -355,6 +445,12 @@ template <class Config, class Problem> struct AttentionTmaTask {
             release(empty(of, ring.stage));
         }
       ring.advance();
+      if constexpr (kBiasByMap) {
+        int group = threadIdx.x / 128;
+        mbarrier::wait(biasTileFull(biasRing.stage, group), biasRing.parity);
+        release(biasTileEmpty(biasRing.stage, group));
+        biasRing.advance();
+      }
     }
   }
 
@@ -422,6 +518,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
   __device__ __forceinline__ void consume(int group) const {
     ptx::gridDependencyWait();
     Ring ring;
+    BiasRing biasRing;
     QueryRing slot;
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
@@ -434,8 +531,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
       rows.clear();
       mbarrier::wait(queriesFull(slot.stage), slot.parity);
       if (steps > 0)
-        attend(rows, tile, row, steps, place, ring);
-      skip(stepsOf(tile.row + kBlockQ) - steps, ring);
+        attend(rows, tile, row, steps, place, ring, biasRing);
+      skip(stepsOf(tile.row + kBlockQ) - steps, ring, biasRing);
       if (hasRows)
         storeRows(rows, tile, row, place);
       release(queriesEmpty(slot.stage));
@@ -448,7 +545,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 template <class Config, class Problem>
 __device__ __forceinline__ void attentionTma(const Problem &problem, const TensorMap &mapQ,
                                              const TensorMap &mapK, const TensorMap &mapV,
-                                             char *sharedMemory) {
+                                             const TensorMap &mapBias, char *sharedMemory) {
   using Task = AttentionTmaTask<Config, Problem>;
   Task task(problem, mapQ, mapK, mapV, ptx::sharedAddress(sharedMemory));
   if (threadIdx.x == 0)
@@ -458,13 +555,22 @@ __device__ __forceinline__ void attentionTma(const Problem &problem, const Tenso
   if (group == Task::kGroups) {
     wgmma::lowerRegisters<Config::kProducerRegisters>();
     if (threadIdx.x == Task::kConsumers)
-      task.produce();
+      task.produce(mapBias);
     else if (threadIdx.x >= Task::kConsumers + 32)
       task.prepare();
   } else {
     wgmma::raiseRegisters<Config::kConsumerRegisters>();
     task.consume(group);
   }
+}
+
+/// The same without a map of biases.
+template <class Config, class Problem>
+__device__ __forceinline__ void attentionTma(const Problem &problem, const TensorMap &mapQ,
+                                             const TensorMap &mapK, const TensorMap &mapV,
+                                             char *sharedMemory) {
+  static_assert(Config::kTiling.biasStages == 0, "biases need their map");
+  attentionTma<Config>(problem, mapQ, mapK, mapV, mapV, sharedMemory);
 }
 
 } // namespace smelt

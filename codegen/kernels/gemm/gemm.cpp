@@ -268,7 +268,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
   Dim tilesM = product.rows.ceilDiv(size(choice.blockM));
   Dim tiles = tilesM * product.columns.ceilDiv(size(choice.blockN));
-  if (choice.usesTensorMaps) // blocks take tiles in turn
+  if (choice.usesTensorMaps && choice.clusterK == 1) // blocks take tiles in turn
     tiles = tiles.min(size(target.part.multiprocessors));
   kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
@@ -293,8 +293,7 @@ bool GemmEmitter::isUsable(const GemmChoice &choice) const {
   return !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
 }
 
-/// The tiling for each range of rows. Where the number of rows is known, that of its range: a plan
-/// for one shape runs the kernels that the plan for any shape runs.
+/// The tiling for each range of rows; where the number of rows is known, the best for it.
 FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
   auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
     return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
@@ -307,18 +306,21 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
                   matrixA && matrixB && product.depth.asConstant(),
                   product.storesMoments(),
                   b.isTransposed()};
-  std::vector<GemmRange> ranges = chooseGemmRanges(
-      shape, precision(), target, [&](const GemmChoice &choice) { return isUsable(choice); });
+  auto isUsable = [&](const GemmChoice &choice) { return this->isUsable(choice); };
+  std::vector<GemmRange> ranges;
+  if (std::optional<int64_t> rows = product.rows.asConstant()) {
+    shape.m = std::max<int64_t>(*rows, 1);
+    std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision(), target);
+    if (auto best = llvm::find_if(ranked, isUsable); best != ranked.end())
+      ranges.push_back({*best, std::nullopt});
+  } else {
+    ranges = chooseGemmRanges(shape, precision(), target, isUsable);
+  }
   if (ranges.empty())
     return MatmulOp(product.matmuls.front())
                    .emitError("no tiling of a matrix product fits the shared memory of ")
                << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
            failure();
-  if (std::optional<int64_t> rows = product.rows.asConstant()) {
-    auto range = llvm::find_if(
-        ranges, [&](const GemmRange &each) { return !each.lastRow || *rows <= *each.lastRow; });
-    return std::vector<GemmRange>{{range->choice, std::nullopt}};
-  }
   return ranges;
 }
 

@@ -6,7 +6,7 @@
 //   arithmetic, plus the cost of the barrier
 //
 // One block alone takes in 75 KB a microsecond, the blocks of one multiprocessor together 100, those
-// of all of them 53 each. Blocks that fit a multiprocessor side by side share its rates; those that fit
+// of all of them 53 each, and memory no more than 4,000 KB. Blocks that fit a multiprocessor side by side share its rates; those that fit
 // nowhere wait for the next wave. A cluster pays for the exchange of its sums. Only the order of
 // the configurations matters: measured and modelled best agree within 10 % on the fitted set.
 #include "codegen/kernels/gemm/gemm_choice.h"
@@ -31,6 +31,7 @@ namespace {
 constexpr double kStart = 0.9, kBarrier = 0.02, kFinishPerElement = 0.01;
 constexpr double kBlockFeed = 75e3, kMultiprocessorFeed = 100e3;
 constexpr double kSharedFeed = 53e3; // of a multiprocessor while all take in
+constexpr double kMemory = 4.0e6;    // of weights, which are read once
 constexpr double kClockPerMicrosecond = 1700, kWgmmaClockPerMicrosecond = 1840;
 /// Of the exchange between 1, 2, 4 and 8 blocks of a cluster.
 constexpr double exchange(int clusterK) {
@@ -99,7 +100,11 @@ GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
   GemmChoice choice =
       describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
                {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
-               {{"blockN", t.blockN}, {"stages", t.stages}, {"pingPong", t.pingPong}});
+               {{"blockM", t.blockM},
+                {"blockN", t.blockN},
+                {"stages", t.stages},
+                {"pingPong", t.pingPong},
+                {"clusterK", t.clusterK}});
   choice.usesTensorMaps = true;
   choice.tilesOfMoments = t.tilesOfMoments;
   return choice;
@@ -208,7 +213,9 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
   double step = std::max(bytes / feed, arithmetic) + kBarrier;
   double finish =
       kFinishPerElement * c.blockM * c.blockN / c.threads / c.clusterK + exchange(c.clusterK);
-  return std::ceil(blocks / (multiprocessors * resident)) * (kStart + steps * step + finish);
+  double weights = double(shape.n) * shape.k * elementBytes * shape.batches / kMemory;
+  return std::max(std::ceil(blocks / (multiprocessors * resident)) * (kStart + steps * step + finish),
+                  kStart + weights + finish);
 }
 
 void CandidateList::addWgmma(int elementBytes) {
@@ -223,7 +230,8 @@ void CandidateList::addWgmma(int elementBytes) {
   bool isDeep = isBytes || shape.k * elementBytes > kWgmmaStepBytes;
   if (isDeep && shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
+      if (!isBytes || (tiling.blockM == 128 && tiling.clusterK == 1)) // fitted to these
+        addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
 }
 
 void CandidateList::addHalfWidth() {

@@ -128,22 +128,23 @@ inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
 inline constexpr int kShallowBytes = 640;
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
-/// two warpgroups, which multiply half the rows of a tile each, or whole tiles in turn (pingPong).
+/// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
 /// blockN is 64, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// clusterK is 1 or 2.
 struct GemmTmaTiling {
-  int blockN;
+  int blockM, blockN;
   int stages;
   bool pingPong;
+  int clusterK = 1;
 
-  static constexpr int blockM = 128, clusterK = 1;
-  static constexpr int kConsumers = 256;   // threads
   static constexpr int tilesOfMoments = 2; // whose rows' moments are kept
+  constexpr int consumers() const { return pingPong ? 256 : blockM * 2; } // threads
   /// Tiles that are computed at a time.
   constexpr int teams() const { return pingPong ? 2 : 1; }
-  constexpr int threads() const { return kConsumers + 128; }
+  constexpr int threads() const { return consumers() + 128; }
   constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
-  constexpr int exchangeColumns() const { return blockN > 128 ? 32 : 64; }
+  constexpr int exchangeColumns() const { return blockN > 128 || blockN / clusterK < 64 ? 32 : 64; }
   constexpr int exchangeBytes() const {
     return blockM * (exchangeColumns() + kExchangePadding) * 4;
   }
@@ -154,45 +155,60 @@ struct GemmTmaTiling {
   }
 };
 
-template <int BlockN, int Stages, bool PingPong> struct GemmTmaConfig {
-  static constexpr GemmTmaTiling kTiling{BlockN, Stages, PingPong};
+template <int BlockM, int BlockN, int Stages, bool PingPong, int ClusterK = 1>
+struct GemmTmaConfig {
+  static constexpr GemmTmaTiling kTiling{BlockM, BlockN, Stages, PingPong, ClusterK};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
+  /// One warpgroup that multiplies has as many registers as a thread may.
+  static constexpr bool kMovesRegisters = kTiling.consumers() > 128;
   // Of a thread: 128 * 56 + 256 * 224 is just below what a multiprocessor has.
   static constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
   static constexpr int sharedBytes() { return kTiling.sharedBytes(); }
 };
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
-    {64, 7, false}, {128, 5, false}, {192, 5, false}, {256, 4, false}, {128, 5, true}};
+    {128, 64, 7, false},    {128, 128, 5, false},    {128, 192, 5, false}, {128, 256, 4, false},
+    {128, 128, 5, true},    {64, 64, 12, false},     {64, 128, 8, false},  {64, 64, 12, false, 2},
+    {64, 128, 8, false, 2}, {128, 128, 5, false, 2}, {128, 192, 4, false, 2}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
 inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
 
+/// Clocks in which an H200's memory brings B once: no tiling of few rows takes fewer.
+constexpr double clocksOfWeights(long long n, long long kBytes, long long batches) {
+  constexpr double kBytesOfClock = 2174; // 4.0 TB/s at 1.84 GHz
+  return double(n) * double(kBytes) * double(batches) / kBytesOfClock;
+}
+
 /// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K. Fitted to 198 measured cases of
 /// 16-bit operands (m 128 to 12608, n and k 384 to 4096): a step costs 225 clocks of copying and
-/// waiting plus its share of the tensor cores, a tile 880 plus its epilogue, a cluster its exchange.
+/// waiting (265 where so little is multiplied that memory sets the pace) plus its share of the tensor cores, a tile 880 plus its epilogue, a cluster its exchange.
 /// The tiling with the fewest is on average 2 % slower than the best that was measured, at most 11 %.
 /// A step of bytes takes as long: twice as many elements at twice the rate. With three stages copies have
 /// one step to arrive, and two blocks hide a part of each other's epilogue; fitted to 30 products.
 constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
                                  double finish = kWgmmaFinish) {
+  // Of clusters of four whose blocks have a multiprocessor each, not all multiprocessors hold one.
+  constexpr double kFilled = 0.73;
   bool isShallow = t.stages <= 3;
-  double area = double(t.blockM) * t.blockN, wait = isShallow ? 400 : 225;
+  double area = double(t.blockM) * t.blockN, wait = isShallow ? 400 : t.blockN == 32 ? 265 : 225;
   double secondBlock = isShallow ? 1.8 : 1.37, hidden = isShallow ? 0.18 : 0;
   double blocks = double((m + t.blockM - 1) / t.blockM) * double((n + t.blockN - 1) / t.blockN) *
                   t.clusterK * double(batches);
   long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double block = double(steps) * (wait + 0.037 * area) + 880 + finish * (1 - hidden) * area +
-                 (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
-  double waves = blocks / multiprocessors;
+  double end = 880 + finish * (1 - hidden) * area + (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
+  double block = double(steps) * (wait + 0.037 * area) + end;
+  bool leavesSome = t.clusterK >= 4 && t.minBlocks() == 1;
+  double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
   if (t.minBlocks() == 1) // no second block fills the gaps
     waves = double((long long)(waves + 1 - 1e-9));
   else if (waves > 1 && waves < secondBlock) // some multiprocessors run two at a time
     waves = secondBlock;
-  return (waves < 1 ? 1 : waves) * block;
+  double clocks = (waves < 1 ? 1 : waves) * block, least = clocksOfWeights(n, kBytes, batches) + end;
+  return clocks > least ? clocks : least;
 }
 
 /// Clocks of gemm_tma's parts: before the first tile, of a step beside what the tensor cores take, of a
@@ -201,6 +217,12 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
 struct GemmTmaCosts {
   double start, wait, tile, finish, finishAlone, multiply;
 };
+
+/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its
+/// sums. Fitted, with clocksOfWeights(), to 28 products of 64 to 2048 rows (n and k 768 to 14336): the tiling
+/// with the fewest clocks is on average 1.3 % slower than the best that was measured, at most 17 %.
+inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {180, 202, 915, 0.253, 0.253, 0.0212};
+inline constexpr double kTmaExchange = 1996, kTmaExchangeOfSum = 0.248;
 
 /// Bytes a clock that arrive in one multiprocessor's stages where all ask for them.
 inline constexpr double kTmaFeed = 60;
@@ -224,18 +246,24 @@ constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
 /// the next tile is multiplied. Blocks take tiles in turn until none is left.
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
-                                 const GemmTmaCosts &costs = gemmTmaCosts(false, false)) {
+                                 const GemmTmaCosts &costsOfTwo = gemmTmaCosts(false, false)) {
+  const GemmTmaCosts &costs = t.blockM == 64 ? kTmaCostsOfFewRows : costsOfTwo;
   double area = double(t.blockM) * t.blockN;
   long long tiles = ((m + t.blockM - 1) / t.blockM) * ((n + t.blockN - 1) / t.blockN) * batches;
-  long long rounds = (tiles + multiprocessors - 1) / multiprocessors,
-            steps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes;
+  long long blocks = tiles * t.clusterK;
+  long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
+            allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK;
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / kTmaFeed;
   double multiply = double(steps) * (step > feed ? step : feed);
-  double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area;
+  double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +
+               (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
+  double period = !t.pingPong || multiply > end ? multiply : (multiply + end) / 2;
   if (!t.pingPong)
-    return costs.start + double(rounds) * (multiply + end);
-  double period = multiply > end ? multiply : (multiply + end) / 2;
-  return costs.start + double(rounds - 1) * period + multiply + end;
+    period += end;
+  double clocks = double(rounds - 1) * period + multiply + end,
+         least = clocksOfWeights(n, kBytes, batches) + end;
+  return costs.start + (clocks > least ? clocks : least);
 }
 
 /// Tilings of the portable template to choose from, by use.

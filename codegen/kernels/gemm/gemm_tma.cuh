@@ -9,7 +9,9 @@
 //     barriers a stage ("full", "empty") only; one multiplication stays in flight. Registers go
 //     from the one to the others (setmaxnreg).
 //   - Cooperative: the two multiply 64 rows each of one tile, for long K; of 64 columns where wider tiles
-//     would leave multiprocessors without one. Ping-pong: each has every
+//     would leave multiprocessors without one; for few rows one warpgroup multiplies 64, with so many
+//     stages that all of a short K is on its way at once. Where tiles are few and K is long, two blocks, a
+//     cluster, take half of K each, exchange halves of their sums, and finish one each. Ping-pong: each has every
 //     other tile to itself, all 128 rows, and finishes it while the other one multiplies; they
 //     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
@@ -49,7 +51,8 @@ template <class Config, class Problem> struct GemmTmaTask {
   static constexpr GemmTmaTiling kTiling = Config::kTiling;
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
   static constexpr int kBlockK = kWgmmaStepBytes / sizeof(ElementA), kStages = kTiling.stages;
-  static constexpr int kConsumers = kTiling.kConsumers, kTeams = kTiling.teams();
+  static constexpr int kConsumers = kTiling.consumers(), kTeams = kTiling.teams();
+  static constexpr int kClusterK = kTiling.clusterK; // blocks that share the K of a tile
   static constexpr int kTeamThreads = kConsumers / kTeams;     // which multiply a tile together
   static constexpr int kChains = kBlockM / (kTeamThreads / 2); // of 64 rows of one warpgroup
   static constexpr int kPreparingThreads = 96; // beside the warp whose thread asks for boxes
@@ -80,15 +83,22 @@ template <class Config, class Problem> struct GemmTmaTask {
   const Problem &problem;
   const TensorMap &mapA, &mapB;
   const uint32_t shared;
-  const int tilesM, tilesN, steps;
+  const int tilesM, tilesN;
+  const int firstStep, steps; // of this block
 
   __device__ __forceinline__ GemmTmaTask(const Problem &problem, const TensorMap &mapA,
                                          const TensorMap &mapB, uint32_t shared)
       : problem(problem), mapA(mapA), mapB(mapB), shared(shared),
         tilesM(ceilDiv(problem.m(), kBlockM)), tilesN(ceilDiv(problem.n(), kBlockN)),
-        steps(ceilDiv(problem.k(), kBlockK)) {}
+        firstStep(rank() * stepsOfRank()),
+        steps(min(stepsOfRank(), ceilDiv(problem.k(), kBlockK) - firstStep)) {}
 
-  // --- The tiles of this block: one in gridDim.x ---
+  __device__ __forceinline__ static int rank() { return kClusterK == 1 ? 0 : blockIdx.y; }
+  __device__ __forceinline__ int stepsOfRank() const {
+    return ceilDiv(ceilDiv(problem.k(), kBlockK), kClusterK);
+  }
+
+  // --- The tiles of this block: one in gridDim.x; in a cluster, just one ---
 
   __device__ __forceinline__ int tileCount() const {
     return (tilesM * tilesN - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
@@ -137,17 +147,18 @@ template <class Config, class Problem> struct GemmTmaTask {
   // --- The thread that asks for boxes ---
 
   __device__ __forceinline__ void copyA(int stage, int step, int tile) const {
-    tma::copyBox(stageA(stage), mapA, step * kBlockK, tile * kBlockM, full(stage));
+    tma::copyBox(stageA(stage), mapA, (firstStep + step) * kBlockK, tile * kBlockM, full(stage));
   }
 
   __device__ __forceinline__ void copyB(int stage, int step, int tile) const {
+    int k = (firstStep + step) * kBlockK;
     if constexpr (kBTransposed) {
-      tma::copyBox(stageB(stage), mapB, step * kBlockK, tile * kBlockN, full(stage));
+      tma::copyBox(stageB(stage), mapB, k, tile * kBlockN, full(stage));
     } else {
 #pragma unroll
       for (int panel = 0; panel < kBlockN / kPanel; ++panel)
         tma::copyBox(stageB(stage) + panel * TileB::Panel::kBytes, mapB,
-                     tile * kBlockN + panel * kPanel, step * kBlockK, full(stage));
+                     tile * kBlockN + panel * kPanel, k, full(stage));
     }
   }
 
@@ -290,8 +301,53 @@ template <class Config, class Problem> struct GemmTmaTask {
       ptx::barrierArrive<1, kConsumers>();
   }
 
+  // --- Blocks that share K: each finishes half of the columns ---
+
+  /// Once both have multiplied, their stages hold what the other one sends: to each thread the sums of the
+  /// thread at the same place.
+  __device__ __forceinline__ void exchangeHalves(Sums &sums) const {
+    if (rank() == 0)
+      exchangeHalf<0>(sums);
+    else
+      exchangeHalf<1>(sums);
+  }
+
+  template <int Rank> __device__ __forceinline__ void exchangeHalf(Sums &sums) const {
+    static_assert(kChains == 1, "a warpgroup has one chain");
+    constexpr int kHalf = kBlockN / 4, kOwn = Rank * kHalf, kOther = kHalf - kOwn;
+    uint32_t own = shared + threadIdx.x * 8, peer = ptx::mapToRank(own, 1 - Rank);
+    awaitCluster();
+#pragma unroll
+    for (int i = 0; i < kHalf; i += 2)
+      ptx::storeCluster(peer + i / 2 * kConsumers * 8, sums[0][kOther + i], sums[0][kOther + i + 1]);
+    awaitCluster();
+#pragma unroll
+    for (int i = 0; i < kHalf; i += 2) {
+      Sum first, second;
+      ptx::loadShared(own + i / 2 * kConsumers * 8, first, second);
+      sums[0][kOwn + i] += first;
+      sums[0][kOwn + i + 1] += second;
+    }
+  }
+
+  __device__ __forceinline__ static void awaitCluster() {
+    ptx::clusterArrive();
+    ptx::clusterWait();
+  }
+
+  /// The warps that do not multiply have to come to the cluster's barriers too.
+  __device__ __forceinline__ static void standBy() {
+    if constexpr (kClusterK > 1) {
+      __syncwarp();
+      awaitCluster();
+      awaitCluster();
+    }
+  }
+
   /// One tile's way from its sums to memory.
   __device__ __forceinline__ void finish(int ordinal, const Sums &sums) const {
+    constexpr int kPanels = Epilogue::kPanels / kClusterK;
+    static_assert(Epilogue::kPanels % kClusterK == 0, "blocks finish whole panels");
     constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
     TileCoordinates tile = tileOf(ordinal);
     int warp = threadIdx.x / 32, warpRow = warp % (kTeamThreads / 32) * Epilogue::kRows;
@@ -300,7 +356,7 @@ template <class Config, class Problem> struct GemmTmaTask {
       mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
     Epilogue{problem, exchange(warp), rows(slot) + warpRow * kMomentsBytes,
              tile.m * kBlockM + warpRow, tile.n * kBlockN / Problem::kProducts}
-        .run(sums);
+        .run(sums, rank() * kPanels, (rank() + 1) * kPanels);
     if constexpr (kPrepares)
       mbarrier::arrive(prepareEmpty(slot));
   }
@@ -321,6 +377,8 @@ template <class Config, class Problem> struct GemmTmaTask {
       });
       if (kTeams > 1)
         ring.advance(steps);
+      if constexpr (kClusterK > 1)
+        exchangeHalves(sums);
       finish(ordinal, sums);
     }
   }
@@ -337,13 +395,16 @@ __device__ __forceinline__ void gemmTma(const Problem &problem, const TensorMap 
   __syncthreads();
   int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // the same for the whole warp
   if (group == Task::kConsumers / 128) {
-    wgmma::lowerRegisters<Config::kProducerRegisters>();
+    if constexpr (Config::kMovesRegisters)
+      wgmma::lowerRegisters<Config::kProducerRegisters>();
     if (threadIdx.x == Task::kConsumers)
       task.produce();
     else if (threadIdx.x >= Task::kConsumers + 32)
       task.prepare();
+    task.standBy();
   } else {
-    wgmma::raiseRegisters<Config::kConsumerRegisters>();
+    if constexpr (Config::kMovesRegisters)
+      wgmma::raiseRegisters<Config::kConsumerRegisters>();
     task.consume(group);
   }
 }

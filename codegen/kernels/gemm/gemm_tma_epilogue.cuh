@@ -157,16 +157,16 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
     }
   }
 
-  /// One panel after the other, by one text: unrolled, the compiler would compute the addresses of
-  /// all panels at once, for which there are no registers.
-  __device__ __forceinline__ void run(const Sums &sums) const {
+  /// One panel from `first` to `end` after the other, by one text: unrolled, the compiler would compute
+  /// the addresses of all panels at once, for which there are no registers.
+  __device__ __forceinline__ void run(const Sums &sums, int first = 0, int end = kPanels) const {
     Group fetched;
     if constexpr (kFetchAhead)
-      fetched = fetch(place(0));
+      fetched = fetch(place(first));
 #pragma unroll 1
-    for (int panel = 0; panel < kPanels; ++panel) {
+    for (int panel = first; panel < end; ++panel) {
       if constexpr (kFetchAhead) {
-        Group next = fetch(place(min(panel + 1, kPanels - 1)));
+        Group next = fetch(place(min(panel + 1, end - 1)));
         exchangeSums(panel, sums);
         finish(place(panel), fetched);
         fetched = next;

@@ -7,7 +7,8 @@
 
 namespace smelt {
 
-enum class TestBias { kNone, kPerKey, kFull };
+/// Of every key; of every score, its own, or the same for all batches, or for all batches and heads.
+enum class TestBias { kNone, kPerKey, kFull, kPerHead, kShared };
 
 template <class T, int HeadSize, int ValueSize, int Vector, bool Causal, TestBias Bias, int Softcap,
           bool ZeroMaskedRows, int Heads, int KvHeads, class Out = T>
@@ -16,12 +17,15 @@ struct AttentionTestProblem {
   static constexpr int kHeadSize = HeadSize, kValueSize = ValueSize, kVector = Vector;
   static constexpr bool kCausal = Causal, kHasBias = Bias != TestBias::kNone;
   static constexpr bool kZeroMaskedRows = ZeroMaskedRows, kBiasByKey = Bias == TestBias::kPerKey;
+  using BiasElement = T;
+  static constexpr bool kBiasByBatch = Bias == TestBias::kFull;
+  static constexpr bool kBiasByHead = Bias == TestBias::kFull || Bias == TestBias::kPerHead;
   static constexpr int kHeadsOfKeys = Heads / KvHeads; // that read the same keys
   static constexpr float kScale = HeadSize == 64 ? 0.125f : 0.11f;
   static constexpr float kSoftcap = Softcap;
 
   const T *qData, *kData, *vData; // (batches, queries or keys, heads or kvHeads, size)
-  const T *biasData;              // (batches, keys) or (batches, heads, queries, keys)
+  const T *biasData;              // (batches, keys) or ([batches,] [heads,] queries, keys)
   Out *outData;                   // (batches, queries, heads, value size)
   int batchCount, queryCount, keyCount, offset;
 
@@ -48,8 +52,8 @@ struct AttentionTestProblem {
     static_assert(Kind != TestBias::kNone, "no bias is asked for");
     if constexpr (Bias == TestBias::kPerKey)
       return convert<float>(biasData[int64_t(b) * keyCount + j]);
-    else
-      return convert<float>(biasData[((int64_t(b) * Heads + h) * queryCount + i) * keyCount + j]);
+    int64_t plane = (kBiasByBatch ? b * Heads : 0) + (kBiasByHead ? h : 0);
+    return convert<float>(biasData[(plane * queryCount + i) * keyCount + j]);
   }
 };
 
