@@ -338,10 +338,16 @@ FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
   if (failed(bias))
     return failure();
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
+  auto keysRow = [&](const Row &r) {
+    BlockArgument input = fusion.getBlock().getArgument(r.input);
+    std::optional<int64_t> count = tensorType(input).getNumElements().asConstant();
+    bool fits = !isReadAsKeys(input) || (count && *count <= DimPrinter::kMaxElements);
+    return fits ? row(r) : r.pointer + " + " + emitter.printUniformWide(r.offset);
+  };
   auto size = [&](Dim dim) { return emitter.printer().print(dim); };
   std::string addresses;
   if (!choice.mapped) {
-    std::string q = row(queryRow), k = row(keyRow), v = row(valueRow);
+    std::string q = row(queryRow), k = keysRow(keyRow), v = keysRow(valueRow);
     addresses = format(kAddresses, {{"qRow", q}, {"kRow", k}, {"vRow", v}});
   }
   std::string o = row(outRow);
@@ -471,6 +477,22 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
 }
 
 } // namespace
+
+/// By this use alone. Reshapes would divide an index of the whole tensor.
+static bool isReadAsKeysBy(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto fusion = dyn_cast<FusionOp>(user))
+    return fusion.getKind() == FusionKind::attention &&
+           isReadAsKeys(fusion.getBlock().getArgument(use.getOperandNumber()));
+  if (auto attention = dyn_cast<AttentionOp>(user))
+    return &use == &attention.getKeyMutable() || &use == &attention.getValueMutable();
+  return isa<TransposeOp, SliceOp>(user) && user->getParentOfType<FusionOp>() &&
+         isReadAsKeys(user->getResult(0));
+}
+
+bool isReadAsKeys(Value tensor) {
+  return !tensor.use_empty() && llvm::all_of(tensor.getUses(), isReadAsKeysBy);
+}
 
 FailureOr<std::vector<KernelVariant>> emitAttention(FusionOp fusion, const Target &target) {
   AttentionOp attention = *fusion.getBlock().getOps<AttentionOp>().begin();

@@ -14,13 +14,13 @@ namespace smelt::codegen {
 namespace {
 
 // Rows are the queries of all heads of a group; more of huge heads spill.
-constexpr int64_t kMostQueries = 16, kMostRows = 64, kMostHugeRows = 16;
-constexpr int kHuge = 128;          // elements of a head, at most, of those that are not
-constexpr int64_t kShortKeys = 128; // one head's own code for a step of so many is no slower
-constexpr int64_t kBlocksPerMultiprocessor = 2;
+constexpr int64_t kMostQueries = 16, kMostGroupRows = 64, kMostHugeRows = 16;
+constexpr int kHuge = 128;             // elements of a head, at most, of those that are not
+constexpr int64_t kShortKeys = 128;    // one head's own code for a step of so many is no slower
+constexpr int64_t kBlocksTogether = 2; // on a multiprocessor
 constexpr int64_t kKeysOfPart = 512, kKeysOfClusterPart = 128; // that are worth a block
 constexpr int64_t kLargestCluster = 8;
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMany = 1 << 20; // heads of keys: no memory holds more with their cache
 
 class DecodeChoices {
@@ -39,15 +39,15 @@ public:
   std::vector<AttentionChoice> run() {
     if (!suits())
       return {};
-    int64_t slots = kBlocksPerMultiprocessor * target.part.multiprocessors;
+    int64_t slots = kBlocksTogether * target.part.multiprocessors;
     bool hasClusters = target.instructions.clusters;
     Dim parts =
         size(slots).floorDiv(allBlocks.max(size(1))).min(shape.keys.floorDiv(size(kKeysOfPart)));
     add(0, parts,
-        {parts, hasClusters ? kLargestCluster * 3 / 2 : 2, kNoLimit, "parts of 512 keys"});
+        {parts, hasClusters ? kLargestCluster * 3 / 2 : 2, kUnlimited, "parts of 512 keys"});
     int64_t first = 0;
     for (int64_t cluster : clusters(hasClusters)) {
-      int64_t last = cluster > 1 ? slots / cluster : queries ? kNoLimit : kMany;
+      int64_t last = cluster > 1 ? slots / cluster : queries ? kUnlimited : kMany;
       add(static_cast<int>(cluster), size(cluster), {allBlocks, first, last, "heads of keys"});
       first = last + 1;
     }
@@ -60,7 +60,7 @@ private:
   bool suits() const {
     bool areShort = shape.headsOfKeys == 1 && keys && *keys <= kShortKeys;
     bool isHuge = shape.headSize > kHuge || shape.valueSize > kHuge;
-    int64_t mostRows = isHuge ? kMostHugeRows : kMostRows;
+    int64_t mostRows = isHuge ? kMostHugeRows : kMostGroupRows;
     bool areFew = queries ? *queries <= kMostQueries && *queries * shape.headsOfKeys <= mostRows
                           : shape.headsOfKeys <= blockQ && shape.queries != shape.keys;
     return !shape.isFloat && !areShort && areFew;
@@ -97,15 +97,15 @@ private:
   std::optional<SizeRule> resolved(SizeRule rule) const {
     if (!queries) { // beyond both limits
       Dim tooMany = (rows.ceilDiv(size(blockQ)) - 1).min(size(1)).max(size(0));
-      rule.value = rule.last == kNoLimit ? rule.value - tooMany * kMany
-                                         : rule.value.max(tooMany * (2 * kMany));
+      rule.value = rule.last == kUnlimited ? rule.value - tooMany * kMany
+                                           : rule.value.max(tooMany * (2 * kMany));
       rule.unit += ", at most " + std::to_string(blockQ / shape.headsOfKeys) + " queries";
       return rule;
     }
     std::optional<int64_t> known = rule.value.asConstant();
     if (known && (*known < rule.first || *known > rule.last))
       return std::nullopt;
-    bool isAlways = known || (rule.first == 0 && rule.last == kNoLimit);
+    bool isAlways = known || (rule.first == 0 && rule.last == kUnlimited);
     return isAlways ? SizeRule{} : rule;
   }
 
