@@ -29,7 +29,7 @@ public:
       : shape(shape), target(target), queries(shape.queries.asConstant()),
         keys(shape.keys.asConstant()) {
     blockQ = 16;
-    while (queries && blockQ < *queries * shape.headsOfKeys)
+    while (queries && blockQ < kMostGroupRows && blockQ < *queries * shape.headsOfKeys)
       blockQ *= 2;
     rows = shape.queries * shape.headsOfKeys;
     blocks = shape.heads.floorDiv(size(shape.headsOfKeys)) * rows.ceilDiv(size(blockQ));
