@@ -155,8 +155,7 @@ static void addOutputs(std::vector<AttentionCase> &cases) {
   add(kAttentionSimt[0], 64, Element::kFloat, Element::kHalf);
 }
 
-/// attention_decode: parts of every kind that share few keys, many, or none at all (1: all but one), with groups of heads
-/// that fill the rows of a block, do not, or take several blocks.
+/// attention_decode: keys for one part of many, for some, and none at all.
 static const std::vector<AttentionShape> kDecodeShapes = {
     {1, 1, 1, 0}, {5, 1, 77, 0}, {2, 1, 197, 0}, {5, 1, 513, 0}, {1, 1, 4099, 0}, {2, 1, 0, 0}};
 
@@ -168,7 +167,8 @@ static AttentionVariant decodeVariant(const AttentionDecodeTiling &tiling, int h
   return v;
 }
 
-/// Every number of parts, plain; groups of heads and head sizes.
+/// Every number of parts; groups of heads that fill the rows of a block, do not, or take several blocks; head
+/// sizes.
 static void addDecode(std::vector<AttentionCase> &cases) {
   for (int parts : {0, 1, 2, 4, 8}) {
     cases.push_back({decodeVariant({{16, 64, 4, 3}, parts}, 128, 8), kDecodeShapes});
