@@ -12,6 +12,8 @@
 //     128 970 (975).
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionLong, kAttentionLongBiased where
 //     every score has its own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59.
+//   - few queries on many keys: AttentionDecodeTiling, two blocks on each multiprocessor, each with 64 KB of
+//     keys and values on their way (attention_decode_choice.h).
 //   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
 //   - head sizes beyond 128: kAttentionMappedHuge or kAttentionWide. float: kAttentionSimt, 16 rows for
 //     short sequences (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99).
