@@ -6,6 +6,7 @@
 #include "codegen/fusion_module.h"
 #include "codegen/fusion_numbers.h"
 #include "codegen/kernel_text.h"
+#include "codegen/kernels/attention/attention.h"
 #include "codegen/plan_initializers.h"
 #include "codegen/program_builder.h"
 #include "ir/alias.h"
@@ -102,7 +103,17 @@ void forEachValue(func::FuncOp function, llvm::function_ref<void(Value)> visit) 
   function.walk([&](Operation *op) { llvm::for_each(op->getResults(), visit); });
 }
 
-/// Kernels count elements in 32 bits: static tensors beyond that are refused.
+/// All but those that kernels only read, and reach in 64 bits.
+void forEachCounted(func::FuncOp function, llvm::function_ref<void(Value)> visit) {
+  forEachValue(function, [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    bool isWritten = op && op->getParentOp() == function;
+    if (isWritten || !isReadAsKeys(value))
+      visit(value);
+  });
+}
+
+/// Kernels count elements in 32 bits, but for those of keys and values: static tensors beyond that are refused.
 LogicalResult checkElementCount(Dim count, Location location) {
   std::optional<int64_t> known = count.asConstant();
   if (!known || *known <= DimPrinter::kMaxElements)
@@ -114,7 +125,7 @@ LogicalResult checkElementCount(Dim count, Location location) {
 
 Status checkElementCounts(func::FuncOp function) {
   bool fits = true;
-  forEachValue(function, [&](Value value) {
+  forEachCounted(function, [&](Value value) {
     fits = fits && succeeded(checkElementCount(tensorType(value).getNumElements(), value.getLoc()));
   });
   return fits ? Status()
@@ -139,7 +150,7 @@ LogicalResult guardElementCounts(func::FuncOp function, plan::MetadataT &metadat
       count = count * extent;
     limitCount(count, function.getLoc());
   }
-  forEachValue(function, [&](Value value) {
+  forEachCounted(function, [&](Value value) {
     limitCount(tensorType(value).getNumElements(), value.getLoc());
   });
   for (Attribute attribute : counts) {

@@ -3,6 +3,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -148,6 +150,13 @@ std::string DimPrinter::print(Dim dim) {
   return positive + negative;
 }
 
+std::string DimPrinter::printWide(Dim dim) {
+  isWide = true;
+  std::string result = print(dim);
+  isWide = false;
+  return result;
+}
+
 std::string DimPrinter::printAtLane(Dim dim, const llvm::StringSet<> &symbols) {
   laneSymbols = &symbols;
   std::string result = print(dim);
@@ -157,8 +166,12 @@ std::string DimPrinter::printAtLane(Dim dim, const llvm::StringSet<> &symbols) {
 
 std::string DimPrinter::printTerm(const Dim::Term &term) {
   SmallVector<std::string> factors;
+  bool widens = std::exchange(isWide, false);
   for (Attribute atom : term.atoms)
     factors.push_back(printAtom(atom));
+  if (widens && !factors.empty())
+    factors.front() = "int64_t(" + factors.front() + ")";
+  isWide = widens;
   // A quotient as a later factor would bind wrongly: a * (b / c) is not a * b / c.
   bool isProduct = factors.size() > 1 || (term.coefficient != 1 && !factors.empty());
   if (isProduct)

@@ -39,6 +39,9 @@ public:
   explicit DimPrinter(const Bounds &bounds) : bounds(bounds) {}
 
   std::string print(Dim dim);
+  /// The same computed in 64 bits, of an offset in a tensor of more than kMaxElements. Quotients and other
+  /// factors of its terms still have 32.
+  std::string printWide(Dim dim);
   /// The same at lane `i` of the loop over lanes: coordinates of `laneSymbols` plus i.
   std::string printAtLane(Dim dim, const llvm::StringSet<> &laneSymbols);
 
@@ -56,6 +59,7 @@ private:
 
   const Bounds &bounds;
   const llvm::StringSet<> *laneSymbols = nullptr;
+  bool isWide = false; ///< the terms' first factors
   std::set<std::string> usedSizes, usedCoordinates;
 };
 

@@ -129,6 +129,7 @@ public:
 
   DimPrinter &printer() { return dims; }
   std::string printUniform(Dim dim) { return dims.print(space.collapse(dim)); }
+  std::string printUniformWide(Dim dim) { return dims.printWide(space.collapse(dim)); }
   /// No value is computed lane by lane through memory: all accesses are vectors or broadcasts.
   bool isRegular() const { return irregularAccesses == 0; }
   const Lanes &getLanes() const { return lanes; }

@@ -111,6 +111,26 @@ class Compile(CliTest):
         report = self.expect_json("smelt.check/1", "check", model, code=INVALID_MODEL)
         self.assertIn("3600000000 elements", report["problems"][0]["message"])
 
+    def test_keys_and_values_are_addressed_in_64_bits(self):
+        """As long as nothing else reads them."""
+        def model(batch, length, nodes=(), outputs=()):
+            shape = (batch, 8, length, 128)
+            inputs = [support.tensor_info(name, s, onnx.TensorProto.FLOAT16)
+                      for name, s in (("q", (batch, 64, 1, 128)), ("k", shape), ("v", shape))]
+            result = support.tensor_info("y", (batch, 64, 1, 128), onnx.TensorProto.FLOAT16)
+            nodes = [helper.make_node("Attention", ["q", "k", "v"], ["y"]), *nodes]
+            return support.model(nodes, inputs, [result, *outputs], opset=23)
+
+        cache = self.save(model(64, 65536), "cache.onnx")
+        self.expect(OK, "compile", cache, "-o", self.plan)
+        self.assertIn("int64_t(b) * 67108864", self.expect(OK, "compile", cache, "--emit", "cuda").stdout)
+        self.expect(OK, "compile", self.save(model("n", "t"), "open.onnx"), "-o", self.plan)
+        self.assertNotIn("n*t <=", self.expect(OK, "inspect", self.plan).stdout)
+        row = [helper.make_node("ReduceMax", ["v"], ["m"], keepdims=0)]
+        reduced = model(64, 65536, row, [support.tensor_info("m", (), onnx.TensorProto.FLOAT16)])
+        self.expect(INVALID_MODEL, "compile", self.save(reduced, "reduced.onnx"), "-o", self.plan,
+                    says="4294967296 elements")
+
     def test_limits_that_no_shape_keeps_are_refused(self):
         def refuse(says, *limits):
             flags = [word for flag, shape in limits for word in (flag + "-shape", "x=" + shape)]

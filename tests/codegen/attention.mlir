@@ -34,3 +34,35 @@ func.func @packed(%qkv: !smelt.tensor<[b, s, 2304], f16>, %mask: !smelt.tensor<[
   }
   return %0 : !smelt.tensor<[b, s, 768], f16>
 }
+
+// One query of each of 32 heads, which share 8 heads of keys: four rows of a block, whose keys as many blocks
+// share as the sizes ask for. Of a cache that nothing else reads, rows are found in 64 bits.
+// CHECK: // for 12 or more parts of 512 keys
+// CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 0>
+// CHECK: kHeadsOfKeys = 4;
+// CHECK: float *parts;
+// CHECK: const Element *q(int b, int h, int i) const { return in0 + b * 2048 + h * 64; }
+// CHECK: const Element *k(int b, int h, int j) const { return in1 + int64_t(b) * size_t * 512 +
+// CHECK-SAME: int64_t(j) * 64
+// CHECK: const Element *v(int b, int h, int j) const { return in2 + int64_t(b) * size_t * 512 +
+// CHECK: __launch_bounds__(smelt::Config::kThreads, 1) attention_{{.*}}, float *parts) {
+// CHECK: smelt::attentionDecode<smelt::Config>(smelt::Problem{{{.*}}, parts}, shared);
+// CHECK: // attention rows of parts
+// CHECK: __launch_bounds__(smelt::Config::kCombineThreads, 1) attention_{{.*}}, float *parts, int partsOfKeys) {
+// CHECK-NEXT: smelt::attentionCombine<smelt::Config>(smelt::Problem{{{.*}}, parts}, partsOfKeys);
+// CHECK: // for 0 to 33 heads of keys
+// CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 8>
+// CHECK-NOT: parts
+// CHECK: // for 34 to 132 heads of keys
+// CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 2>
+// CHECK: // for 133 or more heads of keys
+// CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 1>
+// CHECK-NOT: AttentionConfig
+func.func @decode(%q: !smelt.tensor<[b, 32, 1, 64], f16>, %k: !smelt.tensor<[b, 8, t, 64], f16>, %v: !smelt.tensor<[b, 8, t, 64], f16>) -> !smelt.tensor<[b, 32, 1, 64], f16> {
+  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[b, 32, 1, 64], f16>, !smelt.tensor<[b, 8, t, 64], f16>, !smelt.tensor<[b, 8, t, 64], f16>) -> !smelt.tensor<[b, 32, 1, 64], f16> {
+  ^bb0(%x: !smelt.tensor<[b, 32, 1, 64], f16>, %y: !smelt.tensor<[b, 8, t, 64], f16>, %z: !smelt.tensor<[b, 8, t, 64], f16>):
+    %a = smelt.attention %x, %y, %z {scale = 0.125 : f32} : <[b, 32, 1, 64], f16>, <[b, 8, t, 64], f16>, <[b, 8, t, 64], f16> -> <[b, 32, 1, 64], f16>
+    smelt.yield %a : !smelt.tensor<[b, 32, 1, 64], f16>
+  }
+  return %0 : !smelt.tensor<[b, 32, 1, 64], f16>
+}

@@ -13,20 +13,22 @@ namespace {
 constexpr int64_t kStepKeys = 128;
 
 constexpr char kText[] = R"(
-func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
-  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, !smelt.tensor<[$b$, $h$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
-  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %y: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>, %z: !smelt.tensor<[$b$, $h$, $t$, $d$], f16>):
-    %1 = smelt.attention %x, %y, %z {$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, $d$], f16>, <[$b$, $h$, $t$, $d$], f16>, <[$b$, $h$, $t$, $d$], f16> -> <[$b$, $h$, $s$, $d$], f16>
+func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %y: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %z: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>):
+    %1 = smelt.attention %x, %y, %z {$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16> -> <[$b$, $h$, $s$, $d$], f16>
     smelt.yield %1 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
   }
   return %0 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
 })";
 
-/// Batches, heads, queries and keys: numbers, or symbols of those names.
+/// Batches, heads, queries and keys: numbers, or symbols of those names. Groups: heads of keys, where they
+/// are not as many.
 struct Sizes {
   std::string b, h, s, t;
   bool causal = false;
   int64_t headSize = 64;
+  std::string groups = {};
 };
 
 struct AttentionRules : testing::Test {
@@ -35,10 +37,11 @@ struct AttentionRules : testing::Test {
 
   void SetUp() override { context.loadDialect<SmeltDialect, mlir::func::FuncDialect>(); }
 
-  std::vector<KernelVariant> select(const Sizes &sizes) {
+  std::vector<KernelVariant> select(const Sizes &sizes, llvm::StringRef arch = "sm_90a") {
     module = mlir::parseSourceString<mlir::ModuleOp>(
         format(kText, {{"b", sizes.b},
                        {"h", sizes.h},
+                       {"g", sizes.groups.empty() ? sizes.h : sizes.groups},
                        {"s", sizes.s},
                        {"t", sizes.t},
                        {"d", std::to_string(sizes.headSize)},
@@ -46,7 +49,7 @@ struct AttentionRules : testing::Test {
         &context);
     std::vector<KernelVariant> result;
     module->walk([&](FusionOp fusion) {
-      auto variants = selectKernels(fusion, *Target::named("sm_90a"), /*tf32=*/false);
+      auto variants = selectKernels(fusion, *Target::named(arch), /*tf32=*/false);
       ASSERT_TRUE(succeeded(variants));
       result = std::move(*variants);
     });
@@ -104,13 +107,13 @@ TEST_F(AttentionRules, EveryOpenShapeHasCodeForItsSteps) {
 }
 
 TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {
-  auto variants = select({"1", "12", "1", "t"}); // too few queries for maps
+  auto variants = select({"1", "12", "20", "t"}); // too few queries for maps
   ASSERT_EQ(variants.size(), 3u);
   EXPECT_EQ(variants[0].rule.describe(), "0 to 128 keys");
   EXPECT_EQ(variants[1].rule.describe(), "0 to 256 keys");
   EXPECT_FALSE(variants[2].rule.value);
   for (int64_t t : kLengths)
-    expectSteps(chosen(variants, 1, 1, t), t, false);
+    expectSteps(chosen(variants, 1, 20, t), t, false);
 }
 
 TEST_F(AttentionRules, BlocksAloneDecideWhereTheKeysAreKnown) {
@@ -163,6 +166,111 @@ TEST_F(AttentionRules, MapsHaveAxesOfRowsHeadsAndBatches) {
   EXPECT_EQ(text(keys.sizes), "64;t;12;b;");
   EXPECT_EQ(text(keys.byteStrides), "128;128*t;1536*t;");
   EXPECT_EQ(keys.box, (llvm::SmallVector<unsigned>{64, 128, 1, 1}));
+}
+
+/// Blocks of a cluster that share keys; 0: so many that a second kernel merges them; none for another template.
+std::optional<int> partsOf(const KernelVariant *variant) {
+  llvm::StringRef name = std::get<GeneratedKernel>(variant->launches[0]).name;
+  auto [before, numbers] = name.split("AttentionDecodeConfig<");
+  int parts = 0;
+  if (numbers.empty() || numbers.split('>').first.rsplit(", ").second.getAsInteger(10, parts))
+    return std::nullopt;
+  EXPECT_EQ(variant->launches.size(), parts == 0 ? 2u : 1u);
+  const auto &kernel = std::get<GeneratedKernel>(variant->launches[0]);
+  EXPECT_EQ(kernel.cluster[1], parts == 0 ? 1u : unsigned(parts));
+  if (parts > 0)
+    EXPECT_TRUE(kernel.grid[1].isConstant(parts));
+  return parts;
+}
+
+/// Every multiprocessor has two blocks where batches, heads and keys allow.
+TEST_F(AttentionRules, FewQueriesShareTheirKeysAmongBlocks) {
+  auto parts = [&](const char *batches, const char *keys) {
+    auto variants = select({batches, "64", "1", keys, /*causal=*/false, 128, "8"});
+    EXPECT_EQ(variants.size(), 1u);
+    return partsOf(&variants[0]).value_or(-1);
+  };
+  EXPECT_EQ(parts("1", "77"), 1);
+  EXPECT_EQ(parts("1", "200"), 2);
+  EXPECT_EQ(parts("1", "1024"), 8);
+  EXPECT_EQ(parts("1", "65536"), 0);
+  EXPECT_EQ(parts("4", "65536"), 8);
+  EXPECT_EQ(parts("8", "65536"), 4);
+  EXPECT_EQ(parts("16", "65536"), 2);
+  EXPECT_EQ(parts("64", "1024"), 1);
+}
+
+TEST_F(AttentionRules, FewQueriesOfOpenSizesDoTheSame) {
+  auto variants = select({"b", "64", "1", "t", /*causal=*/false, 128, "8"});
+  EXPECT_EQ(variants.size(), 4u); // clusters of 8 and 2 blocks, one block, and any number
+  for (int64_t t : {0, 1, 1024, 65536})
+    for (int64_t b : {0, 1, 4, 16, 64})
+      ASSERT_NE(chosen(variants, b, 1, t), nullptr) << b << " x " << t;
+  EXPECT_EQ(partsOf(chosen(variants, 1, 1, 4096)), 8);
+  EXPECT_EQ(partsOf(chosen(variants, 1, 1, 65536)), 0);
+  EXPECT_EQ(partsOf(chosen(variants, 4, 1, 65536)), 8);
+  EXPECT_EQ(partsOf(chosen(variants, 16, 1, 1024)), 2);
+  EXPECT_EQ(partsOf(chosen(variants, 64, 1, 1024)), 1);
+  EXPECT_EQ(variants[0].rule.describe(), "12 or more parts of 512 keys");
+  EXPECT_EQ(variants[1].rule.describe(), "0 to 33 heads of keys");
+}
+
+/// The parts, their records and the second kernel's parameter follow from the same sizes.
+TEST_F(AttentionRules, PartsOfAnyNumberFillTheScratchMemory) {
+  auto variants = select({"b", "64", "1", "t", /*causal=*/false, 128, "8"});
+  ASSERT_EQ(partsOf(&variants[0]), 0);
+  auto valueOf = [](Dim dim) {
+    return *dim.evaluate(
+        [](llvm::StringRef symbol) -> std::optional<int64_t> { return symbol == "b" ? 1 : 16384; });
+  };
+  const auto &main = std::get<GeneratedKernel>(variants[0].launches[0]);
+  const auto &merging = std::get<GeneratedKernel>(variants[0].launches[1]);
+  EXPECT_EQ(valueOf(main.grid[0]), 8);
+  EXPECT_EQ(valueOf(main.grid[1]), 32);   // 512 keys each
+  EXPECT_EQ(valueOf(merging.grid[0]), 8); // 16 rows of 16 vectors, 32 a block
+  EXPECT_EQ(valueOf(merging.grid[1]), 8);
+  const auto &parts = std::get<KernelArgument::Size>(merging.arguments.back().held);
+  EXPECT_EQ(valueOf(parts.value), 32);
+  ASSERT_EQ(variants[0].scratch.size(), 1u);
+  EXPECT_EQ(valueOf(variants[0].scratch[0].bytes), 8 * 32 * 16 * (128 + 2) * 4);
+}
+
+/// A cache is longer than what is asked of it; sequences as long as their queries are not decoded.
+TEST_F(AttentionRules, OpenQueriesAreDecodedWhereTheyAreFew) {
+  auto variants = select({"b", "32", "s", "t", /*causal=*/true, 64, "8"});
+  EXPECT_EQ(partsOf(chosen(variants, 1, 1, 1024)), 8);
+  EXPECT_EQ(partsOf(chosen(variants, 1, 4, 65536)), 0);
+  EXPECT_EQ(partsOf(chosen(variants, 64, 1, 1024)), 1);
+  for (int64_t batches : {1, 16, 64}) {
+    EXPECT_EQ(partsOf(chosen(variants, batches, 5, 65536)), std::nullopt);
+    EXPECT_EQ(partsOf(chosen(variants, batches, 512, 512)), std::nullopt);
+  }
+  for (const KernelVariant &variant : select({"b", "32", "s", "s", /*causal=*/true, 64, "8"}))
+    EXPECT_EQ(partsOf(&variant), std::nullopt);
+}
+
+/// Many queries, many rows, short keys of one head: those have blocks of their own.
+TEST_F(AttentionRules, OtherTemplatesKeepWhatTheyAreBetterAt) {
+  auto isDecoded = [&](const Sizes &sizes) {
+    auto variants = select(sizes);
+    return partsOf(&variants[0]).has_value();
+  };
+  EXPECT_TRUE(isDecoded({"1", "12", "16", "129"}));
+  EXPECT_FALSE(isDecoded({"1", "12", "17", "129"}));
+  EXPECT_FALSE(isDecoded({"1", "12", "16", "128"}));
+  EXPECT_TRUE(isDecoded({"1", "64", "8", "77", /*causal=*/false, 128, "8"}));
+  EXPECT_FALSE(isDecoded({"1", "64", "9", "77", /*causal=*/false, 128, "8"}));
+  EXPECT_TRUE(isDecoded({"1", "32", "2", "77", /*causal=*/false, 256, "4"}));
+  EXPECT_FALSE(isDecoded({"1", "32", "3", "77", /*causal=*/false, 256, "4"})); // they would spill
+}
+
+TEST_F(AttentionRules, WithoutClustersASecondKernelMergesAllParts) {
+  auto variants = select({"b", "64", "1", "t", /*causal=*/false, 128, "8"}, "sm_80");
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_EQ(variants[0].rule.describe(), "2 or more parts of 512 keys");
+  EXPECT_EQ(partsOf(&variants[0]), 0);
+  EXPECT_EQ(partsOf(&variants[1]), 1);
+  EXPECT_FALSE(variants[1].rule.value);
 }
 
 TEST_F(AttentionRules, KnownShapesHaveOneKernel) {

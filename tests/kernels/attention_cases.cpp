@@ -181,8 +181,74 @@ static void addOutputs(std::vector<AttentionCase> &cases) {
   add(kAttentionSimt[0], 64, Element::kFloat, Element::kHalf);
 }
 
+/// attention_decode: keys for one part of many, for some, and none at all.
+static const std::vector<AttentionShape> kDecodeShapes = {
+    {1, 1, 1, 0}, {5, 1, 77, 0}, {2, 1, 197, 0}, {5, 1, 513, 0}, {1, 1, 4099, 0}, {2, 1, 0, 0}};
+
+static AttentionVariant decodeVariant(const AttentionDecodeTiling &tiling, int head, int group,
+                                      Element element = Element::kHalf) {
+  AttentionVariant v = variant(tiling, head, element);
+  v.kvHeads = 3;
+  v.heads = group * v.kvHeads;
+  return v;
+}
+
+/// Every number of parts; groups of heads that fill the rows of a block, do not, or take several blocks; head
+/// sizes.
+static void addDecode(std::vector<AttentionCase> &cases) {
+  for (int parts : {0, 1, 2, 4, 8}) {
+    cases.push_back({decodeVariant({{16, 64, 4, 3}, parts}, 128, 8), kDecodeShapes});
+    cases.push_back(
+        {decodeVariant({{16, 128, 4, 3}, parts}, 64, 1, Element::kBfloat16), kDecodeShapes});
+    cases.push_back({decodeVariant({{16, 64, 4, 3}, parts}, 80, 4), kDecodeShapes});
+    cases.push_back({decodeVariant({{16, 64, 4, 2}, parts}, 256, 7), kDecodeShapes});
+    // More rows than a block's, blocks that two or four warps share, steps that two warps do.
+    const std::vector<AttentionShape> queries = {{2, 5, 513, 0}, {1, 16, 197, 0}};
+    cases.push_back({decodeVariant({{16, 64, 4, 3}, parts}, 128, 7), queries});
+    cases.push_back({decodeVariant({{32, 64, 4, 3}, parts}, 128, 6), queries});
+    cases.push_back({decodeVariant({{64, 64, 4, 3}, parts}, 128, 4), queries});
+    cases.push_back({decodeVariant({{16, 32, 2, 2}, parts}, 96, 3), queries});
+  }
+  const AttentionShape manyParts{1, 1, 20000, 0, 0, false, false, 39};
+  cases.push_back({decodeVariant({{16, 64, 4, 3}, 0}, 128, 8), {manyParts}});
+  // Batches that blocks take in turn.
+  cases.push_back({decodeVariant({{16, 128, 4, 3}, 2}, 16, 2), {{65537, 1, 3, 0}}});
+  cases.push_back(
+      {decodeVariant({{16, 128, 4, 3}, 0}, 16, 2), {{65537, 1, 3, 0, 0, false, false, 2}}});
+}
+
+/// Masks, biases, caps, other outputs, rows that are not aligned, and values of another size than keys.
+static void addDecodeKinds(std::vector<AttentionCase> &cases) {
+  for (int parts : {0, 1, 4}) {
+    AttentionVariant v = decodeVariant({{16, 64, 4, 3}, parts}, 128, 4);
+    v.causal = v.zeroMaskedRows = true;
+    cases.push_back({v, {{2, 4, 513, 509}, {1, 3, 4099, 4096}, {2, 4, 513, 300}, {1, 4, 3, -1}}});
+    v.bias = Bias::kPerKey;
+    cases.push_back({v, {{3, 1, 577, 576, 20, true}, {3, 4, 577, 573, 500, true, true}}});
+    v.causal = v.zeroMaskedRows = false;
+    cases.push_back({v, {{3, 1, 577, 0, 20}, {3, 2, 577, 0, 500, false, true}}});
+    v.bias = Bias::kFull;
+    v.softcap = 5;
+    cases.push_back({v, {{2, 3, 1000, 0, 7}, {5, 1, 513, 0, 0}}});
+    v.output = Element::kFloat;
+    cases.push_back({v, {{2, 3, 300, 0, 7}}});
+    AttentionVariant huge = decodeVariant({{16, 64, 4, 3}, parts}, 256, 3, Element::kBfloat16);
+    huge.causal = huge.zeroMaskedRows = true;
+    huge.bias = Bias::kFull;
+    cases.push_back({huge, {{2, 3, 513, 510, 7, true}}});
+    for (int vector : {4, 2, 1}) {
+      AttentionVariant uneven = decodeVariant({{16, 64, 4, 3}, parts}, 27 * vector, 5);
+      uneven.valueSize = 20 * vector;
+      uneven.vector = vector;
+      cases.push_back({uneven, {{2, 1, 513, 0}, {2, 7, 77, 0}}});
+    }
+  }
+}
+
 std::vector<AttentionCase> attentionChecks() {
   std::vector<AttentionCase> cases;
+  addDecode(cases);
+  addDecodeKinds(cases);
   addMapped(cases);
   addMappedSizes(cases);
   addBiasMaps(cases);
@@ -225,6 +291,29 @@ std::vector<AttentionCase> attentionChecks() {
   cases.push_back({uneven, {{1, 50, 70, 0}}});
   addOutputs(cases);
   return cases;
+}
+
+/// 8 heads of keys for 64 of queries: the tilings that are chosen, and their neighbours.
+static void addDecodeTimings(std::vector<AttentionCase> &cases) {
+  constexpr AttentionTiling kChosen{16, 64, 4, 3};
+  struct Timing {
+    AttentionShape shape;
+    std::vector<AttentionDecodeTiling> tilings;
+  };
+  const std::vector<Timing> timings = {
+      {{1, 1, 1024, 0}, {{kChosen, 4}, {kChosen, 8}}},
+      {{1, 1, 4096, 0, 0, false, false, 32}, {{kChosen, 8}, {kChosen, 0}}},
+      {{1, 1, 65536, 0, 0, false, false, 33}, {{kChosen, 8}, {kChosen, 0}}},
+      {{4, 1, 16384, 0}, {{kChosen, 4}, {kChosen, 8}, {{16, 64, 4, 4}, 4}}},
+      {{16, 1, 1024, 0}, {{kChosen, 1}, {kChosen, 2}, {kChosen, 4}}},
+      {{16, 1, 16384, 0}, {{kChosen, 2}, {kChosen, 4}, {{16, 64, 4, 4}, 1}, {{16, 32, 2, 4}, 2}}},
+      {{64, 1, 4096, 0}, {{kChosen, 1}, {kChosen, 2}, {{16, 64, 4, 4}, 1}, {{16, 32, 2, 4}, 1}}}};
+  for (const Timing &timing : timings)
+    for (const AttentionDecodeTiling &tiling : timing.tilings) {
+      AttentionVariant v = variant(tiling, 128, Element::kHalf);
+      v.heads = 64, v.kvHeads = 8;
+      cases.push_back({v, {timing.shape}});
+    }
 }
 
 std::vector<AttentionCase> attentionTimings() {
@@ -281,6 +370,7 @@ std::vector<AttentionCase> attentionTimings() {
     for (const AttentionTmaTiling &tiling : timing.mapped)
       add(tiling);
   }
+  addDecodeTimings(cases);
   for (const AttentionSimtTiling &tiling : kAttentionSimt) {
     AttentionVariant v = variant(tiling, 32, Element::kFloat);
     v.heads = v.kvHeads = 12;

@@ -13,7 +13,7 @@ namespace {
 
 /// AttentionTestProblem of attention_problem.cuh, as the kernel's parameter.
 struct AttentionParameters {
-  CUdeviceptr q, k, v, bias, out;
+  CUdeviceptr q, k, v, bias, out, parts;
   int batches, queries, keys, causalOffset;
 };
 
@@ -72,8 +72,26 @@ MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
   return parameters;
 }
 
+/// Blocks along the first axis of a decode kernel's grid.
+unsigned decodeBlocks(const AttentionVariant &variant, const AttentionShape &s) {
+  int rows = s.queries * (variant.heads / variant.kvHeads), block = variant.blockQ();
+  return unsigned(variant.kvHeads * ((rows + block - 1) / block));
+}
+
+bool leavesParts(const AttentionVariant &variant) {
+  return variant.decode() && variant.decode()->parts == 0;
+}
+
+/// Of what the blocks of one batch leave.
+size_t partFloats(const AttentionVariant &variant, const AttentionShape &s) {
+  return leavesParts(variant) ? size_t(decodeBlocks(variant, s)) * s.parts *
+                                    attentionRecord(variant.blockQ(), variant.valueSize)
+                              : 0;
+}
+
 Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
-                const AttentionVariant &variant, const AttentionParameters &parameters) {
+                const AttentionVariant &variant, const AttentionShape &s,
+                const AttentionParameters &parameters) {
   Launch launch;
   launch.function = function;
   int block = variant.blockQ();
@@ -82,6 +100,11 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
   launch.grid[2] = unsigned(std::min(parameters.batches, 65535));
   launch.threads = unsigned(kernel.threads);
   launch.sharedBytes = unsigned(kernel.sharedBytes);
+  if (const AttentionDecodeTiling *decode = variant.decode()) {
+    launch.grid[0] = decodeBlocks(variant, s);
+    launch.grid[1] = unsigned(decode->parts > 0 ? decode->parts : s.parts);
+    launch.clusterY = unsigned(kernel.clusterK);
+  }
   if (!variant.tensorMaps()) {
     launch.parameters = bytesOf(parameters);
     return launch;
@@ -114,6 +137,26 @@ BiasRows biasRows(const AttentionVariant &variant, const AttentionShape &s) {
   default:
     return {batches, 1};
   }
+}
+
+/// Merges what the blocks have left.
+Launch combinationOf(CUfunction function, const AttentionVariant &variant, const AttentionShape &s,
+                     const AttentionParameters &parameters) {
+  struct Arguments {
+    AttentionParameters problem;
+    int parts;
+  };
+  constexpr int kVectors = AttentionDecodeTiling::kCombinedVectors;
+  int vectors = variant.blockQ() * variant.valueSize / variant.vector;
+  Launch launch;
+  launch.function = function;
+  launch.grid[0] = unsigned((vectors + kVectors - 1) / kVectors);
+  launch.grid[1] = decodeBlocks(variant, s);
+  launch.grid[2] = unsigned(std::min(s.batches, 65535));
+  launch.threads = AttentionDecodeTiling::kCombineThreads;
+  launch.parameters = bytesOf(Arguments{parameters, s.parts});
+  launch.offsets = {0, offsetof(Arguments, parts)};
+  return launch;
 }
 
 /// Overwrites the biases of the masked keys.
@@ -153,9 +196,14 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
     maskBias(bias, element, s, biases);
   Buffer out = gpu_.buffer(outputs * elementBytes(stored));
   out.poison();
-  AttentionParameters parameters{q.data(),  k.data(),  v.data(), bias.data(),   out.data(),
-                                 s.batches, s.queries, s.keys,   s.causalOffset};
-  gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, parameters));
+  Buffer parts = gpu_.buffer(partFloats(variant, s) * s.batches * sizeof(float));
+  if (leavesParts(variant))
+    parts.poison();
+  AttentionParameters parameters{q.data(),     k.data(),  v.data(),  bias.data(), out.data(),
+                                 parts.data(), s.batches, s.queries, s.keys,      s.causalOffset};
+  gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
+  if (leavesParts(variant))
+    gpu_.run(combinationOf(load(kernel, "combination"), variant, s, parameters));
 
   KernelText referenceKernel = variant.referenceKernel();
   unsigned blocks = unsigned(std::min<size_t>(rows, 4096));
@@ -180,7 +228,7 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
   result.error = errors.norm;
   result.worst = errors.worst;
   bool guards = q.guardsIntact() && k.guardsIntact() && v.guardsIntact() && bias.guardsIntact() &&
-                out.guardsIntact();
+                out.guardsIntact() && parts.guardsIntact();
   if (!guards)
     result.remark = "wrote outside a buffer";
   double most = std::max(tolerance(element), tolerance(stored));
@@ -209,14 +257,20 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
   BiasRows biases = biasRows(variant, s);
   Buffer bias = randomBuffer(element, biases.batches * biases.rowsPerBatch * s.keys, 1);
   Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
-  std::vector<Launch> launches(kLaunches,
-                               launchOf(gpu_, kernel, load(kernel, "kernel"), variant,
-                                        {q.data(), k.data(), v.data(), bias.data(), out.data(),
-                                         s.batches, s.queries, s.keys, s.causalOffset}));
+  Buffer parts = gpu_.buffer(partFloats(variant, s) * s.batches * sizeof(float));
+  AttentionParameters parameters{q.data(),     k.data(),  v.data(),  bias.data(), out.data(),
+                                 parts.data(), s.batches, s.queries, s.keys,      s.causalOffset};
+  std::vector<Launch> launches;
+  int launchesOfOne = leavesParts(variant) ? 2 : 1;
+  for (int i = 0; i < kLaunches; ++i) {
+    launches.push_back(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
+    if (leavesParts(variant))
+      launches.push_back(combinationOf(load(kernel, "combination"), variant, s, parameters));
+  }
   Result result{kernel.name, describe(s)};
   result.timing = true;
-  result.plainTime = gpu_.timeChain(launches, false, options_.load);
-  result.programmaticTime = gpu_.timeChain(launches, true, options_.load);
+  result.plainTime = launchesOfOne * gpu_.timeChain(launches, false, options_.load);
+  result.programmaticTime = launchesOfOne * gpu_.timeChain(launches, true, options_.load);
   double flops = 2.0 * double(rows) * s.keys * (variant.headSize + variant.valueSize) *
                  (variant.causal ? 0.5 : 1.0);
   result.teraflops = 1e-6 * flops / std::min(result.plainTime, result.programmaticTime);

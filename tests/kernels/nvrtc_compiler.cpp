@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <regex>
 
@@ -82,19 +83,23 @@ Compiled NvrtcCompiler::compile(const std::string &text, const std::string &arch
 }
 
 namespace {
-int firstNumber(const std::string &log, const char *pattern) {
-  std::smatch match;
-  return std::regex_search(log, match, std::regex(pattern)) ? std::stoi(match[1]) : -1;
+/// The largest of what the assembler says about each kernel of a text; -1 where it says nothing.
+int largestNumber(const std::string &log, const char *pattern) {
+  std::regex regex(pattern);
+  int largest = -1;
+  for (std::sregex_iterator match(log.begin(), log.end(), regex), end; match != end; ++match)
+    largest = std::max(largest, std::stoi((*match)[1]));
+  return largest;
 }
 } // namespace
 
 int spilledBytes(const std::string &log) {
-  int stores = firstNumber(log, "([0-9]+) bytes spill stores");
-  int loads = firstNumber(log, "([0-9]+) bytes spill loads");
-  int stack = firstNumber(log, "([0-9]+) bytes stack frame");
+  int stores = largestNumber(log, "([0-9]+) bytes spill stores");
+  int loads = largestNumber(log, "([0-9]+) bytes spill loads");
+  int stack = largestNumber(log, "([0-9]+) bytes stack frame");
   return stores < 0 ? -1 : stores + loads + stack;
 }
 
-int registers(const std::string &log) { return firstNumber(log, "Used ([0-9]+) registers"); }
+int registers(const std::string &log) { return largestNumber(log, "Used ([0-9]+) registers"); }
 
 } // namespace smelt::kernel_tests

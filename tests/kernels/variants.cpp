@@ -97,6 +97,9 @@ std::vector<int> numbers(const GemmSimtTiling &t) {
 std::vector<int> numbers(const AttentionTiling &t) {
   return {t.blockQ, t.blockKV, t.warps, t.stages};
 }
+std::vector<int> numbers(const AttentionDecodeTiling &t) {
+  return {t.blockQ, t.blockKV, t.warps, t.stages, t.parts};
+}
 std::vector<int> numbers(const AttentionTmaTiling &t) {
   return {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages};
 }
@@ -266,11 +269,21 @@ std::string AttentionVariant::problemName() const {
 
 namespace {
 
+constexpr char kCombinationText[] = R"(
+extern "C" __global__ void __launch_bounds__(smelt::Config::kCombineThreads)
+combination(const __grid_constant__ smelt::Problem problem, int parts) {
+  smelt::attentionCombine<smelt::Config>(problem, parts);
+}
+)";
+
 struct AttentionTemplate {
   const char *header, *config, *function;
 };
 AttentionTemplate templateOf(const AttentionTiling &) {
   return {"attention", "AttentionConfig", "attention"};
+}
+AttentionTemplate templateOf(const AttentionDecodeTiling &) {
+  return {"attention_decode", "AttentionDecodeConfig", "attentionDecode"};
 }
 AttentionTemplate templateOf(const AttentionTmaTiling &) {
   return {"attention_tma", "AttentionTmaConfig", "attentionTma"};
@@ -303,6 +316,10 @@ KernelText AttentionVariant::kernel() const {
         result.threads = t.threads();
         result.sharedBytes = t.sharedBytes(headSize, valueSize);
         result.needsHopper = tensorMaps() != nullptr;
+        if (decode() && decode()->parts == 0)
+          result.text += kCombinationText;
+        else if (decode() && decode()->parts > 1)
+          result.clusterK = decode()->parts, result.needsHopper = true;
         return result;
       },
       tiling);
@@ -320,6 +337,8 @@ KernelText AttentionVariant::referenceKernel() const {
 int AttentionVariant::blockQ() const {
   if (const AttentionTmaTiling *t = tensorMaps())
     return t->blockQ();
+  if (decode())
+    return decode()->blockQ;
   const auto *simt = std::get_if<AttentionSimtTiling>(&tiling);
   return simt ? simt->blockQ : std::get<AttentionTiling>(tiling).blockQ;
 }

@@ -84,7 +84,8 @@ enum class Bias { kNone, kPerKey, kFull, kPerHead, kShared };
 /// An attention: the tiling selects the template.
 struct AttentionVariant {
   Element element = Element::kHalf;
-  std::variant<AttentionTiling, AttentionTmaTiling, AttentionSimtTiling> tiling;
+  std::variant<AttentionTiling, AttentionDecodeTiling, AttentionTmaTiling, AttentionSimtTiling>
+      tiling;
   int steps = 0; ///< of keys, at most; 0: any number
   int headSize = 64, valueSize = 64, vector = 8;
   bool causal = false;
@@ -94,12 +95,17 @@ struct AttentionVariant {
   int heads = 1, kvHeads = 1;
   std::optional<Element> output; ///< where it is another than that of the operands
 
+  /// The text of a decode tiling of any number of parts holds "combination", too.
   KernelText kernel() const;
   /// Text of the double-precision reference kernel for the same problem.
   KernelText referenceKernel() const;
   int blockQ() const;
   /// The kernel takes maps of Q, K and V behind its problem.
   const AttentionTmaTiling *tensorMaps() const { return std::get_if<AttentionTmaTiling>(&tiling); }
+  /// Blocks take the queries of all heads that read the same keys, and parts of the keys.
+  const AttentionDecodeTiling *decode() const {
+    return std::get_if<AttentionDecodeTiling>(&tiling);
+  }
 
 private:
   std::string problemType(int vectorWidth) const;
@@ -108,10 +114,12 @@ private:
 
 /// `maskedKeys`: that many keys at the end of each batch have a bias of -infinity; all of them in
 /// the last batch if `maskLastBatch`. `biasLowest`: the lowest finite number instead of -infinity.
+/// `parts`: of the keys, where a tiling leaves that open.
 struct AttentionShape {
   int batches, queries, keys, causalOffset;
   int maskedKeys = 0;
   bool maskLastBatch = false, biasLowest = false;
+  int parts = 5;
 };
 
 struct AttentionCase {

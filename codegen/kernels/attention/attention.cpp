@@ -42,10 +42,18 @@ struct Problem {
 using Config = $config$;
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, 1) $entry$($parameters$$mapParameters$) {
-  extern __shared__ __align__(1024) char shared[];
-  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, $maps$shared);
+extern "C" __global__ void __launch_bounds__(smelt::Config::$threads$, 1) $entry$($parameters$) {
+  $call$
 }
+)";
+
+constexpr char kCall[] = R"(
+extern __shared__ __align__(1024) char shared[];
+smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, $maps$shared);
+)";
+
+constexpr char kCombineCall[] = R"(
+smelt::attentionCombine<smelt::Config>(smelt::Problem{$arguments$}, partsOfKeys);
 )";
 
 /// How operands are reached where the kernel has no maps of them.
@@ -136,7 +144,13 @@ private:
   std::string constants(DimPrinter &printer);
   GeneratedKernel launch(const AttentionChoice &choice) const;
   Dim productFlops() const;
+  /// The kernels of a choice: that of its template, or the one that merges what that left.
+  enum class Kernel { kMain, kCombining };
+  FailureOr<std::string> emitText(ExpressionEmitter &emitter, const AttentionChoice &choice,
+                                  Kernel which);
   FailureOr<GeneratedKernel> emit(const AttentionChoice &choice);
+  FailureOr<GeneratedKernel> emitCombination(const AttentionChoice &choice);
+  FailureOr<KernelVariant> emitVariant(const AttentionChoice &choice);
 
   FusionOp fusion;
   AttentionOp attention;
@@ -268,6 +282,7 @@ AttentionShape AttentionEmitter::shapeOf() const {
                        key.getDim(2),
                        static_cast<int>(*query.getDim(3).asConstant()),
                        static_cast<int>(*value.getDim(3).asConstant())};
+  shape.headsOfKeys = static_cast<int>(*query.getDim(1).asConstant() / *key.getDim(1).asConstant());
   shape.isFloat = query.getElementType().isF32();
   shape.isCausal = op.getCausal();
   shape.isBiased = static_cast<bool>(op.getBias());
@@ -356,8 +371,7 @@ std::string AttentionEmitter::constants(DimPrinter &printer) {
                              {"hasBias", flag(static_cast<bool>(attention.getBias()))},
                              {"zeroMaskedRows", flag(attention.getZeroMaskedRows())},
                              {"biasByKey", flag(attention.getBias() && !isBiasedByQuery())},
-                             {"headsOfKeys", std::to_string(*query.getDim(1).asConstant() /
-                                                            *key.getDim(1).asConstant())}});
+                             {"headsOfKeys", std::to_string(shapeOf().headsOfKeys)}});
 }
 
 /// The kernel without its text.
@@ -370,6 +384,10 @@ GeneratedKernel AttentionEmitter::launch(const AttentionChoice &choice) const {
   if (choice.mapped) // blocks take tiles in turn
     kernel.grid = {(blocks * heads * batches).min(size(target.part.multiprocessors)), size(1),
                    size(1)};
+  if (const auto &decode = choice.decode) {
+    kernel.grid = {decode->blocks, decode->parts, batches.min(size(kMaxGridZ))};
+    kernel.cluster = {1, static_cast<unsigned>(std::max(decode->cluster, 1)), 1};
+  }
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.sharedBytes = choice.sharedBytes;
   kernel.arithmetic =
@@ -383,8 +401,8 @@ Dim AttentionEmitter::productFlops() const {
   return scores * (query.getDim(3) + value.getDim(3)) * 2;
 }
 
-FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice) {
-  ExpressionEmitter emitter(fusion, space, Lanes());
+FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
+                                                  const AttentionChoice &choice, Kernel which) {
   FailureOr<std::string> bias = takesBiasMap(choice) ? biasMapConstants() : biasFunction(emitter);
   if (failed(bias))
     return failure();
@@ -394,10 +412,16 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   if (takesBiasMap(choice))
     maps.push_back("mapBias");
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
+  auto keysRow = [&](const Row &r) {
+    BlockArgument input = fusion.getBlock().getArgument(r.input);
+    std::optional<int64_t> count = tensorType(input).getNumElements().asConstant();
+    bool fits = !isReadAsKeys(input) || (count && *count <= DimPrinter::kMaxElements);
+    return fits ? row(r) : r.pointer + " + " + emitter.printUniformWide(r.offset);
+  };
   auto size = [&](Dim dim) { return emitter.printer().print(dim); };
   std::string addresses;
   if (!choice.mapped) {
-    std::string q = row(queryRow), k = row(keyRow), v = row(valueRow);
+    std::string q = row(queryRow), k = keysRow(keyRow), v = keysRow(valueRow);
     addresses = format(kAddresses, {{"qRow", q}, {"kRow", k}, {"vRow", v}});
   }
   std::string o = row(outRow);
@@ -406,28 +430,46 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   std::string fixed = constants(emitter.printer());
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text =
-      format(kText, {{"header", choice.header},
-                     {"function", choice.function},
-                     {"constants", fixed},
-                     {"members", problemMembers(fusion, sizes)},
-                     {"result", storageType(tensorType(attention.getOutput()).getElementType())},
-                     {"batches", batches},
-                     {"heads", heads},
-                     {"queries", queries},
-                     {"keys", keys},
-                     {"addresses", addresses},
-                     {"outRow", o},
-                     {"bias", *bias},
-                     {"config", choice.config},
-                     {"entry", kEntryName},
-                     {"parameters", entryParameters(fusion, sizes)},
-                     {"arguments", entryArguments(fusion, sizes)},
-                     {"mapParameters", mapParameters(maps)},
-                     {"maps", llvm::join(maps, ", ") + (maps.empty() ? "" : ", ")}});
+  std::string parameters = entryParameters(fusion, sizes),
+              arguments = entryArguments(fusion, sizes), members = problemMembers(fusion, sizes);
+  if (choice.leavesParts())
+    parameters += ", float *parts", arguments += ", parts", members += "float *parts;\n";
+  parameters += mapParameters(maps);
+  bool isMain = which == Kernel::kMain;
+  if (!isMain)
+    parameters += ", int partsOfKeys";
+  std::string call = isMain ? format(kCall, {{"function", choice.function},
+                                             {"arguments", arguments},
+                                             {"maps", llvm::join(maps, ", ") + (maps.empty() ? "" : ", ")}})
+                            : format(kCombineCall, {{"arguments", arguments}});
+  return format(kText, {{"header", choice.header},
+                        {"constants", fixed},
+                        {"members", members},
+                        {"result", storageType(tensorType(attention.getOutput()).getElementType())},
+                        {"batches", batches},
+                        {"heads", heads},
+                        {"queries", queries},
+                        {"keys", keys},
+                        {"addresses", addresses},
+                        {"outRow", o},
+                        {"bias", *bias},
+                        {"config", choice.config},
+                        {"threads", isMain ? "kThreads" : "kCombineThreads"},
+                        {"entry", kEntryName},
+                        {"parameters", parameters},
+                        {"call", call}});
+}
+
+FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice) {
+  ExpressionEmitter emitter(fusion, space, Lanes());
+  FailureOr<std::string> text = emitText(emitter, choice, Kernel::kMain);
+  if (failed(text))
+    return failure();
   GeneratedKernel kernel = launch(choice);
-  finishKernel(kernel, fusion, std::move(text), choice.config, used);
+  finishKernel(kernel, fusion, std::move(*text), choice.config, emitter.printer().sizes());
   kernel.flops = kernel.flops + productFlops();
+  if (choice.leavesParts())
+    kernel.arguments.push_back(KernelArgument::scratchPointer(0));
   if (choice.mapped) {
     constexpr int kQueries = AttentionTmaTiling::kGroupRows;
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedQuery, query, kQueries)));
@@ -438,6 +480,46 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   if (takesBiasMap(choice))
     kernel.arguments.push_back(KernelArgument::tensorMap(biasMap()));
   return kernel;
+}
+
+/// The kernel that merges the parts of a choice that leaves them.
+FailureOr<GeneratedKernel> AttentionEmitter::emitCombination(const AttentionChoice &choice) {
+  ExpressionEmitter emitter(fusion, space, Lanes());
+  FailureOr<std::string> text = emitText(emitter, choice, Kernel::kCombining);
+  if (failed(text))
+    return failure();
+  auto size = [&](int64_t number) { return Dim::constant(query.getContext(), number); };
+  GeneratedKernel kernel;
+  finishKernel(kernel, fusion, std::move(*text), "rows of parts", emitter.printer().sizes());
+  kernel.arguments.push_back(KernelArgument::scratchPointer(0));
+  kernel.arguments.push_back(KernelArgument::size32(choice.decode->parts));
+  int64_t vectors = choice.blockQ * (*value.getDim(3).asConstant() / vectorWidth());
+  kernel.grid = {size(vectors).ceilDiv(size(AttentionDecodeTiling::kCombinedVectors)),
+                 choice.decode->blocks, query.getDim(0).min(size(kMaxGridZ))};
+  kernel.block = {AttentionDecodeTiling::kCombineThreads, 1, 1};
+  TensorType output = tensorType(attention.getOutput());
+  kernel.bytes = output.getNumElements() * elementBytes(output.getElementType());
+  kernel.flops = size(0);
+  return kernel;
+}
+
+FailureOr<KernelVariant> AttentionEmitter::emitVariant(const AttentionChoice &choice) {
+  KernelVariant variant;
+  FailureOr<GeneratedKernel> kernel = emit(choice);
+  if (failed(kernel))
+    return failure();
+  variant.launches.push_back(std::move(*kernel));
+  if (!choice.leavesParts())
+    return variant;
+  FailureOr<GeneratedKernel> combination = emitCombination(choice);
+  if (failed(combination))
+    return failure();
+  variant.launches.push_back(std::move(*combination));
+  auto valueSize = static_cast<int>(*value.getDim(3).asConstant());
+  constexpr int64_t kFloatBytes = 4;
+  variant.scratch.push_back({query.getDim(0) * choice.decode->blocks * choice.decode->parts *
+                             (attentionRecord(choice.blockQ, valueSize) * kFloatBytes)});
+  return variant;
 }
 
 FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
@@ -458,13 +540,11 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
     };
     if (!rule || llvm::any_of(variants, isTaken)) // known keys: the code for fewer steps takes them
       continue;
-    FailureOr<GeneratedKernel> kernel = emit(choice);
-    if (failed(kernel))
+    FailureOr<KernelVariant> variant = emitVariant(choice);
+    if (failed(variant))
       return failure();
-    KernelVariant variant;
-    variant.rule = std::move(*rule);
-    variant.launches.push_back(std::move(*kernel));
-    variants.push_back(std::move(variant));
+    variant->rule = std::move(*rule);
+    variants.push_back(std::move(*variant));
     if (!variants.back().rule.value)
       break; // it runs always
   }
@@ -472,6 +552,22 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
 }
 
 } // namespace
+
+/// By this use alone. Reshapes would divide an index of the whole tensor.
+static bool isReadAsKeysBy(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto fusion = dyn_cast<FusionOp>(user))
+    return fusion.getKind() == FusionKind::attention &&
+           isReadAsKeys(fusion.getBlock().getArgument(use.getOperandNumber()));
+  if (auto attention = dyn_cast<AttentionOp>(user))
+    return &use == &attention.getKeyMutable() || &use == &attention.getValueMutable();
+  return isa<TransposeOp, SliceOp>(user) && user->getParentOfType<FusionOp>() &&
+         isReadAsKeys(user->getResult(0));
+}
+
+bool isReadAsKeys(Value tensor) {
+  return !tensor.use_empty() && llvm::all_of(tensor.getUses(), isReadAsKeysBy);
+}
 
 FailureOr<std::vector<KernelVariant>> emitAttention(FusionOp fusion, const Target &target) {
   AttentionOp attention = *fusion.getBlock().getOps<AttentionOp>().begin();

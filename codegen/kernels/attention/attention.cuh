@@ -27,6 +27,7 @@
 #include "device/vector.cuh"
 #include "kernels/attention/attention_block.cuh"
 #include "kernels/attention/attention_config.cuh"
+#include "kernels/attention/attention_part.cuh"
 
 namespace smelt {
 
@@ -46,7 +47,8 @@ template <class Config, class Problem> struct AttentionTask {
   static constexpr bool kKeepQueries = kRowTiles * (kHeadSteps * 4 + kValueTiles * 4) <= 128;
 
   /// The bias of a step is fetched during the one before, as long as registers allow.
-  static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8;
+  static constexpr bool kBiasAhead = Problem::kHasBias && kRowTiles * kKeyTiles <= 8 &&
+                                     (!Config::kCopiesFirst || kValueTiles <= 16);
 
   static constexpr int kSteps = Config::kSteps;
 
@@ -61,7 +63,8 @@ template <class Config, class Problem> struct AttentionTask {
   using TileQ = SharedTile<Element, kBlockQ, kHead>;
   using TileK = SharedTile<Element, kBlockKV, kHead>;
   using TileV = SharedTile<Element, kBlockKV, kValue>;
-  using Block = AttentionBlock<Problem, TileQ, TileK, TileV, kThreads, kStages>;
+  using Block = AttentionBlock<Problem, TileQ, TileK, TileV, kThreads, kStages,
+                               Config::kPacksHeads ? Problem::kHeadsOfKeys : 1>;
 
   // Where the scale goes: into the exponent's argument if nothing stands between, else onto the
   // scores. Scores times kExponentScale are powers of two.
@@ -129,21 +132,22 @@ template <class Config, class Problem> struct AttentionTask {
     });
   }
 
-  /// Query and key of element r of score tile (i, j) in the step that starts at `key0`.
-  __device__ __forceinline__ int queryOf(int i, int r) const {
+  /// Row and key of element r of score tile (i, j) in the step that starts at `key0`.
+  __device__ __forceinline__ int rowOf(int i, int r) const {
     return block.row0 + warpRow + 16 * i + lane / 4 + r / 2 * 8;
   }
   __device__ __forceinline__ int keyOf(int key0, int j, int r) const {
     return key0 + firstKey + 8 * j + lane % 4 * 2 + r % 2;
   }
 
-  __device__ __forceinline__ bool visible(int query, int key) const {
-    return key < problem.keys() && (!Problem::kCausal || key <= query + problem.causalOffset());
+  __device__ __forceinline__ bool visible(int row, int key) const {
+    return key < problem.keys() &&
+           (!Problem::kCausal || key <= block.queryOf(row) + problem.causalOffset());
   }
 
   /// Scale, softcap and bias, where they cannot be deferred, then the mask.
   __device__ __forceinline__ void finishScores(int key0) {
-    int warpQuery = block.row0 + warpRow;
+    int warpQuery = block.queryOf(block.row0 + warpRow);
     bool masked = key0 + kBlockKV > problem.keys() ||
                   (Problem::kCausal && key0 + kBlockKV > warpQuery + problem.causalOffset() + 1);
     staticFor<0, kRowTiles>([&](auto i) {
@@ -165,14 +169,15 @@ template <class Config, class Problem> struct AttentionTask {
         staticFor<0, kKeyTiles>([&](auto j) {
 #pragma unroll
           for (int r = 0; r < 4; ++r)
-            if (!visible(queryOf(i, r), keyOf(key0, j, r)))
+            if (!visible(rowOf(i, r), keyOf(key0, j, r)))
               scores[i][j][r] = -infinity();
         });
       });
   }
 
   __device__ __forceinline__ float biasOf(int key0, int i, int j, int r) const {
-    return problem.bias(block.batch, block.head, min(queryOf(i, r), problem.queries() - 1),
+    int row = min(rowOf(i, r), block.rows() - 1);
+    return problem.bias(block.batch, block.headOf(row), block.queryOf(row),
                         min(keyOf(key0, j, r), problem.keys() - 1));
   }
 
@@ -304,34 +309,34 @@ template <class Config, class Problem> struct AttentionTask {
     });
   }
 
-  __device__ __forceinline__ void mergeRow(int row, int column) const {
-    float maximum = -infinity(), total = 0.0f, merged[kVector] = {};
-#pragma unroll
-    for (int part = 0; part < kWarpsKV; ++part)
-      maximum = ::fmaxf(maximum, ptx::loadShared(statisticsAddress(part, row)));
-    float reference = maximum == -infinity() ? 0.0f : maximum;
-#pragma unroll
-    for (int part = 0; part < kWarpsKV; ++part) {
-      float weight = ptx::exp2Approx((ptx::loadShared(statisticsAddress(part, row)) - reference) *
-                                     kExponentScale);
-      total = ::fmaf(weight, ptx::loadShared(statisticsAddress(part, row) + 4), total);
-#pragma unroll
-      for (int c = 0; c < kVector; ++c)
-        merged[c] =
-            ::fmaf(weight, ptx::loadShared(rowAddress(part, row) + (column + c) * 4), merged[c]);
-    }
-    float scale = normalization(problem, total);
-#pragma unroll
-    for (int c = 0; c < kVector; ++c)
-      merged[c] *= scale;
-    store<kVector>(problem.out(block.batch, block.head, block.row0 + row) + column, merged);
+  /// Columns of a row from all warps that share it.
+  __device__ __forceinline__ AttentionPart<kVector> mergeWarps(int row, int column) const {
+    return mergeParts<kWarpsKV, kVector>(
+        kExponentScale, [&](int part) { return statisticsAddress(part, row); },
+        [&](int part) { return rowAddress(part, row) + column * 4; });
+  }
+
+  __device__ __forceinline__ void storeColumns(int row, int column,
+                                               AttentionPart<kVector> &part) const {
+    part.normalize(problem);
+    int index = block.row0 + row;
+    store<kVector>(problem.out(block.batch, block.headOf(index), block.queryOf(index)) + column,
+                   part.sums);
+  }
+
+  static constexpr int kVectors = Problem::kValueSize / kVector;
+  /// Calls body(index, row, column) for this thread's vectors of the rows that exist.
+  template <class Body> __device__ __forceinline__ void forVectors(const Body &body) const {
+    for (int index = threadIdx.x; index < kBlockQ * kVectors; index += kThreads)
+      if (block.row0 + index / kVectors < block.rows())
+        body(index, index / kVectors, index % kVectors * kVector);
   }
 
   __device__ __forceinline__ void storeRows() const {
-    constexpr int kVectors = Problem::kValueSize / kVector;
-    for (int index = threadIdx.x; index < kBlockQ * kVectors; index += kThreads)
-      if (block.row0 + index / kVectors < problem.queries())
-        mergeRow(index / kVectors, index % kVectors * kVector);
+    forVectors([&](int, int row, int column) {
+      AttentionPart<kVector> part = mergeWarps(row, column);
+      storeColumns(row, column, part);
+    });
   }
 
   // --- One block of rows ---
@@ -356,7 +361,7 @@ template <class Config, class Problem> struct AttentionTask {
   /// One step of keys and values.
   template <Step Which> __device__ __forceinline__ void attendStep(int step, int warpKeyEnd) {
     constexpr int kPending = 2 * (kStages - 1); // groups behind this step's keys and values
-    int key0 = step * kBlockKV;
+    int key0 = block.key0 + step * kBlockKV;
     bool sees = !Problem::kCausal || key0 + firstKey < warpKeyEnd;
     ptx::copyAsyncWait<Which == Step::kOnly    ? 1
                        : Which == Step::kFirst ? kPending - 1
@@ -364,9 +369,11 @@ template <class Config, class Problem> struct AttentionTask {
     __syncthreads(); // and nobody reads the step before this any more
     if constexpr (kKeepQueries && Which != Step::kLater)
       loadQueries();
+    if constexpr (Which != Step::kOnly && Config::kCopiesFirst)
+      copyStep(step + kStages - 1);
     if (sees)
       multiplyKeys(block.stageK(step));
-    if constexpr (Which != Step::kOnly)
+    if constexpr (Which != Step::kOnly && !Config::kCopiesFirst)
       copyStep(step + kStages - 1);
     if (sees) {
       finishScores(key0);
@@ -401,7 +408,7 @@ template <class Config, class Problem> struct AttentionTask {
   __device__ __forceinline__ void attendAll(int warpKeyEnd) {
     if constexpr (kBiasAhead)
       if (block.steps > 0)
-        fetchBias(0);
+        fetchBias(block.key0);
     block.copyQueries(); // in one group with the first keys
     for (int step = 0; step < kStages - 1; ++step)
       copyStep(step);
@@ -417,11 +424,10 @@ template <class Config, class Problem> struct AttentionTask {
     ptx::copyAsyncWait<0>();
   }
 
-  __device__ __forceinline__ void run(int batch, int head, int rows) {
-    block.moveTo(batch, head, rows);
-    if constexpr (kSteps > 1)
-      block.steps = kSteps;
-    int warpKeyEnd = block.row0 + warpRow + kRowTiles * 16 + problem.causalOffset();
+  /// Leaves the rows of the block, once it has been moved to them, in the exchange buffer.
+  __device__ __forceinline__ void attend() {
+    int lastQuery = block.queryOf(block.row0 + warpRow + kRowTiles * 16 - 1);
+    int warpKeyEnd = lastQuery + 1 + problem.causalOffset();
     if constexpr (kSteps == 1)
       attendOnly(warpKeyEnd);
     else
@@ -429,6 +435,13 @@ template <class Config, class Problem> struct AttentionTask {
     __syncthreads(); // the exchange buffer lies over the stages
     leaveRows();
     __syncthreads();
+  }
+
+  __device__ __forceinline__ void run(int batch, int head, int rows) {
+    block.moveTo(batch, head, rows);
+    if constexpr (kSteps > 1)
+      block.steps = kSteps;
+    attend();
     storeRows();
     __syncthreads(); // and the next block's copies over the exchange buffer
   }

@@ -2,8 +2,11 @@
 //
 // Tilings exclude each other by how often the work fills the multiprocessors: short sequences are cut
 // into blocks of few rows, so that every multiprocessor has some (attention_config.cuh has the
-// measurements). Code for one or two steps of keys goes before that for any number.
+// measurements). Code for one or two steps of keys goes before that for any number. Few queries on many
+// keys have tilings of their own, which go before all (attention_decode_choice.h).
 #include "codegen/kernels/attention/attention_choice.h"
+
+#include "codegen/kernels/attention/attention_decode_choice.h"
 
 using namespace mlir;
 
@@ -163,6 +166,9 @@ private:
 } // namespace
 
 std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const Target &target) {
+  std::vector<AttentionChoice> decode = attentionDecodeChoices(shape, target);
+  if (!decode.empty() && shape.queries.asConstant())
+    return decode;
   std::vector<AttentionChoice> all = Choices(shape, target).run();
   if (all.empty())
     return all;
@@ -170,11 +176,14 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
   for (AttentionChoice &choice : all)
     if (choice.minWaves == least)
       choice.minWaves = 0;
+  all.insert(all.begin(), decode.begin(), decode.end());
   return all;
 }
 
 std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<AttentionChoice> all,
                                const AttentionShape &shape, const Target &target) {
+  if (choice.decode)
+    return choice.decode->rule;
   MLIRContext *context = shape.queries.getContext();
   auto constant = [&](int64_t number) { return Dim::constant(context, number); };
   Dim blocks = shape.queries.ceilDiv(constant(64)) * shape.heads * shape.batches;

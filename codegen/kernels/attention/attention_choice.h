@@ -12,10 +12,19 @@ namespace smelt::codegen {
 struct AttentionShape {
   Dim batches, heads, queries, keys;
   int headSize, valueSize;
+  int headsOfKeys = 1; ///< that read the same keys
   bool isFloat = false, isCausal = false, isBiased = false;
   bool isBiasedByQuery = false;  ///< every score has its own bias
   bool allowsTensorMaps = false; ///< Q, K and V can be described by one each
   bool allowsBiasMap = false;    ///< biases of single scores can, too
+};
+
+/// How keys are cut into parts (attention_decode.cuh), and when.
+struct AttentionDecodeChoice {
+  Dim blocks; ///< of a batch, for one part
+  Dim parts;
+  int cluster; ///< blocks of a cluster; 0: a second kernel merges the parts
+  SizeRule rule;
 };
 
 /// An attention template with its configuration.
@@ -28,6 +37,10 @@ struct AttentionChoice {
   int blockKV = 0;
   int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
   std::optional<AttentionTmaTiling> mapped = {}; ///< the kernel takes maps of its operands
+  std::optional<AttentionDecodeChoice> decode = {};
+
+  /// A second kernel merges what the first has left of every row.
+  bool leavesParts() const { return decode && decode->cluster == 0; }
 };
 
 /// All that suit the shape and fit the target, best first among those that run at the same sizes. None

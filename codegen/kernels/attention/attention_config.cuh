@@ -14,6 +14,8 @@
 //     place for queries and two for biases 1250.
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionLong, kAttentionLongBiased where
 //     every score has its own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59.
+//   - few queries on many keys: AttentionDecodeTiling, two blocks on each multiprocessor, each with 64 KB of
+//     keys and values on their way (attention_decode_choice.h).
 //   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
 //   - head sizes beyond 128: kAttentionMappedHuge or kAttentionWide. float: kAttentionSimt, 16 rows for
 //     short sequences (12 heads of 32, 128 x 128 4.6 us), 64 for long ones (8 x 12 heads, 512 x 512 99).
@@ -62,11 +64,40 @@ struct AttentionTiling {
 template <int BlockQ, int BlockKV, int Warps, int Stages, int Steps = 0> struct AttentionConfig {
   static constexpr AttentionTiling kTiling{BlockQ, BlockKV, Warps, Stages};
   static constexpr int kSteps = Steps;
+  static constexpr bool kPacksHeads = false;
+  static constexpr bool kCopiesFirst = false; // before it multiplies: where reading takes the time
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
   static constexpr int sharedBytes(int headSize, int valueSize) {
     return kTiling.sharedBytes(headSize, valueSize);
   }
+};
+
+/// Floats that a block leaves of its rows: their sums, and of each the maximum and the total.
+constexpr int attentionRecord(int blockQ, int valueSize) { return blockQ * (valueSize + 2); }
+
+/// The same for few queries (attention_decode.cuh): the rows are those of all heads that read the same keys,
+/// whose steps are cut into `parts` parts, one a block: 1; 2, 4 or 8, a cluster; 0: any number.
+struct AttentionDecodeTiling : AttentionTiling {
+  int parts;
+
+  /// Dynamic shared memory: what blocks of a cluster send each other lies behind the rest.
+  constexpr int sharedBytes(int headSize, int valueSize) const {
+    constexpr int kVector = 8; // elements of 16 bits, at most: a block owns whole vectors
+    int received = blockQ * padded(valueSize) + parts * (kVector + blockQ * 2);
+    return AttentionTiling::sharedBytes(headSize, valueSize) + (parts > 1 ? received * 4 : 0);
+  }
+
+  /// Of the kernel that merges any number of parts: threads of a block, and vectors that they merge.
+  static constexpr int kCombineThreads = 128, kCombinedVectors = 32;
+};
+
+template <int BlockQ, int BlockKV, int Warps, int Stages, int Parts>
+struct AttentionDecodeConfig : AttentionConfig<BlockQ, BlockKV, Warps, Stages> {
+  static constexpr bool kPacksHeads = true, kCopiesFirst = true;
+  static constexpr int kParts = Parts;
+  static constexpr int kCombineThreads = AttentionDecodeTiling::kCombineThreads;
+  static constexpr int kCombinedVectors = AttentionDecodeTiling::kCombinedVectors;
 };
 
 /// The same for the 32-bit attention without tensor cores: blocks of 128 threads, 16 along the rows

@@ -27,6 +27,7 @@ struct AttentionTestProblem {
   const T *qData, *kData, *vData; // (batches, queries or keys, heads or kvHeads, size)
   const T *biasData;              // (batches, keys) or ([batches,] [heads,] queries, keys)
   Out *outData;                   // (batches, queries, heads, value size)
+  float *parts;                   // what attention_decode's blocks leave
   int batchCount, queryCount, keyCount, offset;
 
   __device__ int batches() const { return batchCount; }
