@@ -26,6 +26,14 @@ struct LaunchBuffer {
   Dim offset = {};    ///< bytes from the start; empty: 0
 };
 
+/// Windows of images, of which a copy brings the pixels that one tap meets (cuTensorMapEncodeIm2col).
+/// Corners, for each axis between the channels and the images, innermost first: of the box of the pixels
+/// that a window's first tap meets, from the first pixel and from the last one.
+struct PixelWindows {
+  unsigned channels, pixels; ///< that one copy moves
+  llvm::SmallVector<int> lowerCorner, upperCorner;
+};
+
 /// A tensor as the tensor memory accelerator sees it (cuTensorMapEncodeTiled). Axes lie innermost
 /// first. The driver's limits hold: 1 to 5 axes; strides that are multiples of 16 bytes; boxes of
 /// up to 256 elements an axis; buffers aligned to 16 bytes (all are).
@@ -34,12 +42,13 @@ struct TensorMap {
   mlir::Type elementType;
   llvm::SmallVector<Dim> sizes;
   llvm::SmallVector<Dim> byteStrides;              ///< of every axis but the innermost
-  llvm::SmallVector<unsigned> box;                 ///< elements that one copy moves along each axis
+  llvm::SmallVector<unsigned> box; ///< elements that one copy moves along each axis; or `windows`
   llvm::SmallVector<unsigned> elementStrides = {}; ///< empty: all 1
   plan::Interleave interleave = plan::Interleave::none;
   plan::Swizzle swizzle = plan::Swizzle::none;
   plan::L2Promotion l2Promotion = plan::L2Promotion::bytes_128;
   bool fillsNan = false; ///< what lies outside reads as NaN instead of 0
+  std::optional<PixelWindows> windows = {};
 };
 
 /// One parameter of a kernel, in the order of its signature.

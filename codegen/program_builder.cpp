@@ -221,6 +221,15 @@ ProgramBuilder::describe(const Step &step, const KernelVariant &variant, const T
   described->swizzle = map.swizzle;
   described->l2_promotion = map.l2Promotion;
   described->fills_nan = map.fillsNan;
+  if (map.windows) {
+    described->windows = std::make_unique<plan::PixelWindowsT>();
+    described->windows->channels = map.windows->channels;
+    described->windows->pixels = map.windows->pixels;
+    described->windows->lower_corner.assign(map.windows->lowerCorner.begin(),
+                                            map.windows->lowerCorner.end());
+    described->windows->upper_corner.assign(map.windows->upperCorner.begin(),
+                                            map.windows->upperCorner.end());
+  }
   return described;
 }
 

@@ -247,33 +247,80 @@ void FakeDriver::fillCopies(DriverApi &api) {
   });
 }
 
-/// Refuses what the driver's documentation does, and writes down what it was told: the address, the
-/// sizes and the strides.
+namespace {
+
+/// What both kinds of tensor map have in common: refuses what the driver's documentation does, and writes
+/// down what it was told: the address, the rank, the sizes and the strides.
+bool takesTensor(std::span<uint64_t, 16> words, const CUtensorMap *map, cuuint32_t rank,
+                 const void *address, const cuuint64_t *sizes, const cuuint64_t *strides,
+                 const cuuint32_t *steps) {
+  auto isMultiple = [](auto value, uint64_t of) {
+    return reinterpret_cast<uintptr_t>(value) % of == 0;
+  };
+  if (rank < 1 || rank > 5 || !isMultiple(map, 64) || !isMultiple(address, 16))
+    return false;
+  words[0] = reinterpret_cast<uint64_t>(address), words[1] = rank;
+  for (cuuint32_t axis = 0; axis < rank; ++axis) {
+    if (sizes[axis] < 1 || sizes[axis] > uint64_t(1) << 32 || steps[axis] < 1 || steps[axis] > 8)
+      return false;
+    words[2 + axis] = sizes[axis];
+  }
+  for (cuuint32_t axis = 0; axis + 1 < rank; ++axis) {
+    if (strides[axis] % 16 != 0 || strides[axis] >= uint64_t(1) << 40)
+      return false;
+    words[7 + axis] = strides[axis];
+  }
+  return true;
+}
+
+/// The corners of the pixels that a window's first tap meets, 16 bits each, in two words; false where the
+/// driver refuses them, as it does corners with no pixel between them.
+bool takesCorners(std::span<uint64_t, 2> words, cuuint32_t rank, const cuuint64_t *sizes,
+                  const int *lower, const int *upper) {
+  int reach = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+  for (cuuint32_t axis = 0; axis + 2 < rank; ++axis) {
+    if (lower[axis] < -reach || lower[axis] >= reach || upper[axis] < -reach ||
+        upper[axis] >= reach || int64_t(sizes[axis + 1]) + upper[axis] <= lower[axis])
+      return false;
+    words[0] |= uint64_t(uint16_t(lower[axis])) << 16 * axis;
+    words[1] |= uint64_t(uint16_t(upper[axis])) << 16 * axis;
+  }
+  return true;
+}
+
+} // namespace
+
 void FakeDriver::fillTensorMaps(DriverApi &api) {
+  static_assert(sizeof(CUtensorMap) == 16 * sizeof(uint64_t));
   api.cuTensorMapEncodeTiled = traced(
       "cuTensorMapEncodeTiled",
       [](CUtensorMap *map, CUtensorMapDataType, cuuint32_t rank, void *address,
          const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
          const cuuint32_t *steps, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
          CUtensorMapFloatOOBfill) {
-        auto isMultiple = [](auto value, uint64_t of) {
-          return reinterpret_cast<uintptr_t>(value) % of == 0;
-        };
-        if (rank < 1 || rank > 5 || !isMultiple(map, 64) || !isMultiple(address, 16))
+        uint64_t words[16] = {};
+        if (!takesTensor(words, map, rank, address, sizes, strides, steps) ||
+            !std::all_of(box, box + rank, [](cuuint32_t size) { return size - 1 < 256; }))
           return CUDA_ERROR_INVALID_VALUE;
-        uint64_t words[16] = {reinterpret_cast<uint64_t>(address), rank};
-        for (cuuint32_t axis = 0; axis < rank; ++axis) {
-          if (sizes[axis] < 1 || sizes[axis] > uint64_t(1) << 32 || box[axis] < 1 ||
-              box[axis] > 256 || steps[axis] < 1 || steps[axis] > 8)
-            return CUDA_ERROR_INVALID_VALUE;
-          words[2 + axis] = sizes[axis];
-        }
-        for (cuuint32_t axis = 0; axis + 1 < rank; ++axis) {
-          if (strides[axis] % 16 != 0 || strides[axis] >= uint64_t(1) << 40)
-            return CUDA_ERROR_INVALID_VALUE;
-          words[7 + axis] = strides[axis];
-        }
-        static_assert(sizeof(words) == sizeof(*map));
+        std::memcpy(map, words, sizeof(words));
+        return CUDA_SUCCESS;
+      },
+      Context::kNotNeeded);
+  // Beside that: the steps (a byte each), channels and pixels (32 bits each), and the corners.
+  api.cuTensorMapEncodeIm2col = traced(
+      "cuTensorMapEncodeIm2col",
+      [](CUtensorMap *map, CUtensorMapDataType, cuuint32_t rank, void *address,
+         const cuuint64_t *sizes, const cuuint64_t *strides, const int *lower, const int *upper,
+         cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps, CUtensorMapInterleave,
+         CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+        uint64_t words[16] = {};
+        if (rank < 3 || !takesTensor(words, map, rank, address, sizes, strides, steps) ||
+            channels < 1 || channels > 256 || pixels < 1 || pixels > 1024 ||
+            !takesCorners(std::span(words).subspan<13, 2>(), rank, sizes, lower, upper))
+          return CUDA_ERROR_INVALID_VALUE;
+        for (cuuint32_t axis = 0; axis < rank; ++axis)
+          words[11] |= uint64_t(steps[axis]) << 8 * axis;
+        words[12] = uint64_t(pixels) << 32 | channels;
         std::memcpy(map, words, sizeof(words));
         return CUDA_SUCCESS;
       },

@@ -55,16 +55,26 @@ Status encodeTensorMap(const DriverApi &api, const plan::TensorMapT &map,
   if (map.offset != plan::kNone)
     address += static_cast<uint64_t>(dims[map.offset]);
   // The plan's enumerations name the driver's values in the driver's order.
-  SMELT_RETURN_IF_CUDA_ERROR(api, "describing a tensor to a kernel", cuTensorMapEncodeTiled,
-                             reinterpret_cast<CUtensorMap *>(target), dataType(map.element_type),
-                             static_cast<cuuint32_t>(map.sizes.size()),
-                             reinterpret_cast<void *>(address), sizes.data(), strides.data(),
-                             map.box.data(), map.element_strides.data(),
-                             static_cast<CUtensorMapInterleave>(map.interleave),
-                             static_cast<CUtensorMapSwizzle>(map.swizzle),
-                             static_cast<CUtensorMapL2promotion>(map.l2_promotion),
-                             map.fills_nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
-                                           : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  auto *encoded = reinterpret_cast<CUtensorMap *>(target);
+  auto rank = static_cast<cuuint32_t>(map.sizes.size());
+  auto interleave = static_cast<CUtensorMapInterleave>(map.interleave);
+  auto swizzle = static_cast<CUtensorMapSwizzle>(map.swizzle);
+  auto promotion = static_cast<CUtensorMapL2promotion>(map.l2_promotion);
+  auto fill = map.fills_nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+                            : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  if (map.windows)
+    SMELT_RETURN_IF_CUDA_ERROR(
+        api, "describing windows of images to a kernel", cuTensorMapEncodeIm2col, encoded,
+        dataType(map.element_type), rank, reinterpret_cast<void *>(address), sizes.data(),
+        strides.data(), map.windows->lower_corner.data(), map.windows->upper_corner.data(),
+        map.windows->channels, map.windows->pixels, map.element_strides.data(), interleave, swizzle,
+        promotion, fill);
+  else
+    SMELT_RETURN_IF_CUDA_ERROR(api, "describing a tensor to a kernel", cuTensorMapEncodeTiled,
+                               encoded, dataType(map.element_type), rank,
+                               reinterpret_cast<void *>(address), sizes.data(), strides.data(),
+                               map.box.data(), map.element_strides.data(), interleave, swizzle,
+                               promotion, fill);
   return {};
 }
 

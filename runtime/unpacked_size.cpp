@@ -66,8 +66,12 @@ private:
   static bool take(const plan::Buffer *) { return true; }
   bool take(const plan::Module *table) { return takeAll(table->name(), table->patch()); }
   bool take(const plan::Kernel *table) { return take(table->entry()); }
+  bool take(const plan::PixelWindows *table) {
+    return takeAll(table->lower_corner(), table->upper_corner());
+  }
   bool take(const plan::TensorMap *table) {
-    return takeAll(table->sizes(), table->byte_strides(), table->box(), table->element_strides());
+    return takeAll(table->sizes(), table->byte_strides(), table->box(), table->element_strides()) &&
+           (!table->windows() || take(table->windows()));
   }
   bool takeNode(const plan::Launch &launch) {
     const plan::KernelNode *kernel = launch.node_as_KernelNode();

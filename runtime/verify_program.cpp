@@ -17,6 +17,7 @@ constexpr uint64_t kTensorMapRoom = 192; // 128 bytes, and what aligning them to
 constexpr size_t kMaxTensorMapRank = 5;
 constexpr uint32_t kMaxTensorMapBox = 256;
 constexpr uint32_t kMaxTensorMapStep = 8;
+constexpr uint32_t kMaxWindowChannels = 256, kMaxWindowPixels = 1024;
 
 bool isExtent(const plan::Extent3 &extent, uint64_t most) {
   return extent.x() >= 1 && extent.y() >= 1 && extent.z() >= 1 && extent.x() <= most &&
@@ -255,13 +256,29 @@ private:
     if (!isPlace(map.buffer, map.offset) || !areDims(map.sizes) || !areDims(map.byte_strides))
       return invalid("tensor map ", index, " of launch ", launch,
                      " refers to something that is not there");
+    bool hasShape = map.windows ? map.box.empty() && areWindows(*map.windows, rank)
+                                : map.box.size() == rank && areWithin(map.box, kMaxTensorMapBox);
     if (rank < 1 || rank > kMaxTensorMapRank || map.byte_strides.size() + 1 != rank ||
-        map.box.size() != rank || map.element_strides.size() != rank ||
-        !areWithin(map.box, kMaxTensorMapBox) ||
+        map.element_strides.size() != rank || !hasShape ||
         !areWithin(map.element_strides, kMaxTensorMapStep) || !isKnown(map.element_type) ||
         !isKnown(map.interleave) || !isKnown(map.swizzle) || !isKnown(map.l2_promotion))
       return invalid("tensor map ", index, " of launch ", launch, " makes no sense");
     return {};
+  }
+
+  /// Of tensors of three to five axes: the more there are, the fewer bits a corner has.
+  static bool areWindows(const plan::PixelWindowsT &windows, size_t rank) {
+    if (rank < 3 || rank > kMaxTensorMapRank)
+      return false;
+    int32_t reach = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+    auto areCorners = [&](const std::vector<int32_t> &corners) {
+      return corners.size() + 2 == rank &&
+             std::all_of(corners.begin(), corners.end(),
+                         [&](int32_t corner) { return corner >= -reach && corner < reach; });
+    };
+    return windows.channels >= 1 && windows.channels <= kMaxWindowChannels && windows.pixels >= 1 &&
+           windows.pixels <= kMaxWindowPixels && areCorners(windows.lower_corner) &&
+           areCorners(windows.upper_corner);
   }
 
   const plan::MetadataT &metadata;

@@ -40,4 +40,17 @@ __device__ __forceinline__ void copyBox(uint32_t target, const TensorMap &map, i
                : "memory");
 }
 
+/// Copies pixels of images (cuTensorMapEncodeIm2col), channels from `channel` on: the one at (column, row)
+/// of `image` and those that follow it, row by row and image by image, within the box that the map names;
+/// of each, what lies `right` and `down` from it.
+__device__ __forceinline__ void copyPixels(uint32_t target, const TensorMap &map, int channel,
+                                           int column, int row, int image, uint16_t right,
+                                           uint16_t down, uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};" ::"r"(target),
+               "l"(&map), "r"(channel), "r"(column), "r"(row), "r"(image), "r"(barrier), "h"(right),
+               "h"(down)
+               : "memory");
+}
+
 } // namespace smelt::tma

@@ -236,7 +236,7 @@ void addPadded(std::vector<GemmCase> &cases) {
 }
 
 std::vector<GemmCase> gemmChecks() {
-  std::vector<GemmCase> cases;
+  std::vector<GemmCase> cases = windowChecks();
   addPadded(cases);
   for (const GemmTiling &tiling : kTensor)
     cases.push_back({variant(tiling), kOddShapes});

@@ -82,6 +82,36 @@ struct MappedParameters {
   CUtensorMap a, b;
 };
 
+/// The corners are those of the driver's documentation, not those that the compiler computes.
+WindowedImages windowed(const GemmVariant &variant, const GemmShape &s, CUdeviceptr images) {
+  const ImageAxis &down = variant.windows->down, &across = variant.windows->across;
+  const auto bytes = unsigned(elementBytes(variant.element));
+  return {images,
+          uint64_t(variant.windows->channels),
+          uint64_t(across.size),
+          uint64_t(down.size),
+          uint64_t(s.m / variant.windows->rowsOfImage()),
+          {-across.before, -down.before},
+          {across.upperCorner(), down.upperCorner()},
+          {unsigned(across.stride), unsigned(down.stride)},
+          kWgmmaStepBytes / bytes,
+          unsigned(variant.blockM()),
+          bytes};
+}
+
+/// Unfold of window_problem.cuh.
+struct UnfoldParameters {
+  struct Axis {
+    int size, taps, stride, dilation, before, count;
+    explicit Axis(const ImageAxis &a)
+        : size(a.size), taps(a.taps), stride(a.stride), dilation(a.dilation), before(a.before),
+          count(a.count()) {}
+  };
+  CUdeviceptr images, matrix;
+  int imageCount, channels;
+  Axis down, across;
+};
+
 MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmShape &s,
                         const GemmParameters &parameters) {
   const auto bytes = unsigned(elementBytes(variant.element)), boxColumns = kWgmmaStepBytes / bytes;
@@ -95,7 +125,9 @@ MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmSh
   BoxedTensor a = matrix(parameters.a, s.m, s.k, unsigned(variant.blockM()));
   BoxedTensor b = variant.bTransposed ? matrix(parameters.b, s.n, s.k, unsigned(variant.blockN()))
                                       : matrix(parameters.b, s.k, s.n, boxColumns);
-  return {parameters, gpu.encode(a), gpu.encode(b)};
+  return {parameters,
+          variant.windows ? gpu.encode(windowed(variant, s, parameters.a)) : gpu.encode(a),
+          gpu.encode(b)};
 }
 
 Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
@@ -121,6 +153,25 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
 
 } // namespace
 
+/// Random images, whose windows become the rows of `a`.
+Buffer Checker::imagesOf(const GemmVariant &variant, const GemmShape &s, Buffer &a) {
+  const ImageWindows &windows = *variant.windows;
+  int count = s.m / windows.rowsOfImage();
+  size_t pixels = size_t(count) * windows.down.size * windows.across.size;
+  Buffer images = randomBuffer(variant.element, pixels * windows.channels, 1);
+  KernelText text = unfoldText(variant.element);
+  Launch unfold;
+  unfold.function = load(text, "kernel");
+  unfold.grid[0] = unsigned((size_t(s.m) * s.k + 255) / 256);
+  unfold.threads = unsigned(text.threads);
+  unfold.parameters =
+      bytesOf(UnfoldParameters{images.data(), a.data(), count, windows.channels,
+                               UnfoldParameters::Axis(windows.down),
+                               UnfoldParameters::Axis(windows.across)});
+  gpu_.run(unfold);
+  return images;
+}
+
 void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   KernelText kernel = variant.kernel();
   Element element = variant.element, stored = variant.storedElement();
@@ -139,10 +190,14 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   Buffer reference = gpu_.buffer(outputs * sizeof(double));
   c.poison();
   moments.poison();
+  std::optional<Buffer> images;
+  if (variant.windows)
+    images.emplace(imagesOf(variant, s, a));
   GemmParameters parameters{
-      a.data(), b.data(), bias.data(), residual.data(), c.data(), moments.data(), rowMoments.data(),
+      images ? images->data() : a.data(), b.data(), bias.data(), residual.data(), c.data(), moments.data(), rowMoments.data(),
       s.m,      s.n,      s.k,         s.batches};
   gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
+  parameters.a = a.data();
 
   struct {
     GemmParameters problem;
@@ -176,7 +231,7 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   result.worst = errors.worst;
   bool guards = a.guardsIntact() && b.guardsIntact() && bias.guardsIntact() &&
                 residual.guardsIntact() && c.guardsIntact() && moments.guardsIntact() &&
-                rowMoments.guardsIntact();
+                rowMoments.guardsIntact() && (!images || images->guardsIntact());
   if (!guards)
     result.remark = "wrote outside a buffer";
   result.passed =

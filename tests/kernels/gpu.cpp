@@ -41,7 +41,8 @@ namespace smelt::kernel_tests {
   X(cuMemcpyHtoD)                                                                                  \
   X(cuMemcpyDtoH)                                                                                  \
   X(cuMemsetD8)                                                                                    \
-  X(cuTensorMapEncodeTiled)
+  X(cuTensorMapEncodeTiled)                                                                        \
+  X(cuTensorMapEncodeIm2col)
 
 struct Driver {
 #define SMELT_DECLARE(name) decltype(&::name) name;
@@ -184,6 +185,23 @@ CUtensorMap Gpu::encode(const BoxedTensor &tensor) const {
                      tensor.box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  "encoding a tensor map");
+  return map;
+}
+
+CUtensorMap Gpu::encode(const WindowedImages &of) const {
+  CUtensorMap map;
+  const cuuint64_t sizes[] = {of.channels, of.columns, of.rows, of.images};
+  cuuint64_t pixel = of.channels * of.elementBytes;
+  const cuuint64_t byteStrides[] = {pixel, pixel * of.columns, pixel * of.columns * of.rows};
+  const cuuint32_t steps[] = {1, of.strides[0], of.strides[1], 1};
+  CUtensorMapDataType type =
+      of.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
+  driver_->check(driver_->cuTensorMapEncodeIm2col(
+                     &map, type, 4, reinterpret_cast<void *>(of.data), sizes, byteStrides, of.lower,
+                     of.upper, of.stepChannels, of.stepPixels, steps,
+                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                 "encoding a map of windows");
   return map;
 }
 

@@ -68,6 +68,15 @@ struct BoxedTensor {
   unsigned elementBytes = 2;
 };
 
+/// Windows of images of such elements; corners without the channels and the images.
+struct WindowedImages {
+  CUdeviceptr data = 0;
+  uint64_t channels, columns, rows, images;
+  int lower[2], upper[2]; // across, down
+  unsigned strides[2];    // the same
+  unsigned stepChannels, stepPixels, elementBytes;
+};
+
 class Gpu {
 public:
   /// Opens the driver and the first device; throws GpuError if there is none.
@@ -86,6 +95,8 @@ public:
   int multiprocessors() const { return multiprocessors_; }
   /// Rows of a box in the permutation of their width; what lies outside is zero.
   CUtensorMap encode(const BoxedTensor &tensor) const;
+  /// Pixels of 128 bytes in their permutation; what lies outside is zero.
+  CUtensorMap encode(const WindowedImages &images) const;
 
   /// Median time in us of a kernel within a graph of `launches`, each depending on the one before;
   /// after so many seconds of the same load, for a power limit lowers clocks within tenths of one.

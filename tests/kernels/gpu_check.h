@@ -56,6 +56,7 @@ private:
   void add(Result result);
 
   void checkGemm(const GemmVariant &variant, const GemmShape &shape);
+  Buffer imagesOf(const GemmVariant &variant, const GemmShape &shape, Buffer &a);
   void timeGemm(const GemmVariant &variant, const GemmShape &shape);
   void checkAttention(const AttentionVariant &variant, const AttentionShape &shape);
   void timeAttention(const AttentionVariant &variant, const AttentionShape &shape);

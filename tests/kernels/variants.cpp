@@ -109,7 +109,7 @@ std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blo
 /// its operands where it takes them.
 std::string kernelText(const std::string &header, const char *problemHeader,
                        const std::string &problem, const std::string &config, const char *function,
-                       std::vector<std::string> maps = {}) {
+                       std::vector<std::string> maps = {}, const char *left = "") {
   std::ostringstream text;
   text << "#include \"kernels/" << header << "\"\n#include \"" << problemHeader << "\"\n"
        << "namespace smelt {\nusing Problem = " << problem << ";\nusing Config = " << config
@@ -119,7 +119,7 @@ std::string kernelText(const std::string &header, const char *problemHeader,
   for (const std::string &map : maps)
     text << ", const __grid_constant__ TensorMap " << map;
   text << ") {\n  extern __shared__ __align__(1024) char shared[];\n  " << function
-       << "<Config>(problem, ";
+       << "<Config" << left << ">(problem, ";
   for (const std::string &map : maps)
     text << map << ", ";
   text << "shared);\n}\n}\n";
@@ -135,6 +135,28 @@ std::string gemmProblemType(const GemmVariant &v) {
       << ", Layout::k" << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", "
       << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ", " << v.padded << ">";
   return out.str();
+}
+
+/// "WindowTestProblem<..., 64, 1, 1, 1, 56, ...>"
+std::string windowProblemType(const GemmVariant &v) {
+  const ImageAxis &down = v.windows->down, &across = v.windows->across;
+  return "WindowTestProblem<" + gemmProblemType(v) + ", " +
+         join({v.windows->channels, down.stride, down.dilation, down.before, down.count(),
+               across.taps, across.stride, across.dilation, across.before, across.count()},
+              ", ") +
+         ">";
+}
+
+/// "_c64i56x56w3x3s1x1d1x1b1x1e1x1": channels, sizes, windows, strides, dilations, zeros before and behind.
+std::string nameOf(const ImageWindows &windows) {
+  const ImageAxis &down = windows.down, &across = windows.across;
+  auto pair = [](const char *what, int first, int second) {
+    return what + std::to_string(first) + 'x' + std::to_string(second);
+  };
+  return "_c" + std::to_string(windows.channels) + pair("i", down.size, across.size) +
+         pair("w", down.taps, across.taps) + pair("s", down.stride, across.stride) +
+         pair("d", down.dilation, across.dilation) + pair("b", down.before, across.before) +
+         pair("e", down.after, across.after);
 }
 
 } // namespace
@@ -185,12 +207,17 @@ KernelText GemmVariant::kernel() const {
              << (padded ? "_padded" : "");
         if (rowGroups > 0)
           name << "_groups" << rowGroups;
+        if (windows)
+          name << "_windows" << nameOf(*windows);
         KernelText result;
         result.name = name.str();
         result.text = kernelText(
-            "gemm/" + std::string(used.file) + ".cuh", "gemm_problem.cuh", gemmProblemType(*this),
+            "gemm/" + std::string(used.file) + ".cuh",
+            windows ? "window_problem.cuh" : "gemm_problem.cuh",
+            windows ? windowProblemType(*this) : gemmProblemType(*this),
             std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function,
-            usesTensorMaps() ? std::vector<std::string>{"a", "b"} : std::vector<std::string>());
+            usesTensorMaps() ? std::vector<std::string>{"a", "b"} : std::vector<std::string>(),
+            windows ? ", WindowRows" : "");
         result.threads = t.threads();
         int momentsBytes =
             rowGroups > 0 ? tilesOfMoments(t) * blockM() * 8 : 0; // mean and variance of each row
@@ -240,6 +267,18 @@ KernelText gemmReferenceText(Element a, Element b) {
   text << "}\n";
   return {std::string("gemm_reference_") + elementName(a) + '_' + elementName(b),
           text.str(),
+          256,
+          0,
+          1,
+          false};
+}
+
+KernelText unfoldText(Element element) {
+  std::string name = elementName(element);
+  return {"unfold_" + name,
+          "#include \"window_problem.cuh\"\nnamespace smelt {\nextern \"C\" __global__ void kernel("
+          "const __grid_constant__ Unfold<" +
+              name + "> windows) {\n  windows.run();\n}\n}\n",
           256,
           0,
           1,
@@ -353,6 +392,8 @@ std::vector<KernelText> allKernels(bool withTimings) {
   for (const GemmCase &c : gemmChecks()) {
     add(gemmReferenceText(c.variant.element, c.variant.rightElement()));
     add(c.variant.kernel());
+    if (c.variant.windows)
+      add(unfoldText(c.variant.element));
   }
   for (const AttentionCase &c : attentionChecks()) {
     add(c.variant.referenceKernel());

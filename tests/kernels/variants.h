@@ -40,6 +40,25 @@ Strides stridesOf(Layout layout, long long rows, long long columns);
 /// Elements of `count` matrices.
 long long elementsOf(Layout layout, long long rows, long long columns, long long count);
 
+/// One axis of images, in zeros, and the windows along it: as device text has it, but for the zeros behind.
+struct ImageAxis {
+  int size, taps = 1, stride = 1, dilation = 1, before = 0, after = 0;
+
+  /// Pixels of the result.
+  int count() const { return (size + before + after - (taps - 1) * dilation - 1) / stride + 1; }
+  /// The upper corner of cuTensorMapEncodeIm2col.
+  int upperCorner() const { return after - (taps - 1) * dilation; }
+};
+
+/// The left operand is made of windows of images [image, row, column, channel].
+struct ImageWindows {
+  int channels;
+  ImageAxis down, across;
+
+  int rowsOfImage() const { return down.count() * across.count(); }
+  int depth() const { return down.taps * across.taps * channels; }
+};
+
 /// A GEMM: the tiling selects the template. 0 in `n` and `k` means a size known at run time only.
 struct GemmVariant {
   Element element = Element::kHalf;
@@ -55,6 +74,7 @@ struct GemmVariant {
   int rowGroups = 0;          // of moments that the epilogue reads for each row
   int products = 1;           // whose columns take turns in B
   bool padded = false;        // zeros of A have no address; not where addresses are linear
+  std::optional<ImageWindows> windows; // A; by tensor maps alone
 
   KernelText kernel() const;
   /// Name, in the reference text, of the kernel for the same problem.
@@ -150,6 +170,7 @@ struct ReductionCase {
 
 /// What is checked for correctness: every tiling, element type, layout, alignment and odd size.
 std::vector<GemmCase> gemmChecks();
+std::vector<GemmCase> windowChecks(); // among them
 std::vector<AttentionCase> attentionChecks();
 std::vector<ReductionCase> reductionChecks();
 
@@ -159,6 +180,8 @@ std::vector<AttentionCase> attentionTimings();
 
 /// Text of the double-precision reference kernels for operands of these element types.
 KernelText gemmReferenceText(Element a, Element b);
+/// Text of the kernel that lays windows of images out as a matrix.
+KernelText unfoldText(Element element);
 
 /// Every kernel of the lists above, without duplicates.
 std::vector<KernelText> allKernels(bool withTimings);

@@ -6,6 +6,7 @@
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/gemm/gemm_choice.h"
 #include "codegen/kernels/gemm/gemm_epilogue.h"
+#include "codegen/kernels/gemm/gemm_windows.h"
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
 
@@ -89,7 +90,7 @@ using Config = $config$;
 
 extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$$mapParameters$) {
   extern __shared__ __align__(1024) char shared[];
-  smelt::$function$<smelt::Config>(smelt::Problem{$arguments$}, $maps$shared);
+  smelt::$function$<smelt::Config$left$>(smelt::Problem{$arguments$}, $maps$shared);
 }
 )";
 
@@ -120,6 +121,9 @@ private:
   bool isUsable(const GemmChoice &choice) const;
   FailureOr<std::vector<GemmRange>> chooseRanges(int sharedBytesPerRow) const;
   GemmPrecision precision() const;
+  void describeWindows();
+  std::string wayOfLeft(const GemmChoice &choice) const;
+  TensorMap mapOfLeft(const GemmChoice &choice) const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
   GemmProduct product;
@@ -127,6 +131,7 @@ private:
   bool tf32;
   OperandAddress a, b;
   std::optional<MatrixLayout> matrixA, matrixB; ///< where tensor maps can describe the operands
+  WindowsOrReason windows;                      ///< A, where it is no matrix
 };
 
 plan::Arithmetic arithmeticOf(GemmPrecision precision) {
@@ -191,18 +196,21 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   const Bounds &bounds = product.space.getBounds();
   DimPrinter aPrinter(bounds), bPrinter(bounds), printer(bounds);
   std::string addresses;
+  std::set<std::string> used = epilogue.sizes;
   if (!choice.usesTensorMaps)
     addresses =
         format(kAddresses, {{"a", addressText(a, aPrinter)}, {"b", addressText(b, bPrinter)}});
+  else if (windows.windows)
+    addresses = windowMembers(*windows.windows, used);
   std::string m = printer.print(product.rows), n = printer.print(product.columns),
               k = printer.print(product.depth), batches = printer.print(product.batches);
-  std::set<std::string> used = epilogue.sizes;
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
   std::string text =
       format(kText, {{"header", choice.header},
                      {"function", choice.function},
+                     {"left", choice.usesTensorMaps && windows.windows ? ", smelt::WindowRows" : ""},
                      {"constants", constants(epilogue)},
                      {"members", problemMembers(product.fusion, sizes)},
                      {"m", m},
@@ -226,15 +234,29 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
                      {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
                      {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
   GeneratedKernel kernel = launch(choice, epilogue);
-  finishKernel(kernel, product.fusion, std::move(text), choice.name, used);
+  finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(a, *matrixA, choice.blockM)));
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOfLeft(choice)));
     int boxRows = b.isTransposed() ? choice.blockN : choice.blockK;
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(b, *matrixB, boxRows)));
   }
   kernel.flops =
       kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
   return kernel;
+}
+
+/// For people: how A arrives, where it is no matrix.
+std::string GemmEmitter::wayOfLeft(const GemmChoice &choice) const {
+  if (choice.usesTensorMaps)
+    return windows.windows ? ", windows" : "";
+  return windows.reason.empty() ? "" : ", gathered: " + windows.reason;
+}
+
+TensorMap GemmEmitter::mapOfLeft(const GemmChoice &choice) const {
+  if (windows.windows)
+    return codegen::mapOf(*windows.windows, a.input, product.lhs.getElementType(), choice.blockK,
+                          choice.blockM);
+  return mapOf(a, *matrixA, choice.blockM);
 }
 
 /// Boxes of `boxRows` rows, as gemm_tma.cuh expects them.
@@ -280,7 +302,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
 
 bool GemmEmitter::isUsable(const GemmChoice &choice) const {
   // Addresses that are computed one by one take registers that large blocks do not have.
-  if (!(a.isLinear && b.isLinear) &&
+  if (!choice.usesTensorMaps && !(a.isLinear && b.isLinear) &&
       (choice.threads > kMaxScatteredThreads || choice.fillsRegisters))
     return false;
   // The epilogue of two products spills beside the sums of the largest tiles.
@@ -303,7 +325,7 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
                   sizeOr(product.depth, kTypicalSize),
                   sizeOr(product.batches, 8),
                   sharedBytesPerRow,
-                  matrixA && matrixB && product.depth.asConstant(),
+                  (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
                   product.storesMoments(),
                   b.isTransposed()};
   auto isUsable = [&](const GemmChoice &choice) { return this->isUsable(choice); };
@@ -324,6 +346,16 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
   return ranges;
 }
 
+/// Where A is no matrix and the target has a template that could take its windows.
+void GemmEmitter::describeWindows() {
+  int64_t bytes = elementBytes(product.lhs.getElementType());
+  if (matrixA || !target.instructions.tensorMaps || bytes > 2)
+    return;
+  windows = codegen::describeWindows(product, kWgmmaStepBytes / bytes);
+  if (!opensWindows(product)) // not worth a word
+    windows.reason.clear();
+}
+
 FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   FailureOr<OperandAddress> left = product.left(), right = product.right();
   if (failed(left) || failed(right))
@@ -332,6 +364,7 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   b = *right;
   matrixA = product.leftMatrix(a);
   matrixB = product.rightMatrix(b);
+  describeWindows();
   FailureOr<GemmEpilogue> epilogue = emitGemmEpilogue(product);
   if (failed(epilogue))
     return failure();

@@ -23,7 +23,7 @@
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
-// (A), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
+// (A, or windows of images: gemm_tma_left.cuh), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
 // threads; grid (any number of blocks up to that of tiles); Config::sharedBytes() of shared memory and
 // kRowMoments * sizeof(RowMoments) for each row of two tiles, 1024-byte aligned.
 // Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
@@ -41,10 +41,12 @@
 #include "kernels/gemm/gemm_block.cuh"
 #include "kernels/gemm/gemm_config.cuh"
 #include "kernels/gemm/gemm_tma_epilogue.cuh"
+#include "kernels/gemm/gemm_tma_left.cuh"
 
 namespace smelt {
 
-template <class Config, class Problem> struct GemmTmaTask {
+/// `Left`: how A arrives, MatrixRows or WindowRows.
+template <class Config, class Left, class Problem> struct GemmTmaTask {
   using ElementA = typename Problem::ElementA;
   using ElementB = typename Problem::ElementB;
   using Sum = typename Problem::Sum;
@@ -146,8 +148,8 @@ template <class Config, class Problem> struct GemmTmaTask {
 
   // --- The thread that asks for boxes ---
 
-  __device__ __forceinline__ void copyA(int stage, int step, int tile) const {
-    tma::copyBox(stageA(stage), mapA, (firstStep + step) * kBlockK, tile * kBlockM, full(stage));
+  __device__ __forceinline__ void copyA(int stage, int step, const Left &rows) const {
+    rows.copy(problem, stageA(stage), mapA, (firstStep + step) * kBlockK, full(stage));
   }
 
   __device__ __forceinline__ void copyB(int stage, int step, int tile) const {
@@ -176,6 +178,7 @@ template <class Config, class Problem> struct GemmTmaTask {
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
       TileCoordinates tile = tileOf(ordinal);
+      Left rows = Left::at(problem, tile.m * kBlockM);
 #pragma unroll 1
       for (int step = 0; step < steps; ++step) {
         if (step >= ahead) {
@@ -183,7 +186,7 @@ template <class Config, class Problem> struct GemmTmaTask {
           mbarrier::arriveExpecting(full(ring.stage), kStageBytes);
           copyB(ring.stage, step, tile.n);
         }
-        copyA(ring.stage, step, tile.m);
+        copyA(ring.stage, step, rows);
         ring.advance();
       }
       ahead = 0;
@@ -385,10 +388,10 @@ template <class Config, class Problem> struct GemmTmaTask {
 };
 
 /// The kernel's body. The maps are parameters of the kernel.
-template <class Config, class Problem>
+template <class Config, class Left = MatrixRows, class Problem>
 __device__ __forceinline__ void gemmTma(const Problem &problem, const TensorMap &mapA,
                                         const TensorMap &mapB, char *sharedMemory) {
-  using Task = GemmTmaTask<Config, Problem>;
+  using Task = GemmTmaTask<Config, Left, Problem>;
   Task task(problem, mapA, mapB, ptx::sharedAddress(sharedMemory));
   if (threadIdx.x == 0)
     task.initBarriers();
