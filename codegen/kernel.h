@@ -41,7 +41,7 @@ struct TensorMap {
   LaunchBuffer buffer;
   mlir::Type elementType;
   llvm::SmallVector<Dim> sizes;
-  llvm::SmallVector<Dim> byteStrides;              ///< of every axis but the innermost
+  llvm::SmallVector<Dim> byteStrides; ///< of every axis but the innermost
   llvm::SmallVector<unsigned> box; ///< elements that one copy moves along each axis; or `windows`
   llvm::SmallVector<unsigned> elementStrides = {}; ///< empty: all 1
   plan::Interleave interleave = plan::Interleave::none;

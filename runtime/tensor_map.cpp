@@ -63,12 +63,12 @@ Status encodeTensorMap(const DriverApi &api, const plan::TensorMapT &map,
   auto fill = map.fills_nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
                             : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   if (map.windows)
-    SMELT_RETURN_IF_CUDA_ERROR(
-        api, "describing windows of images to a kernel", cuTensorMapEncodeIm2col, encoded,
-        dataType(map.element_type), rank, reinterpret_cast<void *>(address), sizes.data(),
-        strides.data(), map.windows->lower_corner.data(), map.windows->upper_corner.data(),
-        map.windows->channels, map.windows->pixels, map.element_strides.data(), interleave, swizzle,
-        promotion, fill);
+    SMELT_RETURN_IF_CUDA_ERROR(api, "describing windows of images to a kernel",
+                               cuTensorMapEncodeIm2col, encoded, dataType(map.element_type), rank,
+                               reinterpret_cast<void *>(address), sizes.data(), strides.data(),
+                               map.windows->lower_corner.data(), map.windows->upper_corner.data(),
+                               map.windows->channels, map.windows->pixels,
+                               map.element_strides.data(), interleave, swizzle, promotion, fill);
   else
     SMELT_RETURN_IF_CUDA_ERROR(api, "describing a tensor to a kernel", cuTensorMapEncodeTiled,
                                encoded, dataType(map.element_type), rank,

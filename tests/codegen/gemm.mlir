@@ -268,6 +268,16 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
 // CHECK: const int m1 = (m / 28) % 28;
 // CHECK-NEXT: const int m2 = m % 28;
 // CHECK-NEXT: return unsigned(m2 + (k / 64) % 3 - 1) < unsigned(28) && unsigned(m1 + (k / 64) / 3 - 1) < unsigned(28) ? in0 + {{.*}} : nullptr;
+// Where there are many, the hardware finds them: the kernel says where a row's window begins, and where a tap lies in it.
+// CHECK: // gemm+concat+concat wgmma, tma {{.*}}, windows
+// CHECK: WindowPlace windowAt(int m) const {
+// CHECK: return {m2 - 1, m1 - 1, m0};
+// CHECK: WindowOffset windowOffset(int k) const {
+// CHECK: const int k0 = (k / 64) / 3;
+// CHECK-NEXT: const int k1 = (k / 64) % 3;
+// CHECK-NEXT: const int k2 = k % 64;
+// CHECK-NEXT: return {k2, k1, k0};
+// CHECK: gemmTma<smelt::Config, smelt::WindowRows>(
 func.func @convolution(%x: !smelt.tensor<[n, 28, 28, 64], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
   %w = smelt.weight "w" <"w.bin", 0, 147456, ""> : <[576, 128], f16>
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 28, 28, 64], f16>, !smelt.tensor<[576, 128], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {

@@ -164,10 +164,9 @@ Buffer Checker::imagesOf(const GemmVariant &variant, const GemmShape &s, Buffer 
   unfold.function = load(text, "kernel");
   unfold.grid[0] = unsigned((size_t(s.m) * s.k + 255) / 256);
   unfold.threads = unsigned(text.threads);
-  unfold.parameters =
-      bytesOf(UnfoldParameters{images.data(), a.data(), count, windows.channels,
-                               UnfoldParameters::Axis(windows.down),
-                               UnfoldParameters::Axis(windows.across)});
+  unfold.parameters = bytesOf(UnfoldParameters{images.data(), a.data(), count, windows.channels,
+                                               UnfoldParameters::Axis(windows.down),
+                                               UnfoldParameters::Axis(windows.across)});
   gpu_.run(unfold);
   return images;
 }
@@ -193,9 +192,17 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
   std::optional<Buffer> images;
   if (variant.windows)
     images.emplace(imagesOf(variant, s, a));
-  GemmParameters parameters{
-      images ? images->data() : a.data(), b.data(), bias.data(), residual.data(), c.data(), moments.data(), rowMoments.data(),
-      s.m,      s.n,      s.k,         s.batches};
+  GemmParameters parameters{images ? images->data() : a.data(),
+                            b.data(),
+                            bias.data(),
+                            residual.data(),
+                            c.data(),
+                            moments.data(),
+                            rowMoments.data(),
+                            s.m,
+                            s.n,
+                            s.k,
+                            s.batches};
   gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
   parameters.a = a.data();
 

@@ -198,9 +198,9 @@ CUtensorMap Gpu::encode(const WindowedImages &of) const {
       of.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   driver_->check(driver_->cuTensorMapEncodeIm2col(
                      &map, type, 4, reinterpret_cast<void *>(of.data), sizes, byteStrides, of.lower,
-                     of.upper, of.stepChannels, of.stepPixels, steps,
-                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                     of.upper, of.stepChannels, of.stepPixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  "encoding a map of windows");
   return map;
 }

@@ -118,8 +118,8 @@ std::string kernelText(const std::string &header, const char *problemHeader,
        << "kernel(const __grid_constant__ Problem problem";
   for (const std::string &map : maps)
     text << ", const __grid_constant__ TensorMap " << map;
-  text << ") {\n  extern __shared__ __align__(1024) char shared[];\n  " << function
-       << "<Config" << left << ">(problem, ";
+  text << ") {\n  extern __shared__ __align__(1024) char shared[];\n  " << function << "<Config"
+       << left << ">(problem, ";
   for (const std::string &map : maps)
     text << map << ", ";
   text << "shared);\n}\n}\n";

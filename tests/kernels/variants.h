@@ -70,10 +70,10 @@ struct GemmVariant {
   bool activation = true, residual = true; // integers have no activation
   bool linear = true;                      // the addresses are said to be linear
   Layout a = Layout::kUnit, b = Layout::kUnit;
-  bool storesMoments = false; // of C's rows; n is a multiple of 32
-  int rowGroups = 0;          // of moments that the epilogue reads for each row
-  int products = 1;           // whose columns take turns in B
-  bool padded = false;        // zeros of A have no address; not where addresses are linear
+  bool storesMoments = false;          // of C's rows; n is a multiple of 32
+  int rowGroups = 0;                   // of moments that the epilogue reads for each row
+  int products = 1;                    // whose columns take turns in B
+  bool padded = false;                 // zeros of A have no address; not where addresses are linear
   std::optional<ImageWindows> windows; // A; by tensor maps alone
 
   KernelText kernel() const;

@@ -265,5 +265,47 @@ TEST_F(GraphTest, EncodesTensorMapsForEveryShapeAndAddress) {
   EXPECT_TRUE(test::isRefused(context->prepare(), StatusCode::kUsage, "rows 52 bytes apart"));
 }
 
+/// Images [row, 2, 2, column]: every other pixel of windows of two, in one row of zeros. What the fake driver wrote
+/// down is what the plan says; what the driver refuses comes back as an error.
+TEST_F(GraphTest, EncodesWindowsOfImages) {
+  plan::KernelNodeT &kernel = kernelOf(plan.program(0), 0);
+  test::DimBuilder dims(plan.contents.metadata);
+  auto map = std::make_unique<plan::TensorMapT>();
+  uint32_t columns = plan.contents.metadata.inputs[0]->dims[1], two = dims.constant(2);
+  uint32_t bytes = dims.apply(plan::DimOpcode::mul, columns, dims.constant(sizeof(float)));
+  map->sizes = {columns, two, two, plan.contents.metadata.inputs[0]->dims[0]};
+  map->byte_strides = {bytes, bytes, bytes};
+  map->element_strides = {1, 2, 1, 1};
+  map->windows = std::make_unique<plan::PixelWindowsT>();
+  map->windows->channels = 16, map->windows->pixels = 128;
+  map->windows->lower_corner = {-1, 0}, map->windows->upper_corner = {-1, 1};
+  plan::PixelWindowsT &windows = *map->windows;
+  kernel.tensor_maps.push_back(std::move(map));
+  kernel.arguments.push_back({plan::ArgumentKind::tensor_map, 0, 0});
+  std::array<uint64_t, 16> seen = {};
+  model.fake.addKernel("add", {{8, 8, 8, 4, 128}, [&](const FakeKernelCall &call) {
+                                 seen = call.parameter<std::array<uint64_t, 16>>(4);
+                               }});
+  open();
+  AddScaleData data({3, 80});
+  bindDevice(data);
+  ASSERT_TRUE(isOk(context->prepare()));
+  ASSERT_TRUE(isOk(context->enqueue(nullptr)));
+  EXPECT_EQ(model.fake.countOf("cuTensorMapEncodeTiled"), 0u);
+  EXPECT_EQ(seen[0], reinterpret_cast<uint64_t>(data.x.data()));
+  EXPECT_EQ(seen[2], 80u);
+  EXPECT_EQ(seen[5], 3u);
+  EXPECT_EQ(seen[7], 320u);
+  EXPECT_EQ(seen[11], 0x01010201u);
+  EXPECT_EQ(seen[12], uint64_t(128) << 32 | 16);
+  EXPECT_EQ(seen[13], 0x0000ffffu);
+  EXPECT_EQ(seen[14], 0x0001ffffu);
+  windows.upper_corner = {-3, 0}; // no pixel lies between the corners
+  open();
+  bindDevice(data);
+  EXPECT_TRUE(test::isRefused(context->prepare(), StatusCode::kRunFailed,
+                              "describing windows of images to a kernel"));
+}
+
 } // namespace
 } // namespace smelt::runtime

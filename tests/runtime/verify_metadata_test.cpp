@@ -81,6 +81,18 @@ plan::TensorMapT &mapOf(Metadata &metadata) {
   return *kernel(metadata, 0).tensor_maps[0];
 }
 
+/// Of two axes between the channels and the images.
+plan::PixelWindowsT &windowsOf(Metadata &metadata) {
+  plan::TensorMapT &map = mapOf(metadata);
+  map.sizes.resize(4, map.sizes[0]), map.byte_strides.resize(3, map.byte_strides[0]);
+  map.element_strides = {1, 2, 2, 1};
+  map.box.clear();
+  map.windows = std::make_unique<plan::PixelWindowsT>();
+  map.windows->channels = 64, map.windows->pixels = 128;
+  map.windows->lower_corner = {-128, 127}, map.windows->upper_corner = {-1, 0};
+  return *map.windows;
+}
+
 plan::InitializerT &initializer(Metadata &metadata) { return *metadata.initializers[1]; }
 plan::WeightPartT &part(Metadata &metadata) { return *initializer(metadata).parts[0]; }
 void setLoop(Metadata &metadata, plan::CopyLoop loop) {
@@ -227,6 +239,27 @@ const Damage kDamages[] = {
      [](Metadata &m) { mapOf(m).l2_promotion = static_cast<plan::L2Promotion>(9); }},
     {"tensor map 0 of launch 0 makes no sense",
      [](Metadata &m) { mapOf(m).element_type = static_cast<plan::ElementType>(77); }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { windowsOf(m).channels = 0; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { windowsOf(m).channels = 257; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { windowsOf(m).pixels = 0; }},
+    {"tensor map 0 of launch 0 makes no sense", [](Metadata &m) { windowsOf(m).pixels = 1025; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { windowsOf(m).lower_corner = {-129, 0}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { windowsOf(m).upper_corner = {0, 128}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) { windowsOf(m).upper_corner = {0}; }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) {
+       windowsOf(m);
+       kernel(m, 0).tensor_maps[0]->box = {1, 1, 1, 1};
+     }},
+    {"tensor map 0 of launch 0 makes no sense",
+     [](Metadata &m) {
+       windowsOf(m);
+       plan::TensorMapT &map = *kernel(m, 0).tensor_maps[0];
+       map.sizes.resize(2), map.byte_strides.resize(1), map.element_strides.resize(2);
+     }},
     {"a launch that runs once takes an input",
      [](Metadata &m) { program(m).once.push_back(std::make_unique<plan::StepT>(step(m, 0))); }},
     {"arena buffer 3 has no size",

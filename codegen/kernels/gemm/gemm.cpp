@@ -207,32 +207,32 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text =
-      format(kText, {{"header", choice.header},
-                     {"function", choice.function},
-                     {"left", choice.usesTensorMaps && windows.windows ? ", smelt::WindowRows" : ""},
-                     {"constants", constants(epilogue)},
-                     {"members", problemMembers(product.fusion, sizes)},
-                     {"m", m},
-                     {"n", n},
-                     {"k", k},
-                     {"batches", batches},
-                     {"addresses", addresses},
-                     {"columnMembers", epilogue.columnMembers},
-                     {"columns", epilogue.columns},
-                     {"inputMembers", epilogue.inputMembers},
-                     {"inputs", epilogue.inputs},
-                     {"prefetch", epilogue.prefetch},
-                     {"momentGroups", epilogue.moments.counts + "return 0;\n"},
-                     {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-                     {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
-                     {"epilogue", epilogue.text},
-                     {"config", choice.config},
-                     {"entry", kEntryName},
-                     {"parameters", entryParameters(product.fusion, sizes)},
-                     {"arguments", entryArguments(product.fusion, sizes)},
-                     {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
-                     {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+  std::string text = format(
+      kText, {{"header", choice.header},
+              {"function", choice.function},
+              {"left", choice.usesTensorMaps && windows.windows ? ", smelt::WindowRows" : ""},
+              {"constants", constants(epilogue)},
+              {"members", problemMembers(product.fusion, sizes)},
+              {"m", m},
+              {"n", n},
+              {"k", k},
+              {"batches", batches},
+              {"addresses", addresses},
+              {"columnMembers", epilogue.columnMembers},
+              {"columns", epilogue.columns},
+              {"inputMembers", epilogue.inputMembers},
+              {"inputs", epilogue.inputs},
+              {"prefetch", epilogue.prefetch},
+              {"momentGroups", epilogue.moments.counts + "return 0;\n"},
+              {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+              {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
+              {"epilogue", epilogue.text},
+              {"config", choice.config},
+              {"entry", kEntryName},
+              {"parameters", entryParameters(product.fusion, sizes)},
+              {"arguments", entryArguments(product.fusion, sizes)},
+              {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+              {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {

@@ -11,7 +11,8 @@ namespace smelt::codegen {
 namespace {
 
 // What an instruction and a map of images have room for.
-constexpr int64_t kLowestCorner = -128, kHighestCorner = 127, kFarthestTap = 255, kLongestStride = 8;
+constexpr int64_t kLowestCorner = -128, kHighestCorner = 127, kFarthestTap = 255,
+                  kLongestStride = 8;
 
 constexpr char kMembers[] = R"(
 __device__ __forceinline__ WindowPlace windowAt(int m) const {

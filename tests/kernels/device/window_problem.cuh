@@ -51,7 +51,8 @@ template <class T> struct Unfold {
       return;
     int x = place(across, column, right), y = place(down, row, below);
     bool exists = x >= 0 && x < across.size && y >= 0 && y < down.size;
-    matrix[i] = exists ? images[((image * down.size + y) * across.size + x) * channels + channel] : T{};
+    matrix[i] =
+        exists ? images[((image * down.size + y) * across.size + x) * channels + channel] : T{};
   }
 };
 
