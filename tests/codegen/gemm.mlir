@@ -277,7 +277,7 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
 // CHECK-NEXT: const int k1 = (k / 64) % 3;
 // CHECK-NEXT: const int k2 = k % 64;
 // CHECK-NEXT: return {k2, k1, k0};
-// CHECK: gemmTma<smelt::Config, smelt::WindowRows>(
+// CHECK: gemmTma<smelt::Config, smelt::WindowRows<128>>(
 func.func @convolution(%x: !smelt.tensor<[n, 28, 28, 64], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
   %w = smelt.weight "w" <"w.bin", 0, 147456, ""> : <[576, 128], f16>
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 28, 28, 64], f16>, !smelt.tensor<[576, 128], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {

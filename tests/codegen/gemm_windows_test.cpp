@@ -9,7 +9,7 @@
 namespace smelt::codegen {
 namespace {
 
-constexpr int64_t kStepChannels = 64, kTileRows = 128;
+constexpr int64_t kStepBytes = 128, kStepChannels = 64, kTileRows = 128;
 
 struct Axis {
   int64_t size, taps = 1, stride = 1, dilation = 1, before = 0, after = 0;
@@ -151,7 +151,7 @@ struct GemmWindows : testing::Test {
       return {};
     }
     llvm::SmallVector<MatmulOp, 2> matmuls(fusion.getBlock().getOps<MatmulOp>());
-    return describeWindows(GemmProduct(fusion, matmuls), kStepChannels);
+    return describeWindows(GemmProduct(fusion, matmuls), kStepBytes);
   }
   WindowsOrReason describe(const Convolution &of) { return describe(ConvolutionText(of).text); }
   void expectRefused(const Convolution &of, const std::string &reason) {
@@ -247,7 +247,7 @@ TEST_F(GemmWindows, AreWhatTheConvolutionReads) {
     WindowsOrReason found = describe(of);
     ASSERT_TRUE(found.windows) << found.reason;
     const WindowLayout &windows = *found.windows;
-    TensorMap map = mapOf(windows, 0, mlir::Float16Type::get(&context), kStepChannels, kTileRows);
+    TensorMap map = mapOf(windows, 0, mlir::Float16Type::get(&context), kTileRows);
     EXPECT_EQ(map.windows->channels, 64u);
     EXPECT_EQ(map.windows->pixels, 128u);
     int64_t rows = 3 * of.down.count() * of.across.count(),
@@ -262,11 +262,43 @@ TEST_F(GemmWindows, AreWhatTheConvolutionReads) {
   }
 }
 
+/// A first layer, whose image is padded in memory: the taps of a row are one pixel of 64 bytes, or 32.
+TEST_F(GemmWindows, OfFewChannelsAreRowsOfTaps) {
+  for (int64_t taps : {8, 4}) {
+    WindowsOrReason found = describe(Convolution{{230, 7, 2}, {230, taps, 2}, 4});
+    ASSERT_TRUE(found.windows) << found.reason;
+    TensorMap map = mapOf(*found.windows, 0, mlir::Float16Type::get(&context), kTileRows);
+    int64_t pixels = (230 - taps) / 2 + 1;
+    EXPECT_EQ(found.windows->rowBytes, taps * 8);
+    EXPECT_EQ(map.sizes[0].asConstant(), taps * 4);
+    EXPECT_EQ(map.sizes[1].asConstant(), pixels);
+    EXPECT_EQ(map.byteStrides[0].asConstant(), 16);
+    EXPECT_EQ(map.byteStrides[1].asConstant(), 1840);
+    EXPECT_EQ(map.byteStrides[2].asConstant(), 230 * 1840);
+    EXPECT_EQ(map.windows->channels, taps * 4);
+    EXPECT_EQ(map.windows->lowerCorner, (llvm::SmallVector<int>{0, 0}));
+    EXPECT_EQ(map.windows->upperCorner[0], 0);
+    EXPECT_EQ(map.elementStrides, (llvm::SmallVector<unsigned>{1, 1, 2, 1}));
+    int64_t m = 5 * pixels + 9, k = 3 * taps * 4; // row 5, column 9, tap 3 down
+    auto value = [&](Dim dim) { return valueOf(dim, found.windows->space, m, k); };
+    EXPECT_EQ(value(found.windows->across.first), 9);
+    EXPECT_EQ(value(found.windows->down.first), 10);
+    EXPECT_EQ(value(found.windows->down.offset), 3);
+    EXPECT_EQ(value(found.windows->channel), 0);
+  }
+  std::string reason = "4 channels are no multiple of 64";
+  expectRefused({{230, 7, 2}, {230, 8, 1}, 4}, reason);          // 8 bytes apart
+  expectRefused({{230, 7, 2}, {231, 8, 2}, 4}, reason);          // rows of 1848 bytes
+  expectRefused({{230, 7, 2}, {230, 7, 2}, 4}, reason);          // 56 bytes
+  expectRefused({{230, 7, 2}, {230, 8, 2, 2}, 4}, reason);       // no neighbours
+  expectRefused({{230, 7, 2}, {230, 8, 2, 1, 2, 2}, 4}, reason); // not padded in memory
+}
+
 TEST_F(GemmWindows, OfAnyNumberOfImagesAreTheSame) {
   Axis same{28, 3, 2, 1, 1, 1};
   WindowsOrReason found = describe(Convolution{same, same, 64, "n"});
   ASSERT_TRUE(found.windows) << found.reason;
-  TensorMap map = mapOf(*found.windows, 2, mlir::Float16Type::get(&context), 64, 128);
+  TensorMap map = mapOf(*found.windows, 2, mlir::Float16Type::get(&context), 128);
   EXPECT_EQ(map.buffer.index, 2u);
   EXPECT_EQ(map.sizes.back().toString(), "n");
   EXPECT_EQ(map.byteStrides.back().toString(), "100352");

@@ -84,19 +84,28 @@ struct MappedParameters {
 
 /// The corners are those of the driver's documentation, not those that the compiler computes.
 WindowedImages windowed(const GemmVariant &variant, const GemmShape &s, CUdeviceptr images) {
-  const ImageAxis &down = variant.windows->down, &across = variant.windows->across;
+  const ImageWindows &windows = *variant.windows;
+  const ImageAxis &down = windows.down, &across = windows.across;
   const auto bytes = unsigned(elementBytes(variant.element));
-  return {images,
-          uint64_t(variant.windows->channels),
-          uint64_t(across.size),
-          uint64_t(down.size),
-          uint64_t(s.m / variant.windows->rowsOfImage()),
-          {-across.before, -down.before},
-          {across.upperCorner(), down.upperCorner()},
-          {unsigned(across.stride), unsigned(down.stride)},
-          kWgmmaStepBytes / bytes,
-          unsigned(variant.blockM()),
-          bytes};
+  WindowedImages map = {images,
+                        uint64_t(windows.channels),
+                        uint64_t(across.size),
+                        uint64_t(down.size),
+                        uint64_t(s.m / windows.rowsOfImage()),
+                        uint64_t(windows.channels),
+                        uint64_t(windows.channels) * across.size,
+                        {-across.before, -down.before},
+                        {across.upperCorner(), down.upperCorner()},
+                        {unsigned(across.stride), unsigned(down.stride)},
+                        windows.rowBytes(int(bytes)) / bytes,
+                        unsigned(variant.blockM()),
+                        bytes};
+  if (windows.mergesRows) { // pixels that overlap, one for each of the result
+    map.channels = map.stepChannels, map.columns = uint64_t(across.count());
+    map.pixelStride *= uint64_t(across.stride);
+    map.lower[0] = map.upper[0] = 0, map.strides[0] = 1;
+  }
+  return map;
 }
 
 /// Unfold of window_problem.cuh.

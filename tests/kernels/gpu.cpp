@@ -167,16 +167,19 @@ CUfunction Gpu::load(const std::string &cubin, const std::string &kernel, int sh
   return function;
 }
 
+static CUtensorMapSwizzle swizzleOf(unsigned rowBytes) {
+  return rowBytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+         : rowBytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                          : CU_TENSOR_MAP_SWIZZLE_32B;
+}
+
 CUtensorMap Gpu::encode(const BoxedTensor &tensor) const {
   CUtensorMap map;
   std::vector<cuuint64_t> byteStrides;
   for (uint64_t stride : tensor.strides)
     byteStrides.push_back(stride * tensor.elementBytes);
   const std::vector<cuuint32_t> steps(tensor.sizes.size(), 1);
-  unsigned rowBytes = tensor.box[0] * tensor.elementBytes;
-  CUtensorMapSwizzle swizzle = rowBytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                               : rowBytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                : CU_TENSOR_MAP_SWIZZLE_32B;
+  CUtensorMapSwizzle swizzle = swizzleOf(tensor.box[0] * tensor.elementBytes);
   CUtensorMapDataType type =
       tensor.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   driver_->check(driver_->cuTensorMapEncodeTiled(
@@ -191,16 +194,16 @@ CUtensorMap Gpu::encode(const BoxedTensor &tensor) const {
 CUtensorMap Gpu::encode(const WindowedImages &of) const {
   CUtensorMap map;
   const cuuint64_t sizes[] = {of.channels, of.columns, of.rows, of.images};
-  cuuint64_t pixel = of.channels * of.elementBytes;
-  const cuuint64_t byteStrides[] = {pixel, pixel * of.columns, pixel * of.columns * of.rows};
+  cuuint64_t row = of.rowStride * of.elementBytes;
+  const cuuint64_t byteStrides[] = {of.pixelStride * of.elementBytes, row, row * of.rows};
   const cuuint32_t steps[] = {1, of.strides[0], of.strides[1], 1};
   CUtensorMapDataType type =
       of.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   driver_->check(driver_->cuTensorMapEncodeIm2col(
                      &map, type, 4, reinterpret_cast<void *>(of.data), sizes, byteStrides, of.lower,
                      of.upper, of.stepChannels, of.stepPixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                     CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                     swizzleOf(of.stepChannels * of.elementBytes),
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  "encoding a map of windows");
   return map;
 }

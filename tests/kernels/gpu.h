@@ -72,8 +72,9 @@ struct BoxedTensor {
 struct WindowedImages {
   CUdeviceptr data = 0;
   uint64_t channels, columns, rows, images;
-  int lower[2], upper[2]; // across, down
-  unsigned strides[2];    // the same
+  uint64_t pixelStride, rowStride; // in elements
+  int lower[2], upper[2];          // across, down
+  unsigned strides[2];             // the same
   unsigned stepChannels, stepPixels, elementBytes;
 };
 
@@ -95,7 +96,7 @@ public:
   int multiprocessors() const { return multiprocessors_; }
   /// Rows of a box in the permutation of their width; what lies outside is zero.
   CUtensorMap encode(const BoxedTensor &tensor) const;
-  /// Pixels of 128 bytes in their permutation; what lies outside is zero.
+  /// Pixels of 128, 64 or 32 bytes in the permutation of their width; what lies outside is zero.
   CUtensorMap encode(const WindowedImages &images) const;
 
   /// Median time in us of a kernel within a graph of `launches`, each depending on the one before;

@@ -139,10 +139,16 @@ std::string gemmProblemType(const GemmVariant &v) {
 
 /// "WindowTestProblem<..., 64, 1, 1, 1, 56, ...>"
 std::string windowProblemType(const GemmVariant &v) {
-  const ImageAxis &down = v.windows->down, &across = v.windows->across;
+  const ImageAxis &down = v.windows->down;
+  ImageAxis across = v.windows->across;
+  int channels = v.windows->channels;
+  if (v.windows->mergesRows) {
+    channels *= across.taps;
+    across = {across.count()};
+  }
   return "WindowTestProblem<" + gemmProblemType(v) + ", " +
-         join({v.windows->channels, down.stride, down.dilation, down.before, down.count(),
-               across.taps, across.stride, across.dilation, across.before, across.count()},
+         join({channels, down.stride, down.dilation, down.before, down.count(), across.taps,
+               across.stride, across.dilation, across.before, across.count()},
               ", ") +
          ">";
 }
@@ -209,6 +215,9 @@ KernelText GemmVariant::kernel() const {
           name << "_groups" << rowGroups;
         if (windows)
           name << "_windows" << nameOf(*windows);
+        std::string left;
+        if (windows)
+          left = ", WindowRows<" + std::to_string(windows->rowBytes(elementBytes(element))) + ">";
         KernelText result;
         result.name = name.str();
         result.text = kernelText(
@@ -217,7 +226,7 @@ KernelText GemmVariant::kernel() const {
             windows ? windowProblemType(*this) : gemmProblemType(*this),
             std::string(used.config) + "<" + join(numbers(t), ", ") + ">", used.function,
             usesTensorMaps() ? std::vector<std::string>{"a", "b"} : std::vector<std::string>(),
-            windows ? ", WindowRows" : "");
+            left.c_str());
         result.threads = t.threads();
         int momentsBytes =
             rowGroups > 0 ? tilesOfMoments(t) * blockM() * 8 : 0; // mean and variance of each row

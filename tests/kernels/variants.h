@@ -54,7 +54,11 @@ struct ImageAxis {
 struct ImageWindows {
   int channels;
   ImageAxis down, across;
+  bool mergesRows = false; // the taps of a row stand for channels of one pixel
 
+  int rowBytes(int elementBytes) const { // of a pixel that one copy moves
+    return mergesRows ? across.taps * channels * elementBytes : 128;
+  }
   int rowsOfImage() const { return down.count() * across.count(); }
   int depth() const { return down.taps * across.taps * channels; }
 };

@@ -58,6 +58,16 @@ std::vector<GemmCase> windowChecks() {
     v.bConstant = false;
     cases.push_back({v, {shapeOf(strided, 5, 72)}});
   }
+  for (const ImageWindows &few :
+       {ImageWindows{4, {37, 7, 2, 1, 0, 0}, {38, 8, 2}, true}, // rows of 64 bytes, an odd number
+        ImageWindows{4, {37, 3, 2, 2, 2, 1}, {38, 4, 2}, true}, // of 32 bytes
+        ImageWindows{8, {13, 3, 1, 1, 1, 1}, {18, 8, 1}, true}, // of 128 bytes
+        ImageWindows{8, {13, 1}, {18, 4, 3}, true}})
+    for (GemmTmaTiling tiling : {kNarrow, kGemmTmaTilings[4]}) { // and ping-pong
+      GemmVariant v = variantOf(tiling, few);
+      v.bTransposed = tiling.blockN == 64;
+      cases.push_back({v, {shapeOf(few, 3, 136), shapeOf(few, 1, 64)}});
+    }
   GemmVariant odd = variantOf(kNarrow, strided); // columns that no vector access is aligned to
   odd.width = 1;
   cases.push_back({odd, {shapeOf(strided, 3, 77)}});

@@ -122,6 +122,7 @@ private:
   FailureOr<std::vector<GemmRange>> chooseRanges(int sharedBytesPerRow) const;
   GemmPrecision precision() const;
   void describeWindows();
+  std::string typeOfLeft(const GemmChoice &choice) const;
   std::string wayOfLeft(const GemmChoice &choice) const;
   TensorMap mapOfLeft(const GemmChoice &choice) const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
@@ -207,32 +208,32 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text = format(
-      kText, {{"header", choice.header},
-              {"function", choice.function},
-              {"left", choice.usesTensorMaps && windows.windows ? ", smelt::WindowRows" : ""},
-              {"constants", constants(epilogue)},
-              {"members", problemMembers(product.fusion, sizes)},
-              {"m", m},
-              {"n", n},
-              {"k", k},
-              {"batches", batches},
-              {"addresses", addresses},
-              {"columnMembers", epilogue.columnMembers},
-              {"columns", epilogue.columns},
-              {"inputMembers", epilogue.inputMembers},
-              {"inputs", epilogue.inputs},
-              {"prefetch", epilogue.prefetch},
-              {"momentGroups", epilogue.moments.counts + "return 0;\n"},
-              {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-              {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
-              {"epilogue", epilogue.text},
-              {"config", choice.config},
-              {"entry", kEntryName},
-              {"parameters", entryParameters(product.fusion, sizes)},
-              {"arguments", entryArguments(product.fusion, sizes)},
-              {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
-              {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+  std::string text =
+      format(kText, {{"header", choice.header},
+                     {"function", choice.function},
+                     {"left", typeOfLeft(choice)},
+                     {"constants", constants(epilogue)},
+                     {"members", problemMembers(product.fusion, sizes)},
+                     {"m", m},
+                     {"n", n},
+                     {"k", k},
+                     {"batches", batches},
+                     {"addresses", addresses},
+                     {"columnMembers", epilogue.columnMembers},
+                     {"columns", epilogue.columns},
+                     {"inputMembers", epilogue.inputMembers},
+                     {"inputs", epilogue.inputs},
+                     {"prefetch", epilogue.prefetch},
+                     {"momentGroups", epilogue.moments.counts + "return 0;\n"},
+                     {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+                     {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
+                     {"epilogue", epilogue.text},
+                     {"config", choice.config},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(product.fusion, sizes)},
+                     {"arguments", entryArguments(product.fusion, sizes)},
+                     {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+                     {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {
@@ -245,6 +246,13 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   return kernel;
 }
 
+/// The template's argument, where A is no matrix.
+std::string GemmEmitter::typeOfLeft(const GemmChoice &choice) const {
+  return choice.usesTensorMaps && windows.windows
+             ? ", smelt::WindowRows<" + std::to_string(windows.windows->rowBytes) + ">"
+             : "";
+}
+
 /// For people: how A arrives, where it is no matrix.
 std::string GemmEmitter::wayOfLeft(const GemmChoice &choice) const {
   if (choice.usesTensorMaps)
@@ -254,8 +262,7 @@ std::string GemmEmitter::wayOfLeft(const GemmChoice &choice) const {
 
 TensorMap GemmEmitter::mapOfLeft(const GemmChoice &choice) const {
   if (windows.windows)
-    return codegen::mapOf(*windows.windows, a.input, product.lhs.getElementType(), choice.blockK,
-                          choice.blockM);
+    return codegen::mapOf(*windows.windows, a.input, product.lhs.getElementType(), choice.blockM);
   return mapOf(a, *matrixA, choice.blockM);
 }
 
@@ -351,7 +358,7 @@ void GemmEmitter::describeWindows() {
   int64_t bytes = elementBytes(product.lhs.getElementType());
   if (matrixA || !target.instructions.tensorMaps || bytes > 2)
     return;
-  windows = codegen::describeWindows(product, kWgmmaStepBytes / bytes);
+  windows = codegen::describeWindows(product, kWgmmaStepBytes);
   if (!opensWindows(product)) // not worth a word
     windows.reason.clear();
 }

@@ -149,7 +149,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   // --- The thread that asks for boxes ---
 
   __device__ __forceinline__ void copyA(int stage, int step, const Left &rows) const {
-    rows.copy(problem, stageA(stage), mapA, (firstStep + step) * kBlockK, full(stage));
+    rows.template copy<kBlockM>(problem, stageA(stage), mapA, (firstStep + step) * kBlockK,
+                                full(stage));
   }
 
   __device__ __forceinline__ void copyB(int stage, int step, int tile) const {
@@ -235,8 +236,9 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     constexpr int kGroupRows = 8, kUnused = 16, kRowBytes = 128;
     constexpr int kStepBytesA = kStepK * sizeof(ElementA);
     constexpr int kStepBytesB = kBTransposed ? kStepBytesA : kStepK * kRowBytes;
-    wgmma::Operand a = wgmma::describe<kRowBytes>(stageA(stage) + row * kRowBytes,
-                                                  kGroupRows * kRowBytes, kUnused);
+    constexpr int kRowBytesA = Left::kRowBytes, kPartSteps = kRowBytesA / kStepBytesA;
+    wgmma::Operand a = wgmma::describe<kRowBytesA>(stageA(stage) + row * kRowBytesA,
+                                                   kGroupRows * kRowBytesA, kUnused);
     wgmma::Operand b = wgmma::describe<kRowBytes>(stageB(stage), kGroupRows * kRowBytes,
                                                   kBTransposed ? kUnused : kBlockK * kRowBytes);
     wgmma::fence();
@@ -244,7 +246,9 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 #pragma unroll
       for (int chain = 0; chain < kChains; ++chain)
         wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
-            sums[chain], a.at(chain * 64 * kRowBytes + step * kStepBytesA),
+            sums[chain],
+            a.at(chain * 64 * kRowBytesA + step / kPartSteps * kBlockM * kRowBytesA +
+                 step % kPartSteps * kStepBytesA),
             b.at(step * kStepBytesB));
     });
     wgmma::commit();

@@ -17,23 +17,31 @@
 // image. To each place it adds the tap's offset, t * d: not negative, and no part of the corners. Behind
 // the last image there are zeros: rows that the last tile has too many.
 //
-// Assumes: channels in whole steps; corners within 8 bits and their sign, strides up to 8, offsets up to
+// Images of few channels (a first layer's) whose columns are padded in memory: the taps of one row of a
+// window are neighbours there, 32 or 64 bytes, and stand for the channels of one pixel. Such pixels overlap.
+// A step takes several of them, which lie in a stage one behind the other; behind the last row's there are
+// zeros, too: no pixel has so many channels.
+//
+// Assumes: channels in whole steps, or steps of whole rows of taps; corners within 8 bits and their sign, strides up to 8, offsets up to
 // 8 bits (kernels/gemm/gemm_windows.h).
 #pragma once
 
 #include "device/tma.cuh"
+#include "kernels/gemm/gemm_config.cuh"
 
 namespace smelt {
 
 /// Rows of a matrix from `row` on. The map has boxes of one step by a tile's rows.
 struct MatrixRows {
+  static constexpr int kRowBytes = kWgmmaStepBytes; // of a row in a stage
   int row;
 
   template <class Problem>
   __device__ __forceinline__ static MatrixRows at(const Problem &, int row) {
     return {row};
   }
-  template <class Problem>
+  /// The step from `k` on of a tile of `Rows` rows.
+  template <int Rows, class Problem>
   __device__ __forceinline__ void copy(const Problem &, uint32_t target, const TensorMap &map,
                                        int k, uint32_t barrier) const {
     tma::copyBox(target, map, k, row, barrier);
@@ -50,23 +58,31 @@ struct WindowOffset {
   int channel, right, down;
 };
 
-/// Windows of images. The problem has
-///   WindowPlace windowAt(int m)    of a row
+/// Windows of images, RowBytes of each in a row of a stage. The problem has
+///   WindowPlace windowAt(int m)       of a row
 ///   WindowOffset windowOffset(int k)  of an element
-/// and the map windows of a step's channels and a tile's pixels.
-struct WindowRows {
+/// and the map windows of RowBytes of channels and a tile's pixels.
+template <int RowBytes = kWgmmaStepBytes> struct WindowRows {
+  static constexpr int kRowBytes = RowBytes;
   WindowPlace first;
 
   template <class Problem>
   __device__ __forceinline__ static WindowRows at(const Problem &problem, int row) {
     return {problem.windowAt(row)};
   }
-  template <class Problem>
+  template <int Rows, class Problem>
   __device__ __forceinline__ void copy(const Problem &problem, uint32_t target,
                                        const TensorMap &map, int k, uint32_t barrier) const {
-    WindowOffset offset = problem.windowOffset(k);
-    tma::copyPixels(target, map, offset.channel, first.column, first.row, first.image,
-                    uint16_t(offset.right), uint16_t(offset.down), barrier);
+    constexpr int kParts = kWgmmaStepBytes / RowBytes;
+    constexpr int kDepth = RowBytes / sizeof(typename Problem::ElementA);
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      WindowOffset offset = problem.windowOffset(k + part * kDepth);
+      if (kParts > 1 && k + part * kDepth >= problem.k())
+        offset.channel = kDepth;
+      tma::copyPixels(target + part * Rows * RowBytes, map, offset.channel, first.column, first.row,
+                      first.image, uint16_t(offset.right), uint16_t(offset.down), barrier);
+    }
   }
 };
 

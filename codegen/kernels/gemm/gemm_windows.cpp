@@ -45,8 +45,8 @@ SmallVector<Dim> tapsOf(const GemmProduct &product) {
 /// Matches the position of an element of an image, axis by axis.
 class WindowMatcher {
 public:
-  WindowMatcher(const GemmProduct &product, int64_t stepChannels)
-      : product(product), stepChannels(stepChannels) {}
+  WindowMatcher(const GemmProduct &product, int64_t stepBytes)
+      : product(product), stepBytes(stepBytes), bytes(elementBytes(product.lhs.getElementType())) {}
 
   WindowsOrReason run() {
     WindowsOrReason found;
@@ -69,15 +69,18 @@ private:
   bool matchTaps(WindowAxis &axis, Dim position, Dim &rest);
   bool matchCorners(WindowAxis &axis, Dim count);
   bool matchZeros(const InputElement &element);
+  bool matchSteps(const InputElement &element);
+  bool mergeRowsOfTaps(const InputElement &element);
   /// One axis of the product's rows.
   struct RowAxis {
     Dim position, extent;
   };
   RowAxis takeRowAxis(Dim position);
+  RowAxis acrossRow; ///< along which `layout.across` moves
   void skipUnitRowAxes();
 
   const GemmProduct &product;
-  int64_t stepChannels;
+  int64_t stepBytes, bytes; ///< of an element
   WindowLayout layout;
   SmallVector<Dim> extents; ///< of the parts of k
   Index parts;              ///< of k
@@ -97,15 +100,15 @@ bool WindowMatcher::match() {
   if (type.getRank() < 3 || type.getRank() > 4)
     return fail("images have one or two axes besides channels");
   std::optional<int64_t> channels = type.getDim(type.getRank() - 1).asConstant();
-  if (!channels || *channels == 0 || *channels % stepChannels != 0)
-    return fail(channels ? Twine(*channels) + " channels are no multiple of " + Twine(stepChannels)
-                         : Twine("the number of channels is open"));
+  if (!channels || *channels == 0)
+    return fail("the number of channels is open");
   if (!splitDepth(*channels))
     return false;
   Index index(product.rowIndex);
   index.push_back(linearize(parts, extents, type.getContext()));
   FailureOr<InputElement> element = layout.space.throughPaddedViews(matmul.getLhs(), index);
-  return succeeded(element) && matchPosition(*element) && matchZeros(*element);
+  return succeeded(element) && matchPosition(*element) && matchZeros(*element) &&
+         matchSteps(*element);
 }
 
 /// k becomes taps and channels.
@@ -166,7 +169,8 @@ WindowMatcher::RowAxis WindowMatcher::takeRowAxis(Dim position) {
 
 bool WindowMatcher::matchAxis(WindowAxis &axis, Dim position, Dim size) {
   axis.size = size;
-  auto [row, count] = takeRowAxis(position);
+  acrossRow = takeRowAxis(position);
+  auto [row, count] = acrossRow;
   Dim rest = position;
   if (std::optional<StringRef> symbol = row.asSymbol()) {
     std::optional<Dim> factor = linearFactor(position, *symbol);
@@ -233,6 +237,48 @@ bool WindowMatcher::matchZeros(const InputElement &element) {
   });
 }
 
+bool WindowMatcher::matchSteps(const InputElement &element) {
+  layout.pixelStride = Dim::constant(product.lhs.getContext(), layout.channels);
+  layout.rowStride = layout.pixelStride * layout.across.size;
+  layout.imageStride = layout.rowStride * layout.down.size;
+  layout.rowBytes = static_cast<int>(stepBytes);
+  return layout.channels * bytes % stepBytes == 0 || mergeRowsOfTaps(element) ||
+         fail(Twine(layout.channels) + " channels are no multiple of " + Twine(stepBytes / bytes));
+}
+
+/// The taps of a row, neighbours in memory, become the channels of one pixel, in an image of as many columns
+/// as the result has; where rows and pixels begin at multiples of 16 bytes.
+bool WindowMatcher::mergeRowsOfTaps(const InputElement &element) {
+  WindowAxis &across = layout.across;
+  constexpr int64_t kUnit = 16;
+  size_t last = parts.size() - 1; // of the channel
+  bool isPadded = llvm::any_of(element.guards, [&](const InputElement::Guard &guard) {
+    return guard.position == element.index[element.index.size() - 2];
+  });
+  if (isPadded || last == 0 || across.offset != parts[last - 1] || across.lower != 0 ||
+      across.stride * layout.channels * bytes % kUnit != 0 ||
+      knownDivisor(layout.rowStride * bytes, Lanes()) % kUnit != 0)
+    return false;
+  int64_t merged = *extents[last - 1].asConstant() * layout.channels, rowBytes = merged * bytes;
+  if (rowBytes != stepBytes && rowBytes != stepBytes / 2 && rowBytes != stepBytes / 4)
+    return false;
+  MLIRContext *context = product.lhs.getContext();
+  Dim none = Dim::constant(context, 0), tap = last > 1 ? parts[0] : none;
+  std::optional<int64_t> dilation =
+      last > 1 ? linearFactor(layout.down.offset, *tap.asSymbol())->asConstant() : 0;
+  extents.truncate(last - 1);
+  extents.push_back(Dim::constant(context, merged));
+  layout.space = product.space;
+  parts = layout.space.addFlat(context, "k", extents);
+  layout.down.offset = last > 1 ? parts[0] * *dilation : none;
+  layout.channel = parts.back();
+  layout.pixelStride = layout.pixelStride * across.stride;
+  layout.channels = merged;
+  layout.rowBytes = static_cast<int>(rowBytes);
+  across = {acrossRow.extent, /*stride=*/1, /*lower=*/0, /*upper=*/0, acrossRow.position, none};
+  return true;
+}
+
 /// Definitions of those parts of `name` that a printer has printed.
 std::string definitionsOf(const IterationSpace &space, StringRef name, DimPrinter &printer) {
   std::string text;
@@ -247,27 +293,29 @@ std::string definitionsOf(const IterationSpace &space, StringRef name, DimPrinte
 
 bool opensWindows(const GemmProduct &product) { return !tapsOf(product).empty(); }
 
-WindowsOrReason describeWindows(const GemmProduct &product, int64_t stepChannels) {
-  return WindowMatcher(product, stepChannels).run();
+WindowsOrReason describeWindows(const GemmProduct &product, int64_t stepBytes) {
+  return WindowMatcher(product, stepBytes).run();
 }
 
-TensorMap mapOf(const WindowLayout &windows, unsigned input, Type element, int64_t stepChannels,
-                int pixels) {
+TensorMap mapOf(const WindowLayout &windows, unsigned input, Type element, int pixels) {
   const WindowAxis &across = windows.across, &down = windows.down;
-  Dim channels = Dim::constant(windows.images.getContext(), windows.channels);
-  Dim pixel = channels * elementBytes(element), row = pixel * across.size;
+  int64_t bytes = elementBytes(element);
   TensorMap map;
   map.buffer = {LaunchBuffer::input, input, {}};
   map.elementType = element;
-  map.sizes = {channels, across.size, down.size, windows.images};
-  map.byteStrides = {pixel, row, row * down.size};
+  map.sizes = {Dim::constant(windows.images.getContext(), windows.channels), across.size, down.size,
+               windows.images};
+  map.byteStrides = {windows.pixelStride * bytes, windows.rowStride * bytes,
+                     windows.imageStride * bytes};
   map.elementStrides = {1, static_cast<unsigned>(across.stride), static_cast<unsigned>(down.stride),
                         1};
-  map.windows = {static_cast<unsigned>(stepChannels),
+  map.windows = {static_cast<unsigned>(windows.rowBytes / bytes),
                  static_cast<unsigned>(pixels),
                  {across.lower, down.lower},
                  {across.upper, down.upper}};
-  map.swizzle = plan::Swizzle::bytes_128;
+  map.swizzle = windows.rowBytes == 128  ? plan::Swizzle::bytes_128
+                : windows.rowBytes == 64 ? plan::Swizzle::bytes_64
+                                         : plan::Swizzle::bytes_32;
   map.l2Promotion = plan::L2Promotion::bytes_256;
   return map;
 }

@@ -23,7 +23,9 @@ struct WindowLayout {
   IterationSpace space; ///< with %k in parts: the taps, and the channel
   Dim images;           ///< how many
   Dim image, channel;   ///< of an element
-  int64_t channels;
+  int64_t channels;     ///< of a pixel; or elements of a row of taps, which stand for one pixel's
+  Dim pixelStride, rowStride, imageStride; ///< distances in memory, in elements
+  int rowBytes = 0;                        ///< of a pixel that one copy moves
   WindowAxis down, across;
 };
 
@@ -34,15 +36,14 @@ struct WindowsOrReason {
 };
 
 /// The left operand as windows of images [image, (row,) column, channel], in zeros or not. A step takes
-/// `stepChannels` channels of one tap.
-WindowsOrReason describeWindows(const GemmProduct &product, int64_t stepChannels);
+/// `stepBytes` of the channels of one tap; of few channels, whole rows of taps.
+WindowsOrReason describeWindows(const GemmProduct &product, int64_t stepBytes);
 
 /// It is made of windows of more than one pixel.
 bool opensWindows(const GemmProduct &product);
 
-/// The map of `windows` of the fusion's input `input`, for copies of one step of `pixels` rows.
-TensorMap mapOf(const WindowLayout &windows, unsigned input, mlir::Type element,
-                int64_t stepChannels, int pixels);
+/// The map of `windows` of the fusion's input `input`, for copies of `pixels` rows.
+TensorMap mapOf(const WindowLayout &windows, unsigned input, mlir::Type element, int pixels);
 
 /// The members of the kernel's problem that say where rows and their elements lie. Adds to `sizes` the
 /// size symbols that they read.
