@@ -22,8 +22,8 @@
 // A step takes several of them, which lie in a stage one behind the other; behind the last row's there are
 // zeros, too: no pixel has so many channels.
 //
-// Assumes: channels in whole steps, or steps of whole rows of taps; corners within 8 bits and their sign, strides up to 8, offsets up to
-// 8 bits (kernels/gemm/gemm_windows.h).
+// Assumes: channels in whole steps, or steps of whole rows of taps; corners in 8 bits with their sign,
+// strides up to 8, offsets in 8 bits without one (kernels/gemm/gemm_windows.h finds out).
 #pragma once
 
 #include "device/tma.cuh"
