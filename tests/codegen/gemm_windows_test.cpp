@@ -74,14 +74,13 @@ private:
     for (int64_t zeros : {of.before, of.after}) {
       if (zeros == 0)
         continue;
-      std::vector<std::string> of_zeros(shape);
-      of_zeros[axis] = std::to_string(zeros);
-      std::string name = "%z" + std::to_string(values) + (zeros == of.before ? "b" : "a") +
-                         std::to_string(parts.size());
-      text += name + " = smelt.expand %zero : <[], f16> -> " + typed(of_zeros) + "\n";
+      std::vector<std::string> ofZeros(shape);
+      ofZeros[axis] = std::to_string(zeros);
+      std::string name = "%z" + std::to_string(values) + "x" + std::to_string(parts.size());
+      text += name + " = smelt.expand %zero : <[], f16> -> " + typed(ofZeros) + "\n";
       bool isBefore = parts.size() == 1 && of.before != 0;
       parts.insert(isBefore ? parts.begin() : parts.end(), name);
-      types.insert(isBefore ? types.begin() : types.end(), "!smelt.tensor" + typed(of_zeros));
+      types.insert(isBefore ? types.begin() : types.end(), "!smelt.tensor" + typed(ofZeros));
     }
     shape[axis] = std::to_string(of.size + of.before + of.after);
     text += "%v" + std::to_string(++values) + " = smelt.concat ";
