@@ -261,7 +261,7 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
 
 // A convolution: the windows of an image whose channels are last. Zeros around it have no address; a vector of channels has
 // one pixel.
-// CHECK: // gemm+concat+concat wgmma
+// CHECK: // gemm+concat+concat {{mma|wgmma block}}
 // CHECK: kAVector = 8,
 // CHECK: kALinear = false, kBLinear = true, kAPadded = true;
 // CHECK: a(int batch, int m, int k) const {
