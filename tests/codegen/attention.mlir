@@ -50,12 +50,12 @@ func.func @packed(%qkv: !smelt.tensor<[b, s, 2304], f16>, %mask: !smelt.tensor<[
 // CHECK: // attention rows of parts
 // CHECK: __launch_bounds__(smelt::Config::kCombineThreads, 1) attention_{{.*}}, float *parts, int partsOfKeys) {
 // CHECK-NEXT: smelt::attentionCombine<smelt::Config>(smelt::Problem{{{.*}}, parts}, partsOfKeys);
-// CHECK: // for 0 to 33 heads of keys
+// CHECK: // for 0 to 16 heads of keys
 // CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 8>
 // CHECK-NOT: parts
-// CHECK: // for 34 to 132 heads of keys
+// CHECK: // for 17 to 66 heads of keys
 // CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 2>
-// CHECK: // for 133 or more heads of keys
+// CHECK: // for 67 or more heads of keys
 // CHECK: // attention AttentionDecodeConfig<16, 128, 4, 3, 1>
 // CHECK-NOT: AttentionConfig
 func.func @decode(%q: !smelt.tensor<[b, 32, 1, 64], f16>, %k: !smelt.tensor<[b, 8, t, 64], f16>, %v: !smelt.tensor<[b, 8, t, 64], f16>) -> !smelt.tensor<[b, 32, 1, 64], f16> {

@@ -183,7 +183,7 @@ std::optional<int> partsOf(const KernelVariant *variant) {
   return parts;
 }
 
-/// Every multiprocessor has two blocks where batches, heads and keys allow.
+/// Clusters hold no more blocks than there are multiprocessors.
 TEST_F(AttentionRules, FewQueriesShareTheirKeysAmongBlocks) {
   auto parts = [&](const char *batches, const char *keys) {
     auto variants = select({batches, "64", "1", keys, /*causal=*/false, 128, "8"});
@@ -194,9 +194,9 @@ TEST_F(AttentionRules, FewQueriesShareTheirKeysAmongBlocks) {
   EXPECT_EQ(parts("1", "200"), 2);
   EXPECT_EQ(parts("1", "1024"), 8);
   EXPECT_EQ(parts("1", "65536"), 0);
-  EXPECT_EQ(parts("4", "65536"), 8);
-  EXPECT_EQ(parts("8", "65536"), 4);
-  EXPECT_EQ(parts("16", "65536"), 2);
+  EXPECT_EQ(parts("4", "65536"), 4);
+  EXPECT_EQ(parts("8", "65536"), 2);
+  EXPECT_EQ(parts("16", "65536"), 1);
   EXPECT_EQ(parts("64", "1024"), 1);
 }
 
@@ -208,11 +208,11 @@ TEST_F(AttentionRules, FewQueriesOfOpenSizesDoTheSame) {
       ASSERT_NE(chosen(variants, b, 1, t), nullptr) << b << " x " << t;
   EXPECT_EQ(partsOf(chosen(variants, 1, 1, 4096)), 8);
   EXPECT_EQ(partsOf(chosen(variants, 1, 1, 65536)), 0);
-  EXPECT_EQ(partsOf(chosen(variants, 4, 1, 65536)), 8);
-  EXPECT_EQ(partsOf(chosen(variants, 16, 1, 1024)), 2);
+  EXPECT_EQ(partsOf(chosen(variants, 4, 1, 65536)), 2);
+  EXPECT_EQ(partsOf(chosen(variants, 16, 1, 1024)), 1);
   EXPECT_EQ(partsOf(chosen(variants, 64, 1, 1024)), 1);
   EXPECT_EQ(variants[0].rule.describe(), "12 or more parts of 512 keys");
-  EXPECT_EQ(variants[1].rule.describe(), "0 to 33 heads of keys");
+  EXPECT_EQ(variants[1].rule.describe(), "0 to 16 heads of keys");
 }
 
 /// The parts, their records and the second kernel's parameter follow from the same sizes.

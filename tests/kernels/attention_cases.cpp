@@ -147,8 +147,12 @@ void addBiasMaps(std::vector<AttentionCase> &cases) {
       for (Bias bias : {Bias::kFull, Bias::kPerHead, Bias::kShared}) {
         v.bias = bias;
         v.causal = false;
-        cases.push_back({v, {{1, 1, 8, 0}, {3, 77, 72, 0, 5}, {2, 197, 200, 0, 0},
-                             {2, 513, 136, 0, 7, false, true}, {40, 130, 520, 0, 0}}});
+        cases.push_back({v,
+                         {{1, 1, 8, 0},
+                          {3, 77, 72, 0, 5},
+                          {2, 197, 200, 0, 0},
+                          {2, 513, 136, 0, 7, false, true},
+                          {40, 130, 520, 0, 0}}});
         v.causal = true;
         cases.push_back({v, {{2, 77, 80, 3, 5}, {5, 520, 520, 0, 0}, {1, 40, 24, -8}}});
       }
@@ -340,10 +344,34 @@ std::vector<AttentionCase> attentionTimings() {
       {{1, 1500, 1500, 0}, 8, 64, false, Bias::kNone, {kAttentionMedium}, mapped},
       {{8, 512, 512, 0}, 12, 64, false, Bias::kPerKey, throughput, mapped},
       {{8, 512, 512, 0}, 12, 64, false, Bias::kNone, throughput, mapped},
-      {{8, 512, 512, 0}, 8, 64, false, Bias::kFull, {kAttentionLongBiased}, {kAttentionMapped, kAttentionMappedBias}},
-      {{4, 4096, 4096, 0}, 32, 64, false, Bias::kShared, {}, {kAttentionMappedBias, {128, 2, 3, 2, 1}, {128, 2, 2, 2, 2}}},
-      {{4, 4096, 4096, 0}, 16, 128, false, Bias::kShared, {}, {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
-      {{32, 512, 512, 0}, 16, 128, false, Bias::kShared, {}, {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
+      {{8, 512, 512, 0},
+       8,
+       64,
+       false,
+       Bias::kFull,
+       {kAttentionLongBiased},
+       {kAttentionMapped, kAttentionMappedBias}},
+      {{4, 4096, 4096, 0},
+       32,
+       64,
+       false,
+       Bias::kShared,
+       {},
+       {kAttentionMappedBias, {128, 2, 3, 2, 1}, {128, 2, 2, 2, 2}}},
+      {{4, 4096, 4096, 0},
+       16,
+       128,
+       false,
+       Bias::kShared,
+       {},
+       {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
+      {{32, 512, 512, 0},
+       16,
+       128,
+       false,
+       Bias::kShared,
+       {},
+       {kAttentionMappedLargeBias, {128, 2, 2, 2, 1}}},
       {{64, 197, 197, 0},
        12,
        64,

@@ -45,11 +45,11 @@ CUtensorMap biasMap(const Gpu &gpu, const AttentionVariant &variant, const Atten
   auto keys = uint64_t(p.keys), plane = keys * p.queries;
   uint64_t heads = variant.bias == Bias::kShared ? 1 : variant.heads;
   uint64_t batches = variant.bias == Bias::kFull ? p.batches : 1;
-  return gpu.encode({p.bias,
-                     {keys, uint64_t(p.queries), heads, batches},
-                     {keys, plane, plane * heads},
-                     {unsigned(AttentionTmaTiling::kBiasPanel),
-                      unsigned(AttentionTmaTiling::kGroupRows), 1, 1}});
+  return gpu.encode(
+      {p.bias,
+       {keys, uint64_t(p.queries), heads, batches},
+       {keys, plane, plane * heads},
+       {unsigned(AttentionTmaTiling::kBiasPanel), unsigned(AttentionTmaTiling::kGroupRows), 1, 1}});
 }
 
 MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
@@ -63,10 +63,11 @@ MappedParameters mapped(const Gpu &gpu, const AttentionVariant &variant,
                        {unsigned(AttentionTmaTiling::panel(size)), unsigned(boxRows), 1, 1}});
   };
   MappedParameters parameters{
-          p,
-          operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
-          operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
-          operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV), {}};
+      p,
+      operand(p.q, p.queries, variant.heads, variant.headSize, AttentionTmaTiling::kGroupRows),
+      operand(p.k, p.keys, variant.kvHeads, variant.headSize, tiling.blockKV),
+      operand(p.v, p.keys, variant.kvHeads, variant.valueSize, tiling.blockKV),
+      {}};
   if (tiling.biasStages > 0)
     parameters.bias = biasMap(gpu, variant, p);
   return parameters;

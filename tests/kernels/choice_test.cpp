@@ -194,7 +194,6 @@ int main() {
   bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
   bool bytes =
       choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
-  bool fewRows =
-      choosesWell("few rows", readMeasurements("h200_gemm_few_rows.txt", parseFewRows));
+  bool fewRows = choosesWell("few rows", readMeasurements("h200_gemm_few_rows.txt", parseFewRows));
   return wgmma && tma && bytes && fewRows ? 0 : 1;
 }

@@ -428,8 +428,13 @@ template <class Add> void addRowsOfOneWave(const Add &add) {
 
 /// Weights of BERT, and of Llama 3 at 8 billion, for few rows: templates, clusters and stages compete.
 template <class Add> void addFewRows(const Add &add) {
-  for (auto [n, k] : {std::pair(768, 768), {2304, 768}, {3072, 768}, {768, 3072}, {4096, 4096},
-                      {14336, 4096}, {4096, 14336}})
+  for (auto [n, k] : {std::pair(768, 768),
+                      {2304, 768},
+                      {3072, 768},
+                      {768, 3072},
+                      {4096, 4096},
+                      {14336, 4096},
+                      {4096, 14336}})
     for (int m : {1, 64, 128, 512, 2048}) {
       for (const GemmTmaTiling &tiling : kGemmTmaTilings)
         if (m > 512 || !tiling.pingPong)

@@ -159,7 +159,8 @@ private:
   IterationSpace space;
   Dim b, h, i, j, d, e, g; ///< g: a head of the keys
   Row queryRow, keyRow, valueRow, outRow;
-  std::optional<HeadLayout> mappedQuery, mappedKey, mappedValue, mappedBias; ///< where maps can describe them
+  std::optional<HeadLayout> mappedQuery, mappedKey, mappedValue,
+      mappedBias; ///< where maps can describe them
 };
 
 /// Follows views back from `operand` at `index` to an input of the fusion.
@@ -235,7 +236,8 @@ std::optional<HeadLayout> AttentionEmitter::layoutOf(Value operand, const Index 
     moves[axis] = symbol && stride && !stride->isConstant(0);
     if (mayBroadcast && stride && !moves[axis])
       stride = unused;
-    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() || knownDivisor(*stride, Lanes()) % unit != 0)
+    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() ||
+        knownDivisor(*stride, Lanes()) % unit != 0)
       return std::nullopt;
     strides.push_back(*stride);
     if (moves[axis])
@@ -438,10 +440,11 @@ FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
   bool isMain = which == Kernel::kMain;
   if (!isMain)
     parameters += ", int partsOfKeys";
-  std::string call = isMain ? format(kCall, {{"function", choice.function},
-                                             {"arguments", arguments},
-                                             {"maps", llvm::join(maps, ", ") + (maps.empty() ? "" : ", ")}})
-                            : format(kCombineCall, {{"arguments", arguments}});
+  std::string call =
+      isMain ? format(kCall, {{"function", choice.function},
+                              {"arguments", arguments},
+                              {"maps", llvm::join(maps, ", ") + (maps.empty() ? "" : ", ")}})
+             : format(kCombineCall, {{"arguments", arguments}});
   return format(kText, {{"header", choice.header},
                         {"constants", fixed},
                         {"members", members},

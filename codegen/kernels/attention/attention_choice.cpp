@@ -44,14 +44,13 @@ AttentionChoice choiceOf(AttentionSimtTiling t, const AttentionShape &shape) {
 }
 
 AttentionChoice choiceOf(AttentionTmaTiling t, const AttentionShape &shape) {
-  AttentionChoice choice{
-      "attention_tma",
-      "attentionTma",
-      withNumbers("AttentionTmaConfig",
-                  {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages}),
-      t.blockQ(),
-      t.threads(),
-      t.sharedBytes(shape.headSize, shape.valueSize)};
+  AttentionChoice choice{"attention_tma",
+                         "attentionTma",
+                         withNumbers("AttentionTmaConfig",
+                                     {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages}),
+                         t.blockQ(),
+                         t.threads(),
+                         t.sharedBytes(shape.headSize, shape.valueSize)};
   choice.blockKV = t.blockKV;
   choice.mapped = t;
   return choice;

@@ -136,10 +136,11 @@ struct AttentionTmaTiling {
   int blockKV;
   int groups;
   int stages, querySlots;
-  int biasStages = 0; ///< of biases of single scores that come by a map; blockKV is a multiple of 64 then
+  int biasStages =
+      0; ///< of biases of single scores that come by a map; blockKV is a multiple of 64 then
 
   static constexpr int kGroupRows = 64;
-  static constexpr int kBiasPanel = 64; ///< columns of a box of biases
+  static constexpr int kBiasPanel = 64;                    ///< columns of a box of biases
   constexpr int consumers() const { return groups * 128; } // threads
   constexpr int threads() const { return consumers() + 128; }
   constexpr int blockQ() const { return groups * kGroupRows; }
@@ -176,9 +177,7 @@ struct AttentionTmaTiling {
   constexpr int barriersOffset(int headSize, int valueSize) const {
     return biasTilesOffset(headSize, valueSize) + biasStages * groups * biasTileBytes();
   }
-  constexpr int barriers() const {
-    return 6 * stages + 2 * querySlots + 2 * biasStages * groups;
-  }
+  constexpr int barriers() const { return 6 * stages + 2 * querySlots + 2 * biasStages * groups; }
   /// Dynamic shared memory of one block.
   constexpr int sharedBytes(int headSize, int valueSize) const {
     constexpr int kBarrierBytes = 8;

@@ -48,7 +48,9 @@ public:
         {parts, hasClusters ? kLargestCluster * 3 / 2 : 2, kUnlimited, "parts of 512 keys"});
     int64_t first = 0;
     for (int64_t cluster : clusters(hasClusters)) {
-      int64_t last = cluster > 1 ? target.part.multiprocessors / cluster : queries ? kUnlimited : kMany;
+      int64_t last = cluster > 1 ? target.part.multiprocessors / cluster
+                     : queries   ? kUnlimited
+                                 : kMany;
       add(static_cast<int>(cluster), size(cluster), {allBlocks, first, last, "heads of keys"});
       first = last + 1;
     }

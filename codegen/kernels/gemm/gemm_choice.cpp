@@ -97,14 +97,13 @@ GemmChoice describe(const GemmWgmmaTiling &t, int elementBytes) {
 }
 
 GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
-  GemmChoice choice =
-      describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
-               {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
-               {{"blockM", t.blockM},
-                {"blockN", t.blockN},
-                {"stages", t.stages},
-                {"pingPong", t.pingPong},
-                {"clusterK", t.clusterK}});
+  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
+                               {"wgmma, tma", "gemm_tma", "gemmTma", "GemmTmaConfig"},
+                               {{"blockM", t.blockM},
+                                {"blockN", t.blockN},
+                                {"stages", t.stages},
+                                {"pingPong", t.pingPong},
+                                {"clusterK", t.clusterK}});
   choice.usesTensorMaps = true;
   choice.tilesOfMoments = t.tilesOfMoments;
   return choice;
@@ -214,7 +213,8 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
   double finish =
       kFinishPerElement * c.blockM * c.blockN / c.threads / c.clusterK + exchange(c.clusterK);
   double weights = double(shape.n) * shape.k * elementBytes * shape.batches / kMemory;
-  return std::max(std::ceil(blocks / (multiprocessors * resident)) * (kStart + steps * step + finish),
+  return std::max(std::ceil(blocks / (multiprocessors * resident)) *
+                      (kStart + steps * step + finish),
                   kStart + weights + finish);
 }
 
@@ -322,7 +322,8 @@ public:
   }
 
 private:
-  static constexpr double kLeastGain = 0.008; ///< of a tiling, for compiling it
+  static constexpr double kLeastGain = 0.008;  ///< of a tiling, for compiling it
+  static constexpr double kMostSlowdown = 1.3; ///< at any row count
   static constexpr double kAlike = 1.03; ///< no reason for another range: the model errs by more
 
   /// The row counts that stand for those since the one before: dense where they are few, for there a
@@ -347,7 +348,8 @@ private:
     return sum / std::log2(double(rows.back()));
   }
 
-  /// Adds the tiling that gains most as long as it gains something.
+  /// Adds the tiling that gains most as long as it gains something, then those of the row counts at which
+  /// the others are far slower.
   void chooseFew() {
     constexpr double kNone = 1e9;
     SmallVector<double> present(rows.size(), kNone);
@@ -358,12 +360,21 @@ private:
         if (double with = meanSlowdown(present, candidate); with < least)
           least = with, best = candidate;
       if (mean - least < kLeastGain)
-        return;
+        break;
       mean = least;
-      chosen.push_back(best);
-      for (size_t at = 0; at < rows.size(); ++at)
-        present[at] = std::min(present[at], slowdowns[at][best]);
+      take(best, present);
     }
+    for (auto slowest = llvm::max_element(present); *slowest > kMostSlowdown;
+         slowest = llvm::max_element(present)) {
+      const SmallVector<double> &there = slowdowns[slowest - present.begin()];
+      take(llvm::min_element(there) - there.begin(), present);
+    }
+  }
+
+  void take(size_t candidate, SmallVector<double> &present) {
+    chosen.push_back(candidate);
+    for (size_t at = 0; at < rows.size(); ++at)
+      present[at] = std::min(present[at], slowdowns[at][candidate]);
   }
 
   ArrayRef<Candidate> candidates;

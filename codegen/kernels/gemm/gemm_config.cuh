@@ -168,8 +168,8 @@ struct GemmTmaConfig {
 };
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
-    {128, 64, 7, false},    {128, 128, 5, false},    {128, 192, 5, false}, {128, 256, 4, false},
-    {128, 128, 5, true},    {64, 64, 12, false},     {64, 128, 8, false},  {64, 64, 12, false, 2},
+    {128, 64, 7, false},    {128, 128, 5, false},    {128, 192, 5, false},   {128, 256, 4, false},
+    {128, 128, 5, true},    {64, 64, 12, false},     {64, 128, 8, false},    {64, 64, 12, false, 2},
     {64, 128, 8, false, 2}, {128, 128, 5, false, 2}, {128, 192, 4, false, 2}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
@@ -207,7 +207,8 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
     waves = double((long long)(waves + 1 - 1e-9));
   else if (waves > 1 && waves < secondBlock) // some multiprocessors run two at a time
     waves = secondBlock;
-  double clocks = (waves < 1 ? 1 : waves) * block, least = clocksOfWeights(n, kBytes, batches) + end;
+  double clocks = (waves < 1 ? 1 : waves) * block,
+         least = clocksOfWeights(n, kBytes, batches) + end;
   return clocks > least ? clocks : least;
 }
 

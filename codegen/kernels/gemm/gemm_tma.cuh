@@ -54,7 +54,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   static constexpr int kBlockM = kTiling.blockM, kBlockN = kTiling.blockN;
   static constexpr int kBlockK = kWgmmaStepBytes / sizeof(ElementA), kStages = kTiling.stages;
   static constexpr int kConsumers = kTiling.consumers(), kTeams = kTiling.teams();
-  static constexpr int kClusterK = kTiling.clusterK; // blocks that share the K of a tile
+  static constexpr int kClusterK = kTiling.clusterK;           // blocks that share the K of a tile
   static constexpr int kTeamThreads = kConsumers / kTeams;     // which multiply a tile together
   static constexpr int kChains = kBlockM / (kTeamThreads / 2); // of 64 rows of one warpgroup
   static constexpr int kPreparingThreads = 96; // beside the warp whose thread asks for boxes
@@ -326,7 +326,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     awaitCluster();
 #pragma unroll
     for (int i = 0; i < kHalf; i += 2)
-      ptx::storeCluster(peer + i / 2 * kConsumers * 8, sums[0][kOther + i], sums[0][kOther + i + 1]);
+      ptx::storeCluster(peer + i / 2 * kConsumers * 8, sums[0][kOther + i],
+                        sums[0][kOther + i + 1]);
     awaitCluster();
 #pragma unroll
     for (int i = 0; i < kHalf; i += 2) {

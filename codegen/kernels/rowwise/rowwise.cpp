@@ -85,17 +85,18 @@ GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &conf
   std::string body = passes.body(), rows = passes.printer().print(passes.getRows());
   const std::set<std::string> &used = passes.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text = format(kText, {{"include", includeTemplate("rowwise")},
-                                    {"threadsPerRow", std::to_string(config.threadsPerRow)},
-                                    {"rowsPerBlock", std::to_string(rowsPerBlock)},
-                                    {"members", problemMembers(fusion, sizes)},
-                                    {"rows", rows},
-                                    {"body", body},
-                                    {"threads", std::to_string(threads)},
-                                    {"residency", config.isTight() && threads < kMaxThreads ? ", 2" : ""},
-                                    {"entry", kEntryName},
-                                    {"parameters", entryParameters(fusion, sizes)},
-                                    {"arguments", entryArguments(fusion, sizes)}});
+  std::string text =
+      format(kText, {{"include", includeTemplate("rowwise")},
+                     {"threadsPerRow", std::to_string(config.threadsPerRow)},
+                     {"rowsPerBlock", std::to_string(rowsPerBlock)},
+                     {"members", problemMembers(fusion, sizes)},
+                     {"rows", rows},
+                     {"body", body},
+                     {"threads", std::to_string(threads)},
+                     {"residency", config.isTight() && threads < kMaxThreads ? ", 2" : ""},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(fusion, sizes)},
+                     {"arguments", entryArguments(fusion, sizes)}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   Dim one = Dim::constant(context, 1);
