@@ -155,8 +155,8 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 
 // Many rows: operands whose rows start at multiples of 16 bytes arrive by tensor maps; blocks take
 // tiles in turn. The right one is [k][n]: boxes of 64 x 64.
-// CHECK: // gemm+add wgmma, tma blockM 128, blockN 192, stages 5
-// CHECK-NEXT: // grid [min(132, 64*b), 1, 1], block [384]
+// CHECK: // gemm+add wgmma, tma blockM 128, blockN 128, stages 5
+// CHECK-NEXT: // grid [min(132, 96*b), 1, 1], block [384]
 // CHECK: #include "kernels/gemm/gemm_tma.cuh"
 // CHECK-NOT: const ElementA *a(
 // CHECK: int size_b, const __grid_constant__ smelt::TensorMap mapA, const __grid_constant__ smelt::TensorMap mapB)
