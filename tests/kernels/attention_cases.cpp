@@ -135,12 +135,14 @@ void addMappedSizes(std::vector<AttentionCase> &cases) {
 /// one step and many, causal steps that a warpgroup skips, all keys of a batch masked.
 void addBiasMaps(std::vector<AttentionCase> &cases) {
   struct Sizes {
-    AttentionTmaTiling tiling;
+    AttentionTmaTiling tiling, capped;
     int head, value;
   };
   for (const Sizes &sizes :
-       {Sizes{kAttentionMappedBias, 64, 64}, Sizes{kAttentionMappedBias, 8, 56},
-        Sizes{kAttentionMappedLargeBias, 128, 128}, Sizes{kAttentionMappedLargeBias, 80, 104}})
+       {Sizes{kAttentionMappedBias, kAttentionMappedBias, 64, 64},
+        Sizes{kAttentionMappedBias, kAttentionMappedBias, 8, 56},
+        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeCappedBias, 128, 128},
+        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeCappedBias, 80, 104}})
     for (Element element : {Element::kHalf, Element::kBfloat16}) {
       AttentionVariant v = variant(sizes.tiling, sizes.head, element);
       v.valueSize = sizes.value;
@@ -156,8 +158,11 @@ void addBiasMaps(std::vector<AttentionCase> &cases) {
         v.causal = true;
         cases.push_back({v, {{2, 77, 80, 3, 5}, {5, 520, 520, 0, 0}, {1, 40, 24, -8}}});
       }
+      v.tiling = sizes.capped;
       v.bias = Bias::kFull, v.softcap = 5, v.zeroMaskedRows = true, v.causal = false;
       cases.push_back({v, {{3, 77, 80, 0, 20, true, false}, {3, 130, 264, 0, 20, true, true}}});
+      v.causal = true, v.zeroMaskedRows = false;
+      cases.push_back({v, {{2, 77, 80, 3, 5}, {1, 520, 520, 0, 0}}});
     }
 }
 

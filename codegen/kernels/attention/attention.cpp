@@ -291,6 +291,7 @@ AttentionShape AttentionEmitter::shapeOf() const {
   shape.isBiasedByQuery = isBiasedByQuery();
   shape.allowsTensorMaps = mappedQuery && mappedKey && mappedValue;
   shape.allowsBiasMap = mappedBias.has_value();
+  shape.isCapped = !AttentionOp(attention).getSoftcap().isZero();
   return shape;
 }
 

@@ -148,7 +148,9 @@ private:
     if (isHuge())
       return kAttentionMappedHuge;
     if (shape.isBiasedByQuery && shape.allowsBiasMap)
-      return isLarge() ? kAttentionMappedLargeBias : kAttentionMappedBias;
+      return !isLarge()       ? kAttentionMappedBias
+             : shape.isCapped ? kAttentionMappedLargeCappedBias
+                              : kAttentionMappedLargeBias;
     if (isLarge())
       return shape.isBiasedByQuery ? kAttentionMappedLargeBiased : kAttentionMappedLarge;
     AttentionTmaTiling tiling = kAttentionMapped;

@@ -17,6 +17,7 @@ struct AttentionShape {
   bool isBiasedByQuery = false;  ///< every score has its own bias
   bool allowsTensorMaps = false; ///< Q, K and V can be described by one each
   bool allowsBiasMap = false;    ///< biases of single scores can, too
+  bool isCapped = false;         ///< scores pass a softcap
 };
 
 /// How keys are cut into parts (attention_decode.cuh), and when.
