@@ -22,6 +22,7 @@ static codegen::CompileOptions compileOptions(const Model &model, const PlanOpti
     result.progress = [progress = options.progress](size_t done, size_t total) {
       return progress({"kernels", done, total});
     };
+  result.compiled = options.compiled;
   result.begin = [&model](const std::string &what) { model.announce(what); };
   return result;
 }

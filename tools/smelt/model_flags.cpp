@@ -155,6 +155,7 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   options.tf32 = flags.precision == FloatPrecision::tf32;
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
+  options.compiled = flags.compiled;
   options.progress = [&](const Progress &progress) {
     line.show(joinText("compiling ", progress.phase), progress.done, progress.total);
     return true;

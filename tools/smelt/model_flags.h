@@ -36,6 +36,10 @@ struct ModelFlags {
 struct BuildFlags {
   std::vector<std::string> architectures;
   FloatPrecision precision = FloatPrecision::fp32;
+  /// PlanOptions::compiled.
+  std::function<void(const std::string &architecture, const std::string &entry,
+                     const codegen::CompiledKernel &kernel)>
+      compiled = nullptr;
 };
 
 /// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?", which becomes kAnyExtent.

@@ -364,6 +364,22 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   return kernel;
 }
 
+/// The tilings of this attention and when each runs, for people; `emitted` are those that have a kernel.
+static std::string reasons(ArrayRef<AttentionChoice> all, const AttentionShape &shape,
+                           const Target &target, ArrayRef<std::string> emitted) {
+  std::string text = "by how often blocks of 64 queries fill the " +
+                     std::to_string(target.part.multiprocessors) + " multiprocessors of " +
+                     target.part.name + ", and by the keys:\n";
+  for (const AttentionChoice &choice : all) {
+    std::optional<SizeRule> rule = ruleOf(choice, all, shape, target);
+    bool runs = rule && llvm::is_contained(emitted, choice.config);
+    text += "  " + choice.config + ", " + std::to_string(choice.sharedBytes) +
+            " bytes of shared memory: " +
+            (runs ? rule->describe() : "never, one before it takes its sizes") + "\n";
+  }
+  return text;
+}
+
 FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
   if (failed(findRows()))
     return failure();
@@ -375,6 +391,7 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
                << target.arch,
            failure();
   std::vector<KernelVariant> variants;
+  std::vector<std::string> emitted;
   for (const AttentionChoice &choice : all) {
     std::optional<SizeRule> rule = ruleOf(choice, all, shape, target);
     auto isTaken = [&](const KernelVariant &variant) {
@@ -388,10 +405,15 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
     KernelVariant variant;
     variant.rule = std::move(*rule);
     variant.launches.push_back(std::move(*kernel));
+    emitted.push_back(choice.config);
     variants.push_back(std::move(variant));
     if (!variants.back().rule.value)
       break; // it runs always
   }
+  for (KernelVariant &variant : variants)
+    for (GeneratedLaunch &launch : variant.launches)
+      if (auto *kernel = std::get_if<GeneratedKernel>(&launch))
+        kernel->why = reasons(all, shape, target, emitted);
   return variants;
 }
 

@@ -6,6 +6,7 @@
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/gemm/gemm_choice.h"
 #include "codegen/kernels/gemm/gemm_epilogue.h"
+#include "codegen/kernels/gemm/gemm_reasons.h"
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
 
@@ -117,8 +118,10 @@ private:
   std::string constants(const GemmEpilogue &epilogue) const;
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
-  bool isUsable(const GemmChoice &choice) const;
-  FailureOr<std::vector<GemmRange>> chooseRanges(int sharedBytesPerRow) const;
+  std::string refusal(const GemmChoice &choice) const;
+  GemmShape shapeOf(int sharedBytesPerRow) const;
+  FailureOr<std::vector<GemmRange>> chooseRanges(const GemmShape &shape) const;
+  std::string reasons(const GemmShape &shape, const GemmRange &range, int64_t firstRow) const;
   GemmPrecision precision() const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
@@ -278,41 +281,56 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   return kernel;
 }
 
-bool GemmEmitter::isUsable(const GemmChoice &choice) const {
-  // Addresses that are computed one by one take registers that large blocks do not have.
+/// Why the product cannot take the tiling; "" where it can.
+std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   if (!(a.isLinear && b.isLinear) &&
       (choice.threads > kMaxScatteredThreads || choice.fillsRegisters))
-    return false;
-  // The epilogue of two products spills beside the sums of the largest tiles.
+    return "addresses that are computed one by one take registers that large blocks do not have";
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
   if (product.products() > 1 && isLargest)
-    return false;
-  // Groups of moments do not lie across tiles.
-  return !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
+    return "the epilogue of two products spills beside the sums of the largest tiles";
+  if (product.storesMoments() && choice.blockN / product.products() % RowMomentsOp::kGroup != 0)
+    return "groups of moments do not lie across tiles";
+  return "";
+}
+
+/// Of any number of rows.
+GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
+  auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
+    return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
+  };
+  return {0,
+          sizeOr(product.columns, kTypicalSize),
+          sizeOr(product.depth, kTypicalSize),
+          sizeOr(product.batches, 8),
+          sharedBytesPerRow,
+          matrixA && matrixB && product.depth.asConstant(),
+          product.storesMoments(),
+          b.isTransposed()};
+}
+
+/// At the last rows of a range; one without an end stands for many.
+std::string GemmEmitter::reasons(const GemmShape &shape, const GemmRange &range,
+                                 int64_t firstRow) const {
+  constexpr int64_t kManyRows = 16384;
+  int64_t rows =
+      product.rows.asConstant().value_or(range.lastRow.value_or(std::max(2 * firstRow, kManyRows)));
+  return gemmReasons(shape, precision(), target, std::max<int64_t>(rows, 1), range.choice,
+                     [&](const GemmChoice &choice) { return refusal(choice); });
 }
 
 /// The tiling for each range of rows. Where the number of rows is known, that of its range: a plan
 /// for one shape runs the kernels that the plan for any shape runs.
-FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
-  auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
-    return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
-  };
-  GemmShape shape{0,
-                  sizeOr(product.columns, kTypicalSize),
-                  sizeOr(product.depth, kTypicalSize),
-                  sizeOr(product.batches, 8),
-                  sharedBytesPerRow,
-                  matrixA && matrixB && product.depth.asConstant(),
-                  product.storesMoments(),
-                  b.isTransposed()};
-  std::vector<GemmRange> ranges = chooseGemmRanges(
-      shape, precision(), target, [&](const GemmChoice &choice) { return isUsable(choice); });
+FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(const GemmShape &shape) const {
+  std::vector<GemmRange> ranges =
+      chooseGemmRanges(shape, precision(), target,
+                       [&](const GemmChoice &choice) { return refusal(choice).empty(); });
   if (ranges.empty())
     return MatmulOp(product.matmuls.front())
                    .emitError("no tiling of a matrix product fits the shared memory of ")
-               << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
+               << target.arch << " beside " << shape.sharedBytesPerRow << " bytes a row",
            failure();
   if (std::optional<int64_t> rows = product.rows.asConstant()) {
     auto range = llvm::find_if(
@@ -336,7 +354,8 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   std::vector<KernelVariant> variants;
   std::map<std::string, GeneratedKernel> kernels; // ranges may share a tiling
   int64_t firstRow = 0;
-  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
+  GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
+  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape);
   if (failed(ranges))
     return failure();
   for (const GemmRange &range : *ranges) {
@@ -344,11 +363,14 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     if (range.lastRow || firstRow > 0)
       variant.rule = {product.rows, firstRow,
                       range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};
+    std::string why = reasons(shape, range, firstRow);
     firstRow = range.lastRow.value_or(0) + 1;
     auto same = kernels.find(range.choice.config);
     if (same == kernels.end())
       same = kernels.emplace(range.choice.config, emit(range.choice, *epilogue)).first;
-    variant.launches.push_back(same->second);
+    GeneratedKernel kernel = same->second;
+    kernel.why = variant.rule.describe() + ": " + why;
+    variant.launches.push_back(std::move(kernel));
     variants.push_back(std::move(variant));
   }
   return variants;
