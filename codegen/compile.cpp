@@ -379,6 +379,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
                        metadata);
   if (options.begin)
     options.begin("writing the plan");
+  contents.progress = options.weightProgress;
   return write(contents);
 }
 
