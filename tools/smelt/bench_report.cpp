@@ -28,6 +28,7 @@ std::vector<KernelGroup> groupKernels(const Measurement &measured) {
     group.flops += kernel.flops;
   }
   std::vector<KernelGroup> groups;
+  groups.reserve(byEntry.size());
   for (auto &[entry, group] : byEntry)
     groups.push_back(std::move(group));
   llvm::sort(groups, [](const KernelGroup &left, const KernelGroup &right) {

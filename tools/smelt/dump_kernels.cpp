@@ -115,6 +115,11 @@ static std::string virtualArchitecture(const std::string &architecture) {
   return "compute_" + llvm::StringRef(architecture).split('_').second.str();
 }
 
+/// PTX as a text.
+static std::string withoutFinalZero(const std::string &code) {
+  return llvm::StringRef(code).rtrim('\0').str();
+}
+
 /// In the order of `kernels`.
 static Result<std::vector<codegen::CompiledKernel>>
 compilePtx(const std::vector<ListedKernel> &kernels, const std::string &architecture) {
@@ -122,6 +127,7 @@ compilePtx(const std::vector<ListedKernel> &kernels, const std::string &architec
   if (!nvrtc)
     return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
   std::vector<codegen::KernelText> texts;
+  texts.reserve(kernels.size());
   for (const ListedKernel &kernel : kernels)
     texts.push_back(kernel.kernel.text);
   ProgressLine line;
@@ -147,7 +153,7 @@ Status KernelDumps::writeCodeFor(const std::string &architecture,
     std::string path = pathOf(architecture, kernel);
     if (!codegen::Target::isPtx(architecture))
       SMELT_RETURN_IF_ERROR(codegen::writeText(code.code, path + ".cubin"));
-    SMELT_RETURN_IF_ERROR(codegen::writeText(ptx[i].code.c_str(), path + ".ptx"));
+    SMELT_RETURN_IF_ERROR(codegen::writeText(withoutFinalZero(ptx[i].code), path + ".ptx"));
     SMELT_RETURN_IF_ERROR(codegen::writeText(factsPage(kernel, code, target, path), path + ".txt"));
   }
   return {};

@@ -66,7 +66,7 @@ static Status compileKernel(const Flags &flags) {
   if (!flags.output.empty()) {
     bool isPtx = codegen::Target::isPtx(flags.arch); // which ends in a NUL
     SMELT_RETURN_IF_ERROR(codegen::writeText(
-        isPtx ? std::string(compiled.code.c_str()) : compiled.code, flags.output));
+        isPtx ? llvm::StringRef(compiled.code).rtrim('\0').str() : compiled.code, flags.output));
   }
   llvm::json::Array kernels = kernelsJson(compiled, flags.arch);
   auto spilled = static_cast<int64_t>(compiled.spillBytes);

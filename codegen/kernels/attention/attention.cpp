@@ -365,8 +365,8 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
 }
 
 /// The tilings of this attention and when each runs, for people; `emitted` are those that have a kernel.
-static std::string reasons(ArrayRef<AttentionChoice> all, const AttentionShape &shape,
-                           const Target &target, ArrayRef<std::string> emitted) {
+std::string reasons(ArrayRef<AttentionChoice> all, const AttentionShape &shape,
+                    const Target &target, ArrayRef<std::string> emitted) {
   std::string text = "by how often blocks of 64 queries fill the " +
                      std::to_string(target.part.multiprocessors) + " multiprocessors of " +
                      target.part.name + ", and by the keys:\n";
