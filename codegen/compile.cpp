@@ -282,6 +282,8 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
   SMELT_ASSIGN_OR_RETURN(program.compiled,
                          compileTexts(program.kernels, target, nvrtc, cache, options));
   warnOfSpills(function, program.kernels, program.compiled, target.arch);
+  for (size_t i = 0; options.compiled && i < program.kernels.size(); ++i)
+    options.compiled(target.arch, program.kernels[i].entry, program.compiled[i]);
   return program;
 }
 
@@ -297,11 +299,13 @@ static void listVariants(ArrayRef<KernelVariant> variants, size_t number,
         continue;
       auto [entry, isNew] = known.try_emplace(canonicalText(kernel->text.text), kernels.size());
       if (isNew)
-        kernels.push_back({*kernel, {}});
+        kernels.push_back({*kernel, {}, {}});
+      ListedKernel &listed = kernels[entry->second];
       std::string name = plan::launchNumber(number, index, variant.launches.size());
-      std::vector<std::string> &numbers = kernels[entry->second].numbers;
-      if (!llvm::is_contained(numbers, name))
-        numbers.push_back(std::move(name));
+      if (!llvm::is_contained(listed.numbers, name))
+        listed.numbers.push_back(std::move(name));
+      if (!kernel->why.empty() && !llvm::is_contained(listed.why, kernel->why))
+        listed.why.push_back(kernel->why);
     }
 }
 
@@ -386,6 +390,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
                        metadata);
   if (options.begin)
     options.begin("writing the plan");
+  contents.progress = options.weightProgress;
   return write(contents);
 }
 

@@ -30,6 +30,12 @@ struct CompileOptions {
   std::map<std::string, std::string> given;
   /// Called with kernels compiled so far and in all; false stops the compilation.
   std::function<bool(size_t done, size_t total)> progress;
+  /// Called with the bytes of weights that were read, or drawn, and written so far and in all; false stops the compilation.
+  std::function<bool(uint64_t done, uint64_t total)> weightProgress;
+  /// Given what each kernel of an architecture became, by its entry, in the order of the launches.
+  std::function<void(const std::string &architecture, const std::string &entry,
+                     const CompiledKernel &kernel)>
+      compiled;
   /// Told what begins, on any thread: a kernel's compilation, the plan's writing.
   std::function<void(const std::string &what)> begin;
 };
@@ -38,6 +44,7 @@ struct CompileOptions {
 struct ListedKernel {
   GeneratedKernel kernel;
   std::vector<std::string> numbers; ///< plan::launchNumber(), in order, each once
+  std::vector<std::string> why;     ///< GeneratedKernel::why of these launches, each once
 };
 
 /// Every distinct kernel for one architecture, in the order of the launches that run them first. Fails with

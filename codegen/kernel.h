@@ -91,6 +91,8 @@ struct GeneratedKernel {
   KernelText
       text; ///< `text.entry` must not depend on the layer, so that equal layers share a kernel
   std::string name; ///< for people: "gemm+bias+gelu 64x64x64"
+  std::string why =
+      {}; ///< for people, in lines: why this configuration and none of the others; "" without a choice
   std::vector<KernelArgument> arguments;
   std::array<Dim, 3> grid;
   std::array<unsigned, 3> block = {1, 1, 1};

@@ -1,6 +1,5 @@
 #include "codegen/nvrtc.h"
 
-#include "codegen/embedded_headers.h"
 #include "codegen/kernel_text.h"
 #include "codegen/target.h"
 
@@ -166,19 +165,35 @@ std::string Nvrtc::version() const {
 
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
                                               llvm::StringRef architecture) const {
-  return compile(kernel, architecture, {});
+  return compile(kernel, architecture, embeddedHeaders(), {});
+}
+
+llvm::Expected<CompiledKernel> Nvrtc::compileWithHeaders(const KernelText &kernel,
+                                                         llvm::StringRef architecture,
+                                                         llvm::StringRef headers) const {
+  std::string folder = ("--include-path=" + headers).str();
+  return compile(kernel, architecture, {}, folder.c_str());
+}
+
+std::string Nvrtc::flags(llvm::StringRef architecture) {
+  std::string text = ("--gpu-architecture=" + architecture).str();
+  for (const char *flag : kFlags)
+    text += std::string(" ") + flag;
+  return text;
 }
 
 llvm::Error Nvrtc::check(const KernelText &kernel, llvm::StringRef architecture) const {
   std::string virtualArchitecture = ("compute_" + architecture.drop_front(strlen("sm_"))).str();
-  return compile(kernel, virtualArchitecture, {"--Ofast-compile=max"}).takeError();
+  return compile(kernel, virtualArchitecture, embeddedHeaders(), {"--Ofast-compile=max"})
+      .takeError();
 }
 
 llvm::Expected<CompiledKernel> Nvrtc::compile(const KernelText &kernel,
                                               llvm::StringRef architecture,
+                                              std::span<const EmbeddedHeader> headers,
                                               llvm::ArrayRef<const char *> moreFlags) const {
   std::vector<const char *> texts, names;
-  for (const EmbeddedHeader &header : embeddedHeaders()) {
+  for (const EmbeddedHeader &header : headers) {
     texts.push_back(header.text);
     names.push_back(header.name.data());
   }

@@ -8,11 +8,13 @@
 #pragma once
 
 #include "codegen/cache.h"
+#include "codegen/embedded_headers.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,14 @@ public:
   llvm::Expected<CompiledKernel> compile(const KernelText &kernel,
                                          llvm::StringRef architecture) const;
 
+  /// The same with the device headers that lie in the folder `headers` instead of Smelt's own.
+  llvm::Expected<CompiledKernel> compileWithHeaders(const KernelText &kernel,
+                                                    llvm::StringRef architecture,
+                                                    llvm::StringRef headers) const;
+
+  /// What compile() gives NVRTC, as a command line.
+  static std::string flags(llvm::StringRef architecture);
+
   /// Whether NVRTC takes the text for `architecture`, sm_90a, sm_80, ...: as compile(), but hardly
   /// optimised and not assembled, in a third of the time. Not beside a compile() in another thread:
   /// NVRTC 13.0 lets the lower optimisation leak into it, and registers spill.
@@ -52,6 +62,7 @@ private:
   struct Library;
   explicit Nvrtc(std::unique_ptr<Library> library);
   llvm::Expected<CompiledKernel> compile(const KernelText &kernel, llvm::StringRef architecture,
+                                         std::span<const EmbeddedHeader> headers,
                                          llvm::ArrayRef<const char *> moreFlags) const;
 
   std::unique_ptr<Library> library;

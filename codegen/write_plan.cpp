@@ -164,9 +164,11 @@ private:
   Status placeWeights() {
     if (contents.metadata.weights.size() != contents.weights.size())
       return internalError("the metadata's weights do not match the bytes given");
-    for (size_t i = 0; i < contents.weights.size(); ++i)
+    for (size_t i = 0; i < contents.weights.size(); ++i) {
       if (!weights.place(contents.weights[i].size, contents.metadata.weights[i]->data))
         return internalError("the weights exceed 64 bits");
+      weightBytes += contents.weights[i].size;
+    }
     return {};
   }
 
@@ -234,16 +236,30 @@ private:
     return {};
   }
 
+  /// In parts between which it is told how far the writing is.
+  Status writeInParts(std::span<const std::byte> piece, ChecksumStream &content,
+                      SectionWriter &writer) {
+    constexpr size_t kPartBytes = 16 << 20;
+    while (!piece.empty()) {
+      std::span<const std::byte> part = piece.first(std::min(piece.size(), kPartBytes));
+      content.add(part);
+      SMELT_RETURN_IF_ERROR(writer.append(part));
+      piece = piece.subspan(part.size());
+      writtenBytes += part.size();
+      if (contents.progress && !contents.progress(writtenBytes, weightBytes))
+        return Status(StatusCode::kResources, "stopped before the plan was written");
+    }
+    return {};
+  }
+
   Status writeWeights(SectionWriter &writer) {
     SMELT_RETURN_IF_ERROR(writer.begin(plan::SectionType::kWeights, plan::kPageBytes));
     for (size_t i = 0; i < contents.weights.size(); ++i) {
       plan::WeightT &weight = *contents.metadata.weights[i];
       ChecksumStream content;
       SMELT_RETURN_IF_ERROR(writer.padTo(weight.data.offset()));
-      SMELT_RETURN_IF_ERROR(contents.weights[i].produce([&](std::span<const std::byte> piece) {
-        content.add(piece);
-        return writer.append(piece);
-      }));
+      SMELT_RETURN_IF_ERROR(contents.weights[i].produce(
+          [&](std::span<const std::byte> piece) { return writeInParts(piece, content, writer); }));
       plan::Checksum hash = content.result();
       weight.content = plan::ContentHash(hash.low, hash.high);
       if (writer.sectionBytes() != weight.data.offset() + weight.data.size())
@@ -274,6 +290,7 @@ private:
   SectionLayout codes{plan::kSectionBytes};
   SectionLayout sources{1};
   SectionLayout weights{plan::kWeightBytes};
+  uint64_t weightBytes = 0, writtenBytes = 0; ///< of weights
 };
 
 } // namespace

@@ -38,13 +38,15 @@ struct PlanContents {
   std::vector<std::string_view> fusions;
   /// One for each of metadata.weights, in order.
   std::vector<WeightBytes> weights;
+  /// Called with the bytes of weights that are written, of all; false stops the writing.
+  std::function<bool(uint64_t done, uint64_t total)> progress = nullptr;
 };
 
 /// Writes the plan beside `path` under a temporary name, flushes it to the disk and renames it, so
 /// that `path` holds its old contents or the whole plan, and nothing else is left behind on
 /// failure. The same contents give the same bytes.
 ///
-/// Fails with kResources when the file cannot be written, with the status of a weight's producer,
+/// Fails with kResources when the file cannot be written or `progress` stops it, with the status of a weight's producer,
 /// and with kInternal when the metadata is not consistent.
 Status writePlan(const std::string &path, PlanContents &contents);
 

@@ -18,10 +18,15 @@ static codegen::CompileOptions compileOptions(const Model &model, const PlanOpti
   result.tf32 = options.tf32;
   result.initializers = model.initializers();
   result.modelName = llvm::sys::path::stem(model.path()).str();
-  if (options.progress)
+  if (options.progress) {
     result.progress = [progress = options.progress](size_t done, size_t total) {
       return progress({"kernels", done, total});
     };
+    result.weightProgress = [progress = options.progress](uint64_t done, uint64_t total) {
+      return progress({"weights", done, total});
+    };
+  }
+  result.compiled = options.compiled;
   result.begin = [&model](const std::string &what) { model.announce(what); };
   return result;
 }

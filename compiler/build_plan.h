@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/byte_output.h"
+#include "codegen/cache.h"
 #include "codegen/target.h"
 #include "compiler/model.h"
 
@@ -14,6 +15,10 @@ struct PlanOptions {
   std::string cacheDirectory; ///< of compiled kernels; "": no cache
   std::string nvrtcPath;      ///< file or folder; "": search
   ProgressHandler progress;
+  /// codegen::CompileOptions::compiled.
+  std::function<void(const std::string &architecture, const std::string &entry,
+                     const codegen::CompiledKernel &kernel)>
+      compiled;
 };
 
 /// Compiles a model after Model::fuse() to the plan at `path`. Fails as codegen::compileToPlan

@@ -93,6 +93,7 @@ static ImportOptions importOptions(const ModelOptions &options) {
   result.repairTypes = options.repairTypes;
   result.refit = options.refit;
   result.exposesAll = options.exposesAll;
+  result.onRead = options.onRead;
   if (options.valueOf)
     result.valueOf = [&](const std::string &name, size_t number) -> std::optional<TensorValue> {
       std::optional<InputValue> value = options.valueOf(name, number);

@@ -53,6 +53,8 @@ struct ModelOptions {
   /// Of the import and of everything that is done with the model afterwards.
   DiagnosticHandler onDiagnostic;
   ActivityHandler onActivity;
+  /// Told how many bytes of weights the import has read, of how many; anew where it begins anew.
+  std::function<void(uint64_t done, uint64_t total)> onRead;
 };
 
 struct FuseOptions {

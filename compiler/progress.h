@@ -9,10 +9,10 @@
 namespace smelt::compiler {
 
 struct Progress {
-  /// "import", "simplify", "raise", "narrow", "fuse", "lower", "kernels", in this order; "narrow" is
-  /// for models that are narrowed.
+  /// "import", "simplify", "raise", "narrow", "fuse", "lower", "kernels", "weights", in this order; "narrow"
+  /// is for models that are narrowed, "weights" their reading and writing.
   std::string_view phase;
-  /// Steps of the phase that are done, of how many: phases but "narrow" and "kernels" have one.
+  /// Steps of the phase that are done, of how many: phases but "narrow" and "kernels" have one, and "weights" counts bytes.
   size_t done;
   size_t total;
 };

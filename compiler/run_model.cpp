@@ -42,7 +42,8 @@ Status ModelRunner::checkInputs(std::span<const TensorView> inputs) const {
   return model.diagnostics().asStatus(StatusCode::kUsage, "the shapes do not fit the model");
 }
 
-Result<std::vector<HostTensor>> ModelRunner::run(std::span<const TensorView> inputs) {
+Result<std::vector<HostTensor>> ModelRunner::run(std::span<const TensorView> inputs,
+                                                 StepHandler progress) {
   SMELT_RETURN_IF_ERROR(checkInputs(inputs));
   auto main = model.module().lookupSymbol<func::FuncOp>("main");
   std::vector<HostTensor> arguments;
@@ -56,7 +57,7 @@ Result<std::vector<HostTensor>> ModelRunner::run(std::span<const TensorView> inp
       return Status(StatusCode::kResources, "a tensor does not fit into memory");
     arguments.push_back(std::move(*tensor));
   }
-  FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments);
+  FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments, progress);
   if (succeeded(results))
     return std::move(*results);
   return model.diagnostics().asStatus(interpreter.ranOutOfMemory() ? StatusCode::kResources

@@ -31,7 +31,8 @@ public:
   /// One tensor for each input, of its type; the outputs in order, of their declared types. Fails with
   /// kUsage where the tensors are not those that the model takes, kResources where memory does not
   /// suffice, and kRunFailed.
-  Result<std::vector<HostTensor>> run(std::span<const TensorView> inputs);
+  Result<std::vector<HostTensor>> run(std::span<const TensorView> inputs,
+                                      StepHandler progress = nullptr);
 
 private:
   Status checkInputs(std::span<const TensorView> inputs) const;

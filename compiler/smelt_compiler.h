@@ -30,7 +30,7 @@ typedef struct smelt_compile_diagnostic {
 } smelt_compile_diagnostic;
 
 /* A step that is done. Phases in order: import, simplify, raise, narrow (where the precision asks for
- * it), fuse, lower, kernels. */
+ * it), fuse, lower, kernels, weights, whose steps are bytes. */
 typedef struct smelt_compile_progress {
   size_t struct_size;
   const char *phase;

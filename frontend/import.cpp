@@ -49,7 +49,8 @@ public:
            const Assumptions &assumed)
       : location(location), options(options), assumed(assumed),
         weights(std::make_unique<WeightStore>(directory.str())),
-        tensors(directory.str(), *weights, options.drawMissingWeights, options.refit) {
+        tensors(directory.str(), *weights, options.drawMissingWeights, options.refit,
+                options.onRead) {
     if (options.drawMissingWeights)
       weights->drawMissing(options.seed);
   }
@@ -68,6 +69,7 @@ public:
     OwningOpRef<ModuleOp> module = ModuleOp::create(location);
     func::FuncOp function = declareMain(*module, *inputs);
     std::vector<ModelInitializer> stored = describeInitializers(*graph->proto);
+    tensors.expectBytes(bytesOf(stored));
     if (failed(importGraph(model, *graph, function, *inputs)) || failed(verify(*module)))
       return failure();
     if (options.refit)
@@ -213,6 +215,14 @@ private:
       if (FailureOr<TensorType> type = tensorTypeOf(location, tensor); succeeded(type))
         stored.push_back({tensor.name(), *type});
     return stored;
+  }
+
+  static uint64_t bytesOf(ArrayRef<ModelInitializer> stored) {
+    uint64_t bytes = 0;
+    for (const ModelInitializer &initializer : stored)
+      bytes += static_cast<uint64_t>(*initializer.type.getNumElements().asConstant()) *
+               elementBytes(initializer.type.getElementType());
+    return bytes;
   }
 
   /// Tells each initializer of another weight that has the same bytes, whatever the compiler does.

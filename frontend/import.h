@@ -43,6 +43,8 @@ struct ImportOptions {
   /// for where the graph's structure depends on one, such as a list of axes: the input then becomes a
   /// constant. None: the model is refused there.
   std::function<std::optional<TensorValue>(const std::string &name, size_t number)> valueOf = {};
+  /// Told how many bytes of the graph's initializers are read, of how many. An import that begins anew tells them anew.
+  std::function<void(uint64_t done, uint64_t total)> onRead = {};
   /// Every tensor that a node of the graph computes is an output too, behind the model's own.
   bool exposesAll = false;
 };

@@ -244,6 +244,13 @@ void TensorReader::drawUniformVector(StringRef name, onnx_wire::Tensor &tensor, 
   tensor.set_raw_data(std::move(bytes));
 }
 
+void TensorReader::tellRead(TensorType type) {
+  readBytesSoFar += elementCountOf(type) * elementBytes(type.getElementType());
+  if (onRead)
+    onRead(std::min(readBytesSoFar, expectedBytes),
+           expectedBytes); // graphs in nodes have some, too
+}
+
 Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor &tensor) {
   auto scope = build.atStart(name);
   // No node's name, so that messages do not speak of one.
@@ -251,8 +258,11 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
   FailureOr<TensorType> type = tensorTypeOf(location, tensor);
   if (failed(type))
     return {};
-  if (tensor.data_location() == onnx_wire::Tensor::EXTERNAL)
-    return readExternal(build, location, name, tensor, *type);
+  if (tensor.data_location() == onnx_wire::Tensor::EXTERNAL) {
+    Value value = readExternal(build, location, name, tensor, *type);
+    tellRead(*type);
+    return value;
+  }
   std::string bytes =
       tensor.has_raw_data() ? std::move(*tensor.mutable_raw_data()) : packTypedFields(tensor);
   if (uint64_t wanted = rawByteCount(*type, tensor.data_type()); bytes.size() != wanted) {
@@ -260,7 +270,9 @@ Value TensorReader::read(GraphBuilder &build, StringRef name, onnx_wire::Tensor 
                         << " needs " << wanted << " bytes, but its data has " << bytes.size();
     return {};
   }
-  return readBytes(build, name, unpacked(tensor, std::move(bytes), *type), *type);
+  Value value = readBytes(build, name, unpacked(tensor, std::move(bytes), *type), *type);
+  tellRead(*type);
+  return value;
 }
 
 Value TensorReader::makeConstant(GraphBuilder &build, TensorType type, ArrayRef<char> bytes) const {

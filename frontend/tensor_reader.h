@@ -6,6 +6,8 @@
 #include "frontend/onnx.pb.h"
 #include "ir/weights.h"
 
+#include <functional>
+
 namespace smelt::frontend {
 
 /// Tensors of at most this many bytes become smelt.constant; so do larger ones whose elements are
@@ -17,10 +19,18 @@ constexpr int64_t kMostLiterals = 8;
 
 class TensorReader {
 public:
+  /// Told how many bytes are read, of expectBytes().
+  using ReadHandler = std::function<void(uint64_t done, uint64_t total)>;
+
   /// `directory`: the model's folder. `drawMissing`: a tensor whose external file is missing is no
   /// error. `refit`: ImportOptions::refit.
-  TensorReader(std::string directory, WeightStore &weights, bool drawMissing, bool refit)
-      : files(std::move(directory)), weights(weights), drawMissing(drawMissing), refit(refit) {}
+  TensorReader(std::string directory, WeightStore &weights, bool drawMissing, bool refit,
+               ReadHandler onRead = nullptr)
+      : files(std::move(directory)), weights(weights), drawMissing(drawMissing), refit(refit),
+        onRead(std::move(onRead)) {}
+
+  /// How many bytes will be read, as far as that is known: for `onRead` alone.
+  void expectBytes(uint64_t bytes) { expectedBytes = bytes; }
 
   /// The value of `tensor`, named `name` in the IR: a constant, an iota or a weight. The bytes of a
   /// large tensor are mapped, or moved out of the message (so that it can be read once), into the
@@ -40,6 +50,7 @@ public:
   static void drawUniformVector(llvm::StringRef name, onnx_wire::Tensor &tensor, uint64_t seed);
 
 private:
+  void tellRead(TensorType type);
   mlir::Value readExternal(GraphBuilder &build, mlir::Location location, llvm::StringRef name,
                            const onnx_wire::Tensor &tensor, TensorType type);
   /// Of a tensor whose bytes no file has as they are read.
@@ -54,6 +65,8 @@ private:
   WeightStore &weights;
   bool drawMissing;
   bool refit;
+  ReadHandler onRead;
+  uint64_t readBytesSoFar = 0, expectedBytes = 0;
 };
 
 /// The elements of a tensor without raw data as row-major bytes, as raw data would have them. Floats

@@ -125,6 +125,15 @@ template <typename Visit> void forEachAttribute(Bytes attributes, Visit visit) {
   }
 }
 
+/// The string at `offset` of a table of strings; "" where it does not end within the table.
+std::string stringAt(Bytes strings, uint64_t offset) {
+  if (offset >= strings.size())
+    return "";
+  const char *text = reinterpret_cast<const char *>(strings.data()) + offset;
+  size_t length = strnlen(text, strings.size() - offset);
+  return length < strings.size() - offset ? std::string(text, length) : "";
+}
+
 /// The number of the symbol called `entry`.
 std::optional<uint32_t> symbolNamed(Bytes cubin, const std::string &entry) {
   Bytes symbols = sectionNamed(cubin, ".symtab"), strings = sectionNamed(cubin, ".strtab");
@@ -141,6 +150,22 @@ std::optional<size_t> parameterCount(Bytes cubin, const std::string &entry) {
   forEachAttribute(sectionNamed(cubin, ".nv.info." + entry),
                    [&](uint8_t name, Bytes) { count += name == kParameterInfo; });
   return count > 0 ? std::optional(count) : std::nullopt;
+}
+
+std::vector<std::string> kernelsOf(Bytes cubin) {
+  constexpr std::string_view kOfOneKernel = ".nv.info.";
+  auto header = entryOf<Elf64_Ehdr>(cubin, 0, 0);
+  std::vector<std::string> kernels;
+  if (header.e_shstrndx >= header.e_shnum)
+    return kernels;
+  auto names = entryOf<Elf64_Shdr>(cubin, header.e_shoff, header.e_shstrndx);
+  for (size_t i = 0; hasBytes(names) && i < header.e_shnum; ++i) {
+    auto section = entryOf<Elf64_Shdr>(cubin, header.e_shoff, i);
+    std::string name = stringAt(cubin.subspan(names.sh_offset, names.sh_size), section.sh_name);
+    if (name.starts_with(kOfOneKernel))
+      kernels.push_back(name.substr(kOfOneKernel.size()));
+  }
+  return kernels;
 }
 
 std::optional<KernelResources> resourcesOf(Bytes cubin, const std::string &entry) {

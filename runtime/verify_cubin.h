@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace smelt::runtime {
 
@@ -18,6 +19,9 @@ Status verifyCubin(std::span<const std::byte> cubin);
 /// How many parameters the kernel `entry` takes, as the cubin's attributes say; nothing where they
 /// say nothing. The cubin must have been verified.
 std::optional<size_t> parameterCount(std::span<const std::byte> cubin, const std::string &entry);
+
+/// The names of the kernels of a verified cubin.
+std::vector<std::string> kernelsOf(std::span<const std::byte> cubin);
 
 /// What the machine code of a kernel takes.
 struct KernelResources {

@@ -67,7 +67,8 @@ Interpreter::~Interpreter() = default;
 
 bool Interpreter::ranOutOfMemory() const { return state->ranOutOfMemory; }
 
-FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs) {
+FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs,
+                                                    StepHandler progress) {
   auto function = state->module.lookupSymbol<func::FuncOp>("main");
   if (!function || !function.getBody().hasOneBlock())
     return state->module.emitError("has no function @main of one block"), failure();
@@ -83,7 +84,7 @@ FailureOr<std::vector<HostTensor>> Interpreter::run(ArrayRef<HostTensor> inputs)
   if (!state->program)
     state->program.emplace(function.getBody().front(), state->options.roundStored);
   Evaluator evaluator(*symbols, state->options.precision, state->threads, &state->weights);
-  FailureOr<SmallVector<HostTensor>> results = state->program->run(*arguments, evaluator);
+  FailureOr<SmallVector<HostTensor>> results = state->program->run(*arguments, evaluator, progress);
   state->ranOutOfMemory = evaluator.ranOutOfMemory;
   if (failed(results))
     return failure();

@@ -9,6 +9,7 @@
 #include "ir/weights.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <memory>
 #include <vector>
@@ -23,6 +24,9 @@ struct InterpretOptions {
   bool roundStored = false;
 };
 
+/// Told on the calling thread how many ops of how many are done.
+using StepHandler = llvm::function_ref<void(size_t done, size_t total)>;
+
 /// Runs `@main` of a module, many times. Values that depend on weights and constants alone are
 /// computed in the first run and kept. The module and the store must outlive the interpreter and
 /// stay as they are. One run at a time.
@@ -33,7 +37,8 @@ public:
 
   /// One tensor for each argument of @main, of the declared element type (any storage). Symbols are
   /// solved from the shapes, and the module's guards are checked. Results in the order of @main's.
-  mlir::FailureOr<std::vector<HostTensor>> run(llvm::ArrayRef<HostTensor> inputs);
+  mlir::FailureOr<std::vector<HostTensor>> run(llvm::ArrayRef<HostTensor> inputs,
+                                               StepHandler progress = nullptr);
   /// Whether the last run failed since there was no memory for a tensor.
   bool ranOutOfMemory() const;
 

@@ -135,28 +135,30 @@ LogicalResult Program::execute(const Step &step, Evaluator &evaluator) {
   return success();
 }
 
-LogicalResult Program::prepareConstants(Evaluator &evaluator) {
-  slots.resize(isConstantSlot.size());
-  for (const Step &step : steps)
-    if (step.constant && failed(execute(step, evaluator)))
+LogicalResult Program::executeAll(bool constant, Evaluator &evaluator, StepHandler progress,
+                                  size_t &done) {
+  for (const Step &step : steps) {
+    if (step.constant != constant)
+      continue;
+    if (failed(execute(step, evaluator)))
       return failure();
-  prepared = true;
+    ++done;
+    if (progress)
+      progress(done, steps.size());
+  }
   return success();
 }
 
 FailureOr<SmallVector<HostTensor>> Program::run(ArrayRef<HostTensor> arguments,
-                                                Evaluator &evaluator) {
-  assert(arguments.size() == argumentCount && "one tensor for each argument");
-  if (!prepared && failed(prepareConstants(evaluator)))
+                                                Evaluator &evaluator, StepHandler progress) {
+  size_t done = 0;
+  slots.resize(isConstantSlot.size());
+  if (!prepared && failed(executeAll(/*constant=*/true, evaluator, progress, done)))
     return failure();
+  prepared = true;
+  done = llvm::count_if(steps, [](const Step &step) { return step.constant; });
   llvm::copy(arguments, slots.begin());
-  LogicalResult status = success();
-  for (const Step &step : steps) {
-    if (!step.constant)
-      status = execute(step, evaluator);
-    if (failed(status))
-      break;
-  }
+  LogicalResult status = executeAll(/*constant=*/false, evaluator, progress, done);
   FailureOr<SmallVector<HostTensor>> results = failure();
   if (succeeded(status))
     results = llvm::map_to_vector(outputs, [&](unsigned slot) { return slots[slot]; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/interpret/evaluator.h"
+#include "ir/interpret/interpret.h"
 
 #include <vector>
 
@@ -18,8 +19,8 @@ public:
 
   /// Each value is freed after its last use. What depends on constants alone is computed in the
   /// first run and kept.
-  mlir::FailureOr<llvm::SmallVector<HostTensor>> run(llvm::ArrayRef<HostTensor> arguments,
-                                                     Evaluator &evaluator);
+  mlir::FailureOr<llvm::SmallVector<HostTensor>>
+  run(llvm::ArrayRef<HostTensor> arguments, Evaluator &evaluator, StepHandler progress = nullptr);
 
 private:
   struct Use {
@@ -39,7 +40,9 @@ private:
   void addStep(mlir::Operation *op);
   void findLastUses();
   mlir::LogicalResult execute(const Step &step, Evaluator &evaluator);
-  mlir::LogicalResult prepareConstants(Evaluator &evaluator);
+  /// Those that depend on constants alone, or the others; `done` counts on.
+  mlir::LogicalResult executeAll(bool constant, Evaluator &evaluator, StepHandler progress,
+                                 size_t &done);
 
   std::vector<Step> steps;
   llvm::DenseMap<mlir::Value, unsigned> slotOf;

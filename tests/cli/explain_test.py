@@ -55,6 +55,25 @@ class Explain(CliTest):
         self.assertEqual([line.split()[0] for line in self.lines("--kernel", "3")[3:]], wanted)
         self.assertTrue(wanted)
 
+    def test_code_on_an_architecture(self):
+        plan = self.folder / "m.plan"
+        self.expect(OK, "compile", self.path, "-o", plan, "--arch", "sm_80")
+        (program,) = self.expect_json("smelt.inspect/1", "inspect", plan)["programs"]
+        explained = self.expect_json("smelt.explain/1", "explain", self.path, "--arch", "sm_80")["kernels"]
+        launches = [launch for kernel in explained for launch in kernel["launches"]]
+        for key in ("number", "name", "machine_code"):
+            self.assertEqual([launch[key] for launch in launches], [launch[key] for launch in program["launches"]])
+        for number, kernel in enumerate(explained):
+            self.assertEqual({launch["number"].split(".")[0] for launch in kernel["launches"]}, {str(number)})
+        facts = launches[0]["machine_code"]
+        shown = rf"{facts['registers']} .* {facts['blocks_per_multiprocessor']} +{100 * facts['occupancy']:.0f}  {facts['limited_by']}"
+        self.assertRegex("\n".join(self.lines("--arch", "sm_80")), rf"(?m)^ *0 +x {LAYERS}  .* {shown}$")
+        one = self.lines("--arch", "sm_80", "--kernel", "3")
+        self.assertRegex("\n".join(one), rf"(?m)^ *3 +x 1  .* {shown}$")
+        self.assertFalse([line for line in one if line.split()[:3] == ["0", "x", "1"]])
+        self.expect(USAGE, "explain", self.path, "--arch", "sm_70", says="unknown architecture 'sm_70'")
+        self.assertNotIn("launches", self.expect_json("smelt.explain/1", "explain", self.path)["kernels"][0])
+
     def test_wrong_numbers(self):
         self.expect(USAGE, "explain", self.path, "--kernel", "1000", says="there is no kernel 1000")
         self.expect(USAGE, "explain", self.path, "--kernel", "x", says="'x' is no kernel's number")

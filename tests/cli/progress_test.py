@@ -3,8 +3,13 @@
 import os
 import pty
 import re
+import signal
 import subprocess
+import threading
+import time
 import unittest
+
+from onnx import TensorProto, helper
 
 import support
 from support import OK, SMELT, CliTest
@@ -12,13 +17,40 @@ from support import OK, SMELT, CliTest
 CLEAR = "\r\x1b[K"
 
 
+def chain(external, width=1024):
+    """Products with 16 weights of 4 MiB each in an external file."""
+    nodes, weights = [], []
+    for i in range(16):
+        weight = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[width, width], data_location=TensorProto.EXTERNAL)
+        bytes_ = 4 * width * width
+        for key, value in (("location", external), ("offset", i * bytes_), ("length", bytes_)):
+            weight.external_data.add(key=key, value=str(value))
+        weights.append(weight)
+        nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"], name=f"/MatMul.{i}"))
+        nodes.append(helper.make_node("Tanh", [f"p{i}"], [f"x{i + 1}"], name=f"/Tanh.{i}"))
+    infos = [support.tensor_info(name, ["n", width]) for name in ("x0", "x16")]
+    return support.model(nodes, infos[:1], infos[1:], weights)
+
+
+def slow_down(process):
+    """Lets the process run a twentieth of the time, whatever the machine: what takes it 0.1 s takes two."""
+    while process.poll() is None:
+        for what, seconds in ((signal.SIGSTOP, 0.038), (signal.SIGCONT, 0.002)):
+            process.send_signal(what)
+            time.sleep(seconds)
+
+
 class Progress(CliTest):
-    def in_terminal(self, *arguments):
+    def in_terminal(self, *arguments, slow=False):
         """(what stdout says, what the terminal got as stderr)"""
         ours, theirs = pty.openpty()
         command = [SMELT, *map(str, arguments)]
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=self.environment, cwd=self.folder)
         os.close(theirs)
+        if slow:
+            throttle = threading.Thread(target=slow_down, args=(running,))
+            throttle.start()
+            self.addCleanup(throttle.join)
         pieces = []
         try:
             while piece := os.read(ours, 4096):
@@ -41,6 +73,42 @@ class Progress(CliTest):
         self.assertTrue(any("s left" in line for line in lines), shown)
         printed, shown = self.in_terminal("compile", model, "-o", "m.plan", "--arch", "sm_80,sm_86")
         self.assertEqual(shown, "")  # all kernels lie in the cache: too quick to be worth a line
+
+    def check_lines(self, shown, *wanted):
+        """Of one line that is rewritten, and cleared in the end: there is one of each kind, and an estimate."""
+        pieces = shown.split(CLEAR)
+        self.assertEqual((pieces[0], pieces[-1]), ("", ""), shown)
+        lines = [piece for piece in pieces if piece]
+        for pattern in wanted:
+            self.assertTrue(any(re.fullmatch(pattern, line) for line in lines), (pattern, lines))
+        self.assertTrue(any("s left" in line for line in lines), lines)
+
+    def test_weights_that_are_drawn_and_written(self):
+        model = self.save(chain("missing.bin"))
+        self.expect(OK, "compile", model, "-o", "m.plan", "--random-weights", "1")  # kernels lie in the cache from now on
+        done, shown = self.in_terminal("compile", model, "-o", "m.plan", "--random-weights", "1", slow=True)
+        self.assertIn("m.plan: ", done)
+        self.check_lines(shown, r"smelt: writing weights: [0-9.]+ MiB of 64\.0 MiB(, about \d+ s left)?")
+
+    def test_weights_that_are_read(self):
+        with open(self.folder / "weights.bin", "wb") as file:
+            file.truncate(16 * 4 * 4096 * 4096)  # zeros, which take no room on the disk
+        _, shown = self.in_terminal("check", self.save(chain("weights.bin", width=4096)), slow=True)
+        self.check_lines(shown, r"smelt: reading weights: [0-9.]+ [MG]iB of 1\.0 GiB(, about \d+ s left)?")
+
+    def test_a_run_on_the_cpu(self):
+        run = ("run", self.save(chain("missing.bin")), "--random-weights", "1", "--device", "cpu", "--shape", "x0=256x1024")
+        printed, shown = self.in_terminal(*run, slow=True)
+        self.assertRegex(printed, r"(?m)^x16 ")
+        self.check_lines(shown, r"smelt: running ops on the CPU: \d+ of 48(, about \d+ s left)?")
+        self.assertEqual(self.expect(OK, *run).stderr, "")  # no terminal, and less than ten seconds
+
+    def test_what_16_bits_would_cost(self):
+        model = self.save(chain("missing.bin", width=256))
+        flags = ("--random-weights", "1", "--precision", "fp16", "--within", "1e-6", "-o", "m.plan")
+        self.expect(OK, "compile", model, *flags)
+        _, shown = self.in_terminal("compile", model, *flags, slow=True)
+        self.check_lines(shown, r"smelt: measuring what 16 bits would cost: \d+ of \d+(, about \d+ s left)?")
 
     def test_elsewhere_there_is_a_line_every_ten_seconds(self):
         done = self.expect(OK, "compile", self.save(support.many_kernels()), "-o", "m.plan")

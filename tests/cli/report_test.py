@@ -160,6 +160,21 @@ class Encoder(PageTest):
             self.assertNotEqual(label, first)
             first = label
 
+    def test_what_the_machine_code_takes(self):
+        launch = self.data()["launches"][5]
+        code = launch["machine_code"]
+        row = self.find("#kernel-table tbody tr:nth-child(6)")
+        cells = [cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td")]
+        titles = [title.text for title in self.all("#kernel-table th")]
+        shown = dict(zip(titles, cells))
+        self.assertEqual(shown["registers"], str(code["registers"]))
+        self.assertEqual(shown["blocks on a multiprocessor"], str(code["blocks_per_multiprocessor"]))
+        self.assertEqual(shown["limited by"], code["limited_by"])
+        self.assertAlmostEqual(float(shown["occupancy, %"]), 100 * code["occupancy"], places=1)
+        self.click(row.find_element(By.CSS_SELECTOR, "button"))
+        self.assertIn(f"{code['registers']} registers, ", self.find("#chosen").text)
+        self.assertIn(f"limited by {code['limited_by']}", self.find("#chosen").text)
+
     def test_the_table_sorts(self):
         self.click(self.all("#kernel-table th button")[1])
         times = [float(cell.text) for cell in self.all("#kernel-table tbody td:nth-child(2)")]

@@ -1,6 +1,6 @@
 // RUN: emit-cuda %s | FileCheck %s
 
-// A bias of every score by a fourth map; a softcap's values take the registers of half of a step's scores.
+// A bias of every score by a fourth map; a softcap leaves no registers for it.
 // CHECK: // attention AttentionTmaConfig<128, 2, 2, 2, 1>
 // CHECK: TensorMap mapBias
 func.func @biased(%q: !smelt.tensor<[b, 16, 512, 128], f16>, %k: !smelt.tensor<[b, 16, 512, 128], f16>, %v: !smelt.tensor<[b, 16, 512, 128], f16>, %bias: !smelt.tensor<[1, 16, 512, 512], f16>) -> !smelt.tensor<[b, 16, 512, 128], f16> {
@@ -12,7 +12,8 @@ func.func @biased(%q: !smelt.tensor<[b, 16, 512, 128], f16>, %k: !smelt.tensor<[
   return %0 : !smelt.tensor<[b, 16, 512, 128], f16>
 }
 
-// CHECK: // attention AttentionTmaConfig<64, 2, 2, 2, 2>
+// CHECK: // attention AttentionTmaConfig<64, 2, 2, 2, 0>
+// CHECK-NOT: mapBias
 // CHECK: kSoftcap = 5
 func.func @capped(%q: !smelt.tensor<[b, 16, 512, 128], f16>, %k: !smelt.tensor<[b, 16, 512, 128], f16>, %v: !smelt.tensor<[b, 16, 512, 128], f16>, %bias: !smelt.tensor<[1, 16, 512, 512], f16>) -> !smelt.tensor<[b, 16, 512, 128], f16> {
   %0 = smelt.fusion attention(%q, %k, %v, %bias) : (!smelt.tensor<[b, 16, 512, 128], f16>, !smelt.tensor<[b, 16, 512, 128], f16>, !smelt.tensor<[b, 16, 512, 128], f16>, !smelt.tensor<[1, 16, 512, 512], f16>) -> !smelt.tensor<[b, 16, 512, 128], f16> {

@@ -1,4 +1,5 @@
 // compiler/model: progress, stopping, what becomes of a pass that crashes, and the sizes of a run.
+#include "compiler/build_plan.h"
 #include "compiler/model.h"
 
 #include "tests/compiler/demo_model.h"
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 using namespace smelt;
 using namespace smelt::compiler;
@@ -118,6 +120,42 @@ test::ModelBuilder squeezed() {
   model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "axis"}, {"size"});
   model.node("Equal", {"size", "one"}, {"c"}).node("If", {"c"});
   return model.attribute("then_branch", squeeze).attribute("else_branch", same).output("y");
+}
+
+/// A product with 16 KiB of weights.
+test::ModelBuilder product() {
+  test::ModelBuilder model(18);
+  std::vector<float> weights(4096);
+  std::iota(weights.begin(), weights.end(), 0.5f);
+  model.input("x", test::DataType::FLOAT, "n 64").floats("w", {64, 64}, weights);
+  return model.node("MatMul", {"x", "w"}).output("y");
+}
+
+TEST_F(RunTest, WeightsThatAreReadAndWrittenAreCounted) {
+  using Counts = std::vector<std::pair<uint64_t, uint64_t>>;
+  Counts read, written;
+  options.onRead = [&](uint64_t done, uint64_t total) { read.emplace_back(done, total); };
+  auto model = import(product());
+  ASSERT_TRUE(model.isOk()) << model.status().message();
+  EXPECT_EQ(read, (Counts{{16384, 16384}}));
+  ASSERT_TRUE((*model)->fuse({}).isOk());
+  PlanOptions build;
+  build.cacheDirectory = folder;
+  build.progress = [&](const Progress &progress) {
+    if (progress.phase == "weights")
+      written.emplace_back(progress.done, progress.total);
+    return true;
+  };
+  std::string path = folder + "/model.plan";
+  Status built = buildPlan(**model, build, path);
+  ASSERT_TRUE(built.isOk()) << built.message();
+  EXPECT_EQ(written, (Counts{{16384, 16384}}));
+  std::filesystem::remove(path);
+  build.progress = [](const Progress &progress) { return progress.phase != "weights"; };
+  built = buildPlan(**model, build, path);
+  EXPECT_EQ(built.code(), StatusCode::kResources);
+  EXPECT_NE(built.message().find("stopped before the plan was written"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(RunTest, AModelThatNeedsSizesGetsThoseOfTheRun) {

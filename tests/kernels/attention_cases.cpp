@@ -141,8 +141,8 @@ void addBiasMaps(std::vector<AttentionCase> &cases) {
   for (const Sizes &sizes :
        {Sizes{kAttentionMappedBias, kAttentionMappedBias, 64, 64},
         Sizes{kAttentionMappedBias, kAttentionMappedBias, 8, 56},
-        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeCappedBias, 128, 128},
-        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeCappedBias, 80, 104}})
+        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeBiased, 128, 128},
+        Sizes{kAttentionMappedLargeBias, kAttentionMappedLargeBiased, 80, 104}})
     for (Element element : {Element::kHalf, Element::kBfloat16}) {
       AttentionVariant v = variant(sizes.tiling, sizes.head, element);
       v.valueSize = sizes.value;

@@ -1,5 +1,6 @@
 // smelt bench: how long one run takes on the device, and where the time goes.
 #include "runtime/text.h"
+#include "tools/smelt/bench_report.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/dimensions.h"
 #include "tools/smelt/limits.h"
@@ -8,10 +9,6 @@
 #include "tools/smelt/run_times.h"
 
 #include "llvm/ADT/StringExtras.h"
-
-#include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace smelt::tools {
 
@@ -23,56 +20,16 @@ struct Flags {
   OpenFlags open;
   InputFlags inputs;
   MeasureOptions measure;
-  std::vector<std::string> percentiles = {"90", "95", "99"};
+  std::vector<std::string> percentiles{std::begin(kUsualPercentiles), std::end(kUsualPercentiles)};
   std::string timesFile;
   bool profile = false;
   bool json = false;
 };
 
-/// The launches of one run that run the same machine code.
-struct KernelGroup {
-  std::string name;
-  size_t launches = 0;
-  double microseconds = 0, leastMicroseconds = 0;
-  int64_t bytes = 0, flops = 0;
-};
-
 } // namespace
-
-static llvm::json::Value shareOf(double least, double taken) {
-  return least > 0 && taken > 0 ? llvm::json::Value(least / taken) : llvm::json::Value(nullptr);
-}
 
 static std::string shareText(double least, double taken) {
   return least > 0 && taken > 0 ? numberText(100 * least / taken, 0) : "-";
-}
-
-/// Those that take most first.
-static std::vector<KernelGroup> groupKernels(const Measurement &measured) {
-  std::map<std::string, KernelGroup> byEntry;
-  for (const KernelTime &kernel : measured.kernels) {
-    KernelGroup &group = byEntry[kernel.entry.empty() ? kernel.name : kernel.entry];
-    group.name = kernel.name;
-    ++group.launches;
-    group.microseconds += kernel.microseconds;
-    group.leastMicroseconds += measured.peaks ? kernel.leastMicroseconds(*measured.peaks) : 0;
-    group.bytes += kernel.bytes;
-    group.flops += kernel.flops;
-  }
-  std::vector<KernelGroup> groups;
-  for (auto &[entry, group] : byEntry)
-    groups.push_back(std::move(group));
-  llvm::sort(groups, [](const KernelGroup &left, const KernelGroup &right) {
-    return std::tie(right.microseconds, left.name) < std::tie(left.microseconds, right.name);
-  });
-  return groups;
-}
-
-static double totalMicroseconds(const std::vector<KernelGroup> &groups) {
-  double total = 0;
-  for (const KernelGroup &group : groups)
-    total += group.microseconds;
-  return total;
 }
 
 static void printProfile(const Measurement &measured) {
@@ -98,109 +55,6 @@ static void printKernels(const Measurement &measured) {
                shareText(least, kernel.microseconds), llvm::join(kernel.onnxNodes, " ")});
   }
   table.print();
-}
-
-/// Of what the memory and the arithmetic of the device allow for all kernels.
-static double leastMilliseconds(const Measurement &measured) {
-  double least = 0;
-  for (const KernelTime &kernel : measured.kernels)
-    least += measured.peaks ? 1e-3 * kernel.leastMicroseconds(*measured.peaks) : 0;
-  return least;
-}
-
-static llvm::json::Array kernelsJson(const Measurement &measured) {
-  llvm::json::Array list;
-  for (const KernelTime &kernel : measured.kernels) {
-    double least = measured.peaks ? kernel.leastMicroseconds(*measured.peaks) : 0;
-    list.push_back(llvm::json::Object{{"number", kernel.number},
-                                      {"name", kernel.name},
-                                      {"entry", kernel.entry},
-                                      {"time_us", kernel.microseconds},
-                                      {"bytes", kernel.bytes},
-                                      {"flops", kernel.flops},
-                                      {"roofline_share", shareOf(least, kernel.microseconds)},
-                                      {"onnx_nodes", llvm::json::Array(kernel.onnxNodes)}});
-  }
-  return list;
-}
-
-static llvm::json::Array profileJson(const Measurement &measured) {
-  std::vector<KernelGroup> groups = groupKernels(measured);
-  double total = totalMicroseconds(groups);
-  llvm::json::Array list;
-  for (const KernelGroup &group : groups)
-    list.push_back(llvm::json::Object{
-        {"name", group.name},
-        {"launches", static_cast<int64_t>(group.launches)},
-        {"time_us", group.microseconds},
-        {"share", total > 0 ? group.microseconds / total : 0},
-        {"bytes", group.bytes},
-        {"flops", group.flops},
-        {"roofline_share", shareOf(group.leastMicroseconds, group.microseconds)}});
-  return list;
-}
-
-static llvm::json::Object distributionJson(const Distribution &times, const Flags &flags) {
-  llvm::json::Object percentiles;
-  for (const std::string &percent : flags.percentiles)
-    percentiles[percent] = times.percentile(std::stod(percent));
-  return llvm::json::Object{{"median", times.median()},
-                            {"min", times.min()},
-                            {"max", times.max()},
-                            {"mean", times.mean()},
-                            {"variation", times.variation()},
-                            {"percentiles", std::move(percentiles)},
-                            {"samples", static_cast<int64_t>(times.sorted.size())}};
-}
-
-static llvm::json::Object singleRunsJson(const Flags &flags, const Measurement &measured) {
-  llvm::json::Object runs{
-      {"streams", static_cast<int64_t>(flags.measure.streams)},
-      {"throughput_per_s", measured.runsPerSecond()},
-      {"compute_ms", distributionJson(measured.of(&RunTime::computeMilliseconds), flags)},
-      {"enqueue_us", distributionJson(measured.of(&RunTime::enqueueMicroseconds), flags)}};
-  if (flags.measure.copies) {
-    runs["in_ms"] = distributionJson(measured.of(&RunTime::inMilliseconds), flags);
-    runs["out_ms"] = distributionJson(measured.of(&RunTime::outMilliseconds), flags);
-  }
-  return runs;
-}
-
-static llvm::json::Array statesJson(const Measurement &measured) {
-  llvm::json::Array list;
-  for (const GpuState &state : measured.states)
-    list.push_back(
-        llvm::json::Object{{"clock_mhz", static_cast<int64_t>(state.clockMhz)},
-                           {"highest_clock_mhz", static_cast<int64_t>(state.highestClockMhz)},
-                           {"memory_clock_mhz", static_cast<int64_t>(state.memoryClockMhz)},
-                           {"celsius", static_cast<int64_t>(state.celsius)},
-                           {"slowed_by", llvm::json::Array(state.slowedBy)},
-                           {"processes", static_cast<int64_t>(state.processes)}});
-  return list;
-}
-
-static void printReport(const Flags &flags, const Session &session, const RunInputs &inputs,
-                        const Measurement &measured) {
-  Distribution latency(measured.latencies);
-  llvm::json::Object shapes;
-  for (size_t i = 0; i < inputs.inputs.size(); ++i)
-    shapes[session.signature().inputs[i].name] = llvm::json::Array(inputs.inputs[i].shape);
-  printJson(llvm::json::Object{
-      {"schema", "smelt.bench/1"},
-      {"model", flags.open.model.path},
-      {"device", session.deviceName()},
-      {"shapes", std::move(shapes)},
-      {"latency_ms", llvm::json::Object{{"median", latency.median()},
-                                        {"p99", latency.percentile(99)},
-                                        {"min", latency.min()},
-                                        {"mean", latency.mean()},
-                                        {"samples", static_cast<int64_t>(latency.sorted.size())}}},
-      {"single_runs", singleRunsJson(flags, measured)},
-      {"roofline_share", shareOf(leastMilliseconds(measured), latency.median())},
-      {"gpu_states", statesJson(measured)},
-      {"warnings", llvm::json::Array(measured.warnings)},
-      {"profile", profileJson(measured)},
-      {"kernels", kernelsJson(measured)}});
 }
 
 /// "median 0.0771, p90 0.0779, p99 0.0801, min 0.0765, max 0.0922, mean 0.0773"
@@ -276,7 +130,8 @@ static Status bench(Flags flags) {
   if (!flags.timesFile.empty())
     SMELT_RETURN_IF_ERROR(writeRunTimes(measured.runs, flags.timesFile));
   if (flags.json)
-    printReport(flags, *model.session, inputs, measured);
+    printJson(benchJson(flags.open.model.path, *model.session, inputs.inputs, measured,
+                        flags.percentiles));
   else
     printText(flags, *model.session, measured);
   return {};

@@ -162,12 +162,18 @@ static void printFindings(const Flags &flags, const Findings &findings) {
     print(flags.model.path + ": supported");
 }
 
+static Result<std::vector<Problem>> checkWithProgress(ModelOptions options) {
+  ProgressLine line;
+  showReading(options, line);
+  return checkModel(options);
+}
+
 static Status check(Flags flags) {
   SMELT_RETURN_IF_ERROR(nameShapes(flags.model.path, flags.model.dimensions, flags.model.shapes));
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags.model));
   Status unread;
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.model.values, unread));
-  SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkModel(options));
+  SMELT_ASSIGN_OR_RETURN(std::vector<Problem> problems, checkWithProgress(std::move(options)));
   SMELT_RETURN_IF_ERROR(unread);
   Findings findings = findingsOf(flags, std::move(problems));
   printFindings(flags, findings);

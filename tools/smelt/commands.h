@@ -17,6 +17,7 @@ void addCompare(CommandLine &line);
 void addDiff(CommandLine &line);
 void addTrtexec(CommandLine &line);
 void addPatch(CommandLine &line);
+void addKernel(CommandLine &line);
 void addReport(CommandLine &line);
 void addHelp(CommandLine &line);
 

@@ -43,12 +43,8 @@ public:
     ModelFlags exposing = flags;
     exposing.exposesAll = exposing.isSilent = true;
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(exposing));
-    std::vector<compiler::TensorView> views;
-    views.reserve(inputs.size());
-    for (const Array &input : inputs)
-      views.push_back({input.type, input.shape, input.bytes});
-    SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                           compiler::ModelRunner(*model, CpuArithmetic::kDouble).run(views));
+    compiler::ModelRunner runner(*model, CpuArithmetic::kDouble);
+    SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runOnCpu(runner, inputs));
     std::vector<ElementType> arithmetic = arithmeticOf(model->module());
     llvm::StringMap<size_t> resultOf;
     for (auto [index, port] : llvm::enumerate(model->signature().outputs))

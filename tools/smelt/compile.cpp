@@ -1,16 +1,15 @@
 // smelt compile: an ONNX model becomes a plan, or what lies on the way to one.
 #include "codegen/compile.h"
 #include "codegen/output_file.h"
-#include "compiler/folder.h"
 #include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
 #include "tools/smelt/calibration.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/dimensions.h"
+#include "tools/smelt/dump_kernels.h"
 #include "tools/smelt/report.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -62,42 +61,12 @@ static Status emitText(const std::string &text, const std::string &path) {
   return codegen::writeText(text, path);
 }
 
-static Result<std::vector<codegen::ListedKernel>>
-generate(Model &model, const std::string &architecture, bool tf32) {
-  auto kernels = codegen::generateKernels(model.module(), architecture, tf32);
-  if (kernels.isOk())
-    return kernels;
-  return model.diagnostics().asStatus(kernels.status().code(), kernels.status().message());
-}
-
-/// The CUDA text, under a comment of the launches that run it.
-static std::string textOf(const codegen::ListedKernel &kernel) {
-  return joinText("// kernel ", llvm::join(kernel.numbers, ", "), ": ",
-                  kernel.kernel.text.description, "\n", kernel.kernel.text.text);
-}
-
-/// Writes the CUDA text of every kernel to `folder`/ARCH/NUMBER_ENTRY.cu, with the number of the launch that runs it
-/// first.
-static Status dumpKernels(Model &model, const Flags &flags) {
-  for (const std::string &architecture : flags.build.architectures) {
-    std::string folder = flags.dumpDir + "/" + architecture;
-    SMELT_RETURN_IF_ERROR(createFolder(folder));
-    SMELT_ASSIGN_OR_RETURN(
-        auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
-    for (const codegen::ListedKernel &each : kernels) {
-      const codegen::KernelText &text = each.kernel.text;
-      std::string name = joinText(folder, "/", each.numbers.front(), "_", text.entry, ".cu");
-      SMELT_RETURN_IF_ERROR(emitText(textOf(each), name));
-    }
-  }
-  return {};
-}
-
 static Status emitCuda(Model &model, const Flags &flags) {
   std::string text;
   for (const std::string &architecture : flags.build.architectures) {
     SMELT_ASSIGN_OR_RETURN(
-        auto kernels, generate(model, architecture, flags.build.precision == FloatPrecision::tf32));
+        auto kernels,
+        generateKernels(model, architecture, flags.build.precision == FloatPrecision::tf32));
     for (const codegen::ListedKernel &kernel : kernels)
       text += "// " + architecture + "\n" + textOf(kernel) + "\n";
   }
@@ -193,12 +162,20 @@ static Status compile(Flags flags) {
   std::optional<NarrowingReport> narrowing;
   options.narrowing.onMeasured = [&](const NarrowingReport &report) { narrowing = report; };
   SMELT_RETURN_IF_ERROR(fuse(*model, options));
+  KernelDumps dumps(flags.dumpDir, flags.build.precision == FloatPrecision::tf32);
   if (!flags.dumpDir.empty())
-    SMELT_RETURN_IF_ERROR(dumpKernels(*model, flags));
+    SMELT_RETURN_IF_ERROR(dumps.writeTexts(*model, flags.build.architectures));
   if (flags.emit != Emit::kPlan)
     return emit(*model, flags);
   double passSeconds = watch.lap();
+  if (!flags.dumpDir.empty())
+    flags.build.compiled = [&](const std::string &architecture, const std::string &entry,
+                               const codegen::CompiledKernel &kernel) {
+      dumps.add(architecture, entry, kernel);
+    };
   SMELT_RETURN_IF_ERROR(build(*model, flags.build, flags.output));
+  if (!flags.dumpDir.empty())
+    SMELT_RETURN_IF_ERROR(dumps.writeCode(*model, flags.build.architectures));
   return reportPlan(flags, narrowing, passSeconds, watch.lap());
 }
 
@@ -233,8 +210,9 @@ void addCompile(CommandLine &line) {
                  "plan|mlir|cuda", "plan, the fused IR (mlir), or the kernels' CUDA text (cuda)");
   command.text(
       "--dump-dir", flags->dumpDir,
-      "Folder for the IR after every phase, an index with every pass's time, remarks and the "
-      "CUDA text");
+      "Folder for the IR after every phase, an index with every pass's time, remarks, and of each "
+      "kernel the CUDA text with its headers; with a plan, its PTX, machine code, registers, "
+      "shared memory, occupancy and why it has its tile, too");
   command.choice("--every", flags->every, {{"phase", Every::kPhase}, {"pass", Every::kPass}},
                  "phase|pass", "What the IR is dumped after; phase by default");
   command.texts("--in-place", flags->inPlace, "INPUT=OUTPUT",

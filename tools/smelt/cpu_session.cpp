@@ -14,11 +14,7 @@ public:
   std::string deviceName() const override { return compiler::cpuName(); }
 
   Result<std::vector<Array>> run(const std::vector<Array> &inputs) override {
-    std::vector<compiler::TensorView> views;
-    views.reserve(inputs.size());
-    for (const Array &input : inputs)
-      views.push_back({input.type, input.shape, input.bytes});
-    SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runner.run(views));
+    SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runOnCpu(runner, inputs));
     std::vector<Array> outputs;
     outputs.reserve(results.size());
     for (size_t i = 0; i < results.size(); ++i)

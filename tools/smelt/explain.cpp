@@ -3,6 +3,7 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/dimensions.h"
+#include "tools/smelt/model_code.h"
 #include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
 
@@ -20,6 +21,7 @@ struct Flags {
   FloatPrecision precision = FloatPrecision::fp32;
   std::string node;             ///< part of the names of nodes that are asked for
   std::optional<size_t> kernel; ///< whose nodes are asked for
+  std::string arch;             ///< whose code is asked for; "": none
   bool all = false;
   bool json = false;
 };
@@ -121,15 +123,25 @@ static void printCommonNodes(const Explanation &explanation) {
   table.print();
 }
 
-static void printExplanation(const Flags &flags, const Explanation &explanation) {
-  if (flags.json)
-    return printJson(explanationJson(explanation, flags.model.path));
+static void printExplanation(const Flags &flags, const Explanation &explanation,
+                             const std::vector<LaunchCode> &launches) {
+  if (flags.json) {
+    llvm::json::Object object = explanationJson(explanation, flags.model.path);
+    addLaunchCode(*object.getArray("kernels"), launches);
+    return printJson(std::move(object));
+  }
   print(summaryText(explanation) + "\n");
-  if (flags.all || flags.kernel || !flags.node.empty())
-    return printNodes(flags, explanation);
-  printKernels(explanation);
-  print("");
-  printCommonNodes(explanation);
+  bool asksForNodes = flags.all || flags.kernel || !flags.node.empty();
+  if (!asksForNodes) {
+    printKernels(explanation);
+    print("");
+  }
+  if (!launches.empty()) {
+    print("on " + flags.arch + ":");
+    printLaunchCode(launches);
+    print("");
+  }
+  asksForNodes ? printNodes(flags, explanation) : printCommonNodes(explanation);
 }
 
 static Status explain(Flags flags) {
@@ -143,7 +155,15 @@ static Status explain(Flags flags) {
     return Status(StatusCode::kUsage,
                   joinText("there is no kernel ", *flags.kernel, "; they are numbered from 0 to ",
                            explanation.kernels.size() - 1));
-  printExplanation(flags, explanation);
+  std::vector<LaunchCode> launches;
+  if (!flags.arch.empty()) {
+    SMELT_ASSIGN_OR_RETURN(launches,
+                           compileAndMeasureCode(*model, {{flags.arch}, flags.precision}));
+  }
+  if (flags.kernel)
+    llvm::erase_if(launches,
+                   [&](const LaunchCode &launch) { return launch.kernel != *flags.kernel; });
+  printExplanation(flags, explanation, launches);
   return {};
 }
 
@@ -168,6 +188,9 @@ void addExplain(CommandLine &line) {
     return "";
   };
   command.parsed("--kernel", takeKernel, "N", "Only the nodes of this kernel, each by itself");
+  command.text("--arch", flags->arch,
+               "Compile for this architecture, and show the registers, shared memory and occupancy "
+               "of each kernel");
   command.flag("--all", flags->all, "Every node by itself, those that folded among them");
   addJson(command, flags->json);
   command.footer("Layers that are alike are one row, with how often it stands for one.\n"
@@ -175,6 +198,7 @@ void addExplain(CommandLine &line) {
                  "  smelt explain model.onnx\n"
                  "  smelt explain model.onnx --node attention\n"
                  "  smelt explain model.onnx --kernel 3\n"
+                 "  smelt explain model.onnx --arch sm_90a\n"
                  "  smelt explain model.onnx --json | jq .counts");
 }
 

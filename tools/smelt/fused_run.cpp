@@ -103,12 +103,8 @@ Result<SmallVector<HostTensor>> FusedRun::operandsOf(FusionOp fusion) const {
 
 Result<std::vector<Array>> interpretFused(Model &fused, const std::vector<Array> &inputs,
                                           CpuArithmetic arithmetic) {
-  std::vector<compiler::TensorView> views;
-  views.reserve(inputs.size());
-  for (const Array &input : inputs)
-    views.push_back({input.type, input.shape, input.bytes});
-  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                         compiler::ModelRunner(fused, arithmetic).run(views));
+  compiler::ModelRunner runner(fused, arithmetic);
+  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runOnCpu(runner, inputs));
   std::vector<Port> ports =
       compiler::signatureOf(fused.module()).outputs; // those that were exposed too
   std::vector<Array> outputs;

@@ -3,6 +3,7 @@
 
 #include "runtime/read_plan.h"
 #include "runtime/schedule.h"
+#include "tools/smelt/kernel_facts.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -26,8 +27,9 @@ struct ReportLaunch {
   std::string name;
   std::optional<size_t> kernel; ///< of ReportData::kernels; nothing for copies and sets
   std::array<uint32_t, 3> grid = {}, block = {};
-  uint32_t sharedBytes = 0; ///< dynamic
-  int64_t bytes = 0;        ///< that it must move
+  uint32_t sharedBytes = 0;         ///< dynamic
+  std::optional<KernelFacts> facts; ///< of its machine code
+  int64_t bytes = 0;                ///< that it must move
   int64_t flops = 0;
   plan::Arithmetic arithmetic = plan::Arithmetic::float32; ///< of the flops
   std::vector<size_t> dependencies;                        ///< earlier launches

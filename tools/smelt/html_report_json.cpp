@@ -60,6 +60,8 @@ static json::Object launchJson(const ReportLaunch &launch) {
     object["grid"] = numbers(launch.grid);
     object["block"] = numbers(launch.block);
     object["shared_bytes"] = static_cast<int64_t>(launch.sharedBytes);
+    object["machine_code"] =
+        launch.facts ? llvm::json::Value(factsJson(*launch.facts)) : llvm::json::Value(nullptr);
   }
   return object;
 }

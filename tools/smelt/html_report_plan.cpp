@@ -143,6 +143,7 @@ private:
         launch.grid = item.grid;
         launch.block = {kernel->block.x(), kernel->block.y(), kernel->block.z()};
         launch.sharedBytes = kernel->shared_bytes;
+        launch.facts = factsOf(plan, program, *planned.launch);
       }
       launch.bytes = valueOf(planned.launch->bytes);
       launch.flops = valueOf(planned.launch->flops);

@@ -161,7 +161,8 @@ static void printPorts(const char *role, const std::vector<Port> &ports) {
 }
 
 static std::string factsCell(const std::optional<KernelFacts> &facts) {
-  return facts ? joinText(facts->registers, ", ", numberText(100 * facts->occupancy, 0), " %")
+  return facts ? joinText(facts->needs.registers, ", ",
+                          numberText(100 * facts->occupancy.threads, 0), " %")
                : "-";
 }
 
@@ -172,7 +173,7 @@ static std::vector<std::string> cellsOf(const runtime::Plan &plan, const plan::P
   if (kernel == nullptr)
     return {launch.name, "-", "-", "-", "-"};
   std::optional<KernelFacts> facts = factsOf(plan, program, launch);
-  uint32_t shared = facts ? facts->sharedBytes : kernel->shared_bytes;
+  uint32_t shared = facts ? facts->sharedBytes() : kernel->shared_bytes;
   return {launch.name, blocksOf(plan.metadata(), *kernel), std::to_string(kernel->block.x()),
           shared ? bytesText(shared) : "-", factsCell(facts)};
 }

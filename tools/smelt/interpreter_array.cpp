@@ -1,6 +1,7 @@
 #include "tools/smelt/interpreter_array.h"
 
 #include "ir/dialect.h"
+#include "tools/smelt/report.h"
 
 #include <cstring>
 
@@ -14,6 +15,17 @@ Result<HostTensor> toInterpreter(const Array &array, mlir::Type type, Precision 
   if (!tensor)
     return Status(StatusCode::kResources, "a tensor does not fit into memory");
   return std::move(*tensor);
+}
+
+Result<std::vector<HostTensor>> runOnCpu(compiler::ModelRunner &runner,
+                                         const std::vector<Array> &inputs) {
+  std::vector<compiler::TensorView> views;
+  views.reserve(inputs.size());
+  for (const Array &input : inputs)
+    views.push_back({input.type, input.shape, input.bytes});
+  ProgressLine line;
+  return runner.run(
+      views, [&](size_t done, size_t total) { line.show("running ops on the CPU", done, total); });
 }
 
 Array toArray(const HostTensor &tensor, ElementType type) {

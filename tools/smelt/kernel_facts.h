@@ -2,28 +2,33 @@
 // device is needed.
 #pragma once
 
-#include "codegen/target.h"
+#include "codegen/occupancy.h"
 #include "runtime/read_plan.h"
 
 #include "llvm/Support/JSON.h"
 
 #include <optional>
+#include <span>
 #include <string>
 
 namespace smelt::tools {
 
 struct KernelFacts {
-  uint32_t registers = 0;   ///< of a thread
-  uint32_t localBytes = 0;  ///< of a thread: its stack, where spilled registers lie
-  uint32_t sharedBytes = 0; ///< of a block: static and dynamic, without what the system reserves
-  uint32_t blocks = 0;      ///< that one multiprocessor holds at a time
-  double occupancy = 0;     ///< its threads, over those that a multiprocessor can have
-  std::string
-      limitedBy; ///< what allows no more blocks: "registers", "shared memory", "threads" or "blocks"
+  uint32_t localBytes = 0; ///< of a thread: its stack, where spilled registers lie
+  codegen::BlockNeeds needs;
+  codegen::Occupancy occupancy;
+
+  /// Of a block, without what the system reserves.
+  uint32_t sharedBytes() const { return needs.staticSharedBytes + needs.dynamicSharedBytes; }
 };
 
-/// Of a kernel launch of the program, `plan`'s own; nothing for copies, for PTX, which drivers translate, and for
-/// code that does not say.
+/// Of the kernel `entry` of a verified cubin for `target`, in blocks of so many threads with so much dynamic shared memory;
+/// nothing for PTX, which drivers translate, and for code that does not say.
+std::optional<KernelFacts> factsOf(std::span<const std::byte> code, const std::string &entry,
+                                   const codegen::Target &target, uint32_t threads,
+                                   uint32_t dynamicSharedBytes);
+
+/// Of a kernel launch of the program, `plan`'s own; nothing for copies, too.
 std::optional<KernelFacts> factsOf(const runtime::Plan &plan, const plan::ProgramT &program,
                                    const plan::LaunchT &launch);
 

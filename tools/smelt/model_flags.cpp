@@ -72,6 +72,16 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   return options;
 }
 
+void showReading(ModelOptions &options, ProgressLine &line) {
+  options.onRead = [&line](uint64_t done, uint64_t total) {
+    line.showBytes("reading weights", done, total);
+  };
+  options.onDiagnostic = [&line, say = options.onDiagnostic](const Problem &problem) {
+    line.clear();
+    say(problem);
+  };
+}
+
 Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
                                        const std::string &name, size_t number) {
   for (const std::string &flag : flags) {
@@ -129,6 +139,8 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags));
   Status unread;
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.values, unread));
+  ProgressLine line;
+  showReading(options, line);
   Result<std::unique_ptr<Model>> model = Model::import(options);
   SMELT_RETURN_IF_ERROR(unread);
   if (model.isOk() && !flags.isSilent)
@@ -155,8 +167,12 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   options.tf32 = flags.precision == FloatPrecision::tf32;
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
+  options.compiled = flags.compiled;
   options.progress = [&](const Progress &progress) {
-    line.show(joinText("compiling ", progress.phase), progress.done, progress.total);
+    if (progress.phase == "weights")
+      line.showBytes("writing weights", progress.done, progress.total);
+    else
+      line.show(joinText("compiling ", progress.phase), progress.done, progress.total);
     return true;
   };
   return compiler::buildPlan(model, options, path);

@@ -6,6 +6,8 @@
 
 namespace smelt::tools {
 
+class ProgressLine;
+
 using namespace compiler;
 
 struct ModelFlags {
@@ -36,6 +38,10 @@ struct ModelFlags {
 struct BuildFlags {
   std::vector<std::string> architectures;
   FloatPrecision precision = FloatPrecision::fp32;
+  /// PlanOptions::compiled.
+  std::function<void(const std::string &architecture, const std::string &entry,
+                     const codegen::CompiledKernel &kernel)>
+      compiled = nullptr;
 };
 
 /// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?", which becomes kAnyExtent.
@@ -44,6 +50,9 @@ Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
 
 /// With warnings on stderr. Fails with kUsage where a shape is none.
 Result<ModelOptions> modelOptions(const ModelFlags &flags);
+
+/// Shows on `line`, which must outlive the import, how much of the weights is read.
+void showReading(ModelOptions &options, ProgressLine &line);
 
 /// The value that such flags give for the input called `name`, number `number` of the file; none where
 /// they do not name it. Fails as the file's reading does.

@@ -66,19 +66,15 @@ Status WholeModel::record(const ModelFlags &flags, const std::vector<Array> &inp
   exposing.exposesAll = exposing.isSilent = true;
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(exposing));
   const Signature &signature = model->signature();
-  std::vector<compiler::TensorView> views;
-  views.reserve(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    views.push_back({inputs[i].type, inputs[i].shape, inputs[i].bytes});
+  for (size_t i = 0; i < inputs.size(); ++i)
     values.emplace(signature.inputs[i].name, inputs[i]);
-  }
   for (const auto &[name, number] : signature.fixed) {
     SMELT_ASSIGN_OR_RETURN(std::optional<Array> value, readValue(flags.values, name, number));
     if (value)
       values.emplace(name, std::move(*value));
   }
-  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                         compiler::ModelRunner(*model, CpuArithmetic::kDouble).run(views));
+  compiler::ModelRunner runner(*model, CpuArithmetic::kDouble);
+  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> results, runOnCpu(runner, inputs));
   for (size_t i = 0; i < results.size(); ++i)
     values.emplace(signature.outputs[i].name, toArray(results[i], signature.outputs[i].type));
   return {};

@@ -67,9 +67,10 @@ static double secondsNow() {
 ProgressLine::ProgressLine()
     : isTerminal(isatty(STDERR_FILENO)), startSeconds(secondsNow()), lastSeconds(startSeconds) {}
 
-ProgressLine::~ProgressLine() {
+void ProgressLine::clear() {
   if (isShown && isTerminal)
     llvm::errs() << kClearLine;
+  isShown = false;
 }
 
 void ProgressLine::show(const std::string &text) {
@@ -86,7 +87,16 @@ void ProgressLine::show(const std::string &text) {
 }
 
 void ProgressLine::show(const std::string &text, size_t done, size_t total) {
-  std::optional<double> left = secondsLeft(done, total);
+  showShare(text, std::to_string(done), std::to_string(total), secondsLeft(done, total));
+}
+
+void ProgressLine::showBytes(const std::string &text, uint64_t done, uint64_t total) {
+  showShare(text, bytesText(static_cast<double>(done)), bytesText(static_cast<double>(total)),
+            secondsLeft(done, total));
+}
+
+void ProgressLine::showShare(const std::string &text, const std::string &done,
+                             const std::string &total, std::optional<double> left) {
   std::string estimate = left ? ", about " + numberText(*left, 0) + " s left" : "";
   show(joinText(text, ": ", done, " of ", total, estimate));
 }

@@ -8,6 +8,7 @@
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/attention/attention_choice.h"
+#include "codegen/kernels/attention/attention_maps.h"
 #include "codegen/printer.h"
 
 #include <numeric>
@@ -100,15 +101,6 @@ struct Row {
   unsigned input = 0; ///< an operand's
 };
 
-/// An operand whose element (batch, head, row, column) lies at the sum of constant distances, in
-/// elements; columns are neighbours.
-struct HeadLayout {
-  unsigned input;
-  Dim offset; ///< of the first element in the input
-  Dim rowStride, headStride, batchStride;
-  bool isByRow, isByHead, isByBatch; ///< the element depends on the coordinate
-};
-
 class AttentionEmitter {
 public:
   AttentionEmitter(FusionOp fusion, AttentionOp attention, const Target &target)
@@ -136,8 +128,6 @@ private:
   std::optional<HeadLayout> biasLayout();
   void findLayouts();
   AttentionShape shapeOf() const;
-  TensorMap mapOf(const HeadLayout &layout, TensorType type, int boxRows) const;
-  TensorMap biasMap() const;
   bool takesBiasMap(const AttentionChoice &choice) const;
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string biasMapConstants() const;
@@ -218,38 +208,13 @@ bool AttentionEmitter::isBiasedByQuery() const {
   return op.getBias() && !tensorType(op.getBias()).getDim(2).isConstant(1);
 }
 
-/// As a map can describe it: rows, heads and batches start at multiples of 16 bytes. None where that
-/// does not hold. `index`: batch, head, row, column; heads or batches have their elements in common only
-/// where the operand `mayBroadcast`.
 std::optional<HeadLayout> AttentionEmitter::layoutOf(Value operand, const Index &index,
                                                      bool mayBroadcast) {
   FailureOr<Row> found = operandRow(operand, index);
   if (failed(found))
     return std::nullopt;
-  int64_t unit = 16 / elementBytes(elementOf(operand));
-  Dim first = found->offset, unused = Dim::constant(fusion.getContext(), unit);
-  SmallVector<Dim> strides; // of an axis with one element: any
-  bool moves[3] = {};
-  for (unsigned axis : {2, 1, 0}) {
-    std::optional<StringRef> symbol = index[axis].asSymbol();
-    std::optional<Dim> stride = symbol ? linearFactor(first, *symbol) : unused;
-    moves[axis] = symbol && stride && !stride->isConstant(0);
-    if (mayBroadcast && stride && !moves[axis])
-      stride = unused;
-    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() ||
-        knownDivisor(*stride, Lanes()) % unit != 0)
-      return std::nullopt;
-    strides.push_back(*stride);
-    if (moves[axis])
-      first = first - index[axis] * *stride;
-  }
-  bool isKnown = knownDivisor(first, Lanes()) % unit == 0; // and that by sizes alone
-  for (Dim dim : {first, strides[0], strides[1], strides[2]})
-    dim.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
-  if (!isKnown)
-    return std::nullopt;
-  return HeadLayout{found->input, first,    strides[0], strides[1],
-                    strides[2],   moves[2], moves[1],   moves[0]};
+  return headLayout(found->input, found->offset, index, elementBytes(elementOf(operand)),
+                    mayBroadcast);
 }
 
 /// Of biases of single scores that lie in memory as they are: views of 16-bit floats.
@@ -293,48 +258,6 @@ AttentionShape AttentionEmitter::shapeOf() const {
   shape.allowsBiasMap = mappedBias.has_value();
   shape.isCapped = !AttentionOp(attention).getSoftcap().isZero();
   return shape;
-}
-
-/// Boxes of `boxRows` rows of one head, as attention_tma.cuh expects them.
-TensorMap AttentionEmitter::mapOf(const HeadLayout &layout, TensorType type, int boxRows) const {
-  int64_t bytes = elementBytes(type.getElementType());
-  auto columns = static_cast<unsigned>(AttentionTmaTiling::panel(*type.getDim(3).asConstant()));
-  TensorMap map;
-  map.buffer = {LaunchBuffer::input, layout.input, {}};
-  if (!layout.offset.isConstant(0))
-    map.buffer.offset = layout.offset * bytes;
-  map.elementType = type.getElementType();
-  map.sizes = {type.getDim(3), type.getDim(2), type.getDim(1), type.getDim(0)};
-  map.byteStrides = {layout.rowStride * bytes, layout.headStride * bytes,
-                     layout.batchStride * bytes};
-  map.box = {columns, static_cast<unsigned>(boxRows), 1, 1};
-  map.swizzle = columns == 64   ? plan::Swizzle::bytes_128
-                : columns == 32 ? plan::Swizzle::bytes_64
-                                : plan::Swizzle::bytes_32;
-  map.l2Promotion = plan::L2Promotion::bytes_256;
-  return map;
-}
-
-/// Boxes of a warpgroup's rows; along an axis that it does not depend on, one element.
-TensorMap AttentionEmitter::biasMap() const {
-  Type element = tensorType(AttentionOp(attention).getBias()).getElementType();
-  int64_t bytes = elementBytes(element);
-  auto length = [&](bool moves, const TensorType &type, unsigned axis) {
-    return moves ? type.getDim(axis) : Dim::constant(query.getContext(), 1);
-  };
-  TensorMap map;
-  map.buffer = {LaunchBuffer::input, mappedBias->input, {}};
-  if (!mappedBias->offset.isConstant(0))
-    map.buffer.offset = mappedBias->offset * bytes;
-  map.elementType = element;
-  map.sizes = {key.getDim(2), query.getDim(2), length(mappedBias->isByHead, query, 1),
-               length(mappedBias->isByBatch, query, 0)};
-  map.byteStrides = {mappedBias->rowStride * bytes, mappedBias->headStride * bytes,
-                     mappedBias->batchStride * bytes};
-  map.box = {AttentionTmaTiling::kBiasPanel, AttentionTmaTiling::kGroupRows, 1, 1};
-  map.swizzle = plan::Swizzle::bytes_128;
-  map.l2Promotion = plan::L2Promotion::bytes_256;
-  return map;
 }
 
 bool AttentionEmitter::takesBiasMap(const AttentionChoice &choice) const {
@@ -474,15 +397,16 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   kernel.flops = kernel.flops + productFlops();
   if (choice.leavesParts())
     kernel.arguments.push_back(KernelArgument::scratchPointer(0));
+  auto addMap = [&](TensorMap map) {
+    kernel.arguments.push_back(KernelArgument::tensorMap(std::move(map)));
+  };
   if (choice.mapped) {
-    constexpr int kQueries = AttentionTmaTiling::kGroupRows;
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedQuery, query, kQueries)));
-    int keysOfStep = choice.blockKV;
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedKey, key, keysOfStep)));
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(*mappedValue, value, keysOfStep)));
+    addMap(headMap(*mappedQuery, query, AttentionTmaTiling::kGroupRows));
+    addMap(headMap(*mappedKey, key, choice.blockKV));
+    addMap(headMap(*mappedValue, value, choice.blockKV));
   }
   if (takesBiasMap(choice))
-    kernel.arguments.push_back(KernelArgument::tensorMap(biasMap()));
+    addMap(biasMap(*mappedBias, elementOf(attention.getBias()), query, key));
   return kernel;
 }
 
@@ -537,6 +461,7 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
                << target.arch,
            failure();
   std::vector<KernelVariant> variants;
+  std::vector<std::string> emitted;
   for (const AttentionChoice &choice : all) {
     std::optional<SizeRule> rule = ruleOf(choice, all, shape, target);
     auto isTaken = [&](const KernelVariant &variant) {
@@ -548,10 +473,15 @@ FailureOr<std::vector<KernelVariant>> AttentionEmitter::run() {
     if (failed(variant))
       return failure();
     variant->rule = std::move(*rule);
+    emitted.push_back(choice.config);
     variants.push_back(std::move(*variant));
     if (!variants.back().rule.value)
       break; // it runs always
   }
+  for (KernelVariant &variant : variants)
+    for (GeneratedLaunch &launch : variant.launches)
+      if (auto *kernel = std::get_if<GeneratedKernel>(&launch))
+        kernel->why = attentionReasons(all, shape, target, emitted);
   return variants;
 }
 

@@ -147,10 +147,9 @@ private:
   AttentionTmaTiling mappedTiling() const {
     if (isHuge())
       return kAttentionMappedHuge;
-    if (shape.isBiasedByQuery && shape.allowsBiasMap)
-      return !isLarge()       ? kAttentionMappedBias
-             : shape.isCapped ? kAttentionMappedLargeCappedBias
-                              : kAttentionMappedLargeBias;
+    // A softcap's values and 128 scores beside as many sums would spill.
+    if (shape.isBiasedByQuery && shape.allowsBiasMap && !(isLarge() && shape.isCapped))
+      return isLarge() ? kAttentionMappedLargeBias : kAttentionMappedBias;
     if (isLarge())
       return shape.isBiasedByQuery ? kAttentionMappedLargeBiased : kAttentionMappedLarge;
     AttentionTmaTiling tiling = kAttentionMapped;
@@ -212,6 +211,21 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
   Dim tooMany = shape.keys.ceilDiv(constant(choice.blockKV)) - constant(choice.maxSteps);
   return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last,
                   kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys")};
+}
+
+std::string attentionReasons(ArrayRef<AttentionChoice> all, const AttentionShape &shape,
+                             const Target &target, ArrayRef<std::string> emitted) {
+  std::string text = "by how far the work fills the " +
+                     std::to_string(target.part.multiprocessors) + " multiprocessors of " +
+                     target.part.name + ", and by the keys; best first:\n";
+  for (const AttentionChoice &choice : all) {
+    std::optional<SizeRule> rule = ruleOf(choice, all, shape, target);
+    bool runs = rule && llvm::is_contained(emitted, choice.config);
+    text += "  " + choice.config + ", " + std::to_string(choice.sharedBytes) +
+            " bytes of shared memory: " +
+            (runs ? rule->describe() : "never, one before it takes its sizes") + "\n";
+  }
+  return text;
 }
 
 } // namespace smelt::codegen

@@ -52,4 +52,9 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
 std::optional<SizeRule> ruleOf(const AttentionChoice &choice, llvm::ArrayRef<AttentionChoice> all,
                                const AttentionShape &shape, const Target &target);
 
+/// Every one of `all` and when it runs, for people, a line each; `emitted` are the configurations that have a
+/// kernel.
+std::string attentionReasons(llvm::ArrayRef<AttentionChoice> all, const AttentionShape &shape,
+                             const Target &target, llvm::ArrayRef<std::string> emitted);
+
 } // namespace smelt::codegen

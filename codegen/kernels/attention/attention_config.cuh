@@ -211,8 +211,6 @@ inline constexpr AttentionTmaTiling kAttentionMappedLargeBiased{64, 2, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedHuge{64, 2, 2, 1};
 inline constexpr AttentionTmaTiling kAttentionMappedBias{128, 2, 3, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedLargeBias{128, 2, 2, 2, 1};
-/// A softcap's values do not fit beside 128 scores and as many sums: they would spill.
-inline constexpr AttentionTmaTiling kAttentionMappedLargeCappedBias{64, 2, 2, 2, 2};
 inline constexpr AttentionSimtTiling kAttentionSimt[] = {{16, 64, 2}, {64, 64, 2}};
 /// Head sizes beyond 128, or little shared memory; the second where that is 99 KB.
 inline constexpr AttentionSimtTiling kAttentionSimtHuge[] = {{16, 32, 2}, {16, 32, 1}};

@@ -6,6 +6,7 @@
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/gemm/gemm_choice.h"
 #include "codegen/kernels/gemm/gemm_epilogue.h"
+#include "codegen/kernels/gemm/gemm_reasons.h"
 #include "codegen/kernels/gemm/gemm_windows.h"
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
@@ -118,8 +119,10 @@ private:
   std::string constants(const GemmEpilogue &epilogue) const;
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
-  bool isUsable(const GemmChoice &choice) const;
-  FailureOr<std::vector<GemmRange>> chooseRanges(int sharedBytesPerRow) const;
+  std::string refusal(const GemmChoice &choice) const;
+  GemmShape shapeOf(int sharedBytesPerRow) const;
+  FailureOr<std::vector<GemmRange>> chooseRanges(const GemmShape &shape) const;
+  std::string reasons(const GemmShape &shape, const GemmRange &range, int64_t firstRow) const;
   GemmPrecision precision() const;
   void describeWindows();
   std::string typeOfLeft(const GemmChoice &choice) const;
@@ -307,39 +310,54 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   return kernel;
 }
 
-bool GemmEmitter::isUsable(const GemmChoice &choice) const {
-  // Addresses that are computed one by one take registers that large blocks do not have.
+/// Why the product cannot take the tiling; "" where it can.
+std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   if (!choice.usesTensorMaps && !(a.isLinear && b.isLinear) &&
       (choice.threads > kMaxScatteredThreads || choice.fillsRegisters))
-    return false;
-  // The epilogue of two products spills beside the sums of the largest tiles.
+    return "addresses that are computed one by one take registers that large blocks do not have";
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
   if (product.products() > 1 && isLargest)
-    return false;
-  // Groups of moments do not lie across tiles.
-  return !product.storesMoments() || choice.blockN / product.products() % RowMomentsOp::kGroup == 0;
+    return "the epilogue of two products spills beside the sums of the largest tiles";
+  if (product.storesMoments() && choice.blockN / product.products() % RowMomentsOp::kGroup != 0)
+    return "groups of moments do not lie across tiles";
+  return "";
 }
 
-/// The tiling for each range of rows; where the number of rows is known, the best for it.
-FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRow) const {
+/// Of any number of rows.
+GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
   auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
     return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
   };
-  GemmShape shape{0,
-                  sizeOr(product.columns, kTypicalSize),
-                  sizeOr(product.depth, kTypicalSize),
-                  sizeOr(product.batches, 8),
-                  sharedBytesPerRow,
-                  (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
-                  product.storesMoments(),
-                  b.isTransposed()};
-  auto isUsable = [&](const GemmChoice &choice) { return this->isUsable(choice); };
+  return {0,
+          sizeOr(product.columns, kTypicalSize),
+          sizeOr(product.depth, kTypicalSize),
+          sizeOr(product.batches, 8),
+          sharedBytesPerRow,
+          (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
+          product.storesMoments(),
+          b.isTransposed()};
+}
+
+/// At the last rows of a range; one without an end stands for many.
+std::string GemmEmitter::reasons(const GemmShape &shape, const GemmRange &range,
+                                 int64_t firstRow) const {
+  constexpr int64_t kManyRows = 16384;
+  int64_t rows =
+      product.rows.asConstant().value_or(range.lastRow.value_or(std::max(2 * firstRow, kManyRows)));
+  return gemmReasons(shape, precision(), target, std::max<int64_t>(rows, 1), range.choice,
+                     [&](const GemmChoice &choice) { return refusal(choice); });
+}
+
+/// The tiling for each range of rows; where the number of rows is known, the best for it.
+FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(const GemmShape &shape) const {
+  auto isUsable = [&](const GemmChoice &choice) { return refusal(choice).empty(); };
   std::vector<GemmRange> ranges;
   if (std::optional<int64_t> rows = product.rows.asConstant()) {
-    shape.m = std::max<int64_t>(*rows, 1);
-    std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision(), target);
+    GemmShape known = shape;
+    known.m = std::max<int64_t>(*rows, 1);
+    std::vector<GemmChoice> ranked = rankGemmTilings(known, precision(), target);
     if (auto best = llvm::find_if(ranked, isUsable); best != ranked.end())
       ranges.push_back({*best, std::nullopt});
   } else {
@@ -348,7 +366,7 @@ FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(int sharedBytesPerRo
   if (ranges.empty())
     return MatmulOp(product.matmuls.front())
                    .emitError("no tiling of a matrix product fits the shared memory of ")
-               << target.arch << " beside " << sharedBytesPerRow << " bytes a row",
+               << target.arch << " beside " << shape.sharedBytesPerRow << " bytes a row",
            failure();
   return ranges;
 }
@@ -378,7 +396,8 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   std::vector<KernelVariant> variants;
   std::map<std::string, GeneratedKernel> kernels; // ranges may share a tiling
   int64_t firstRow = 0;
-  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(sharedBytesPerRow(*epilogue));
+  GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
+  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape);
   if (failed(ranges))
     return failure();
   for (const GemmRange &range : *ranges) {
@@ -386,11 +405,14 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     if (range.lastRow || firstRow > 0)
       variant.rule = {product.rows, firstRow,
                       range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};
+    std::string why = reasons(shape, range, firstRow);
     firstRow = range.lastRow.value_or(0) + 1;
     auto same = kernels.find(range.choice.config);
     if (same == kernels.end())
       same = kernels.emplace(range.choice.config, emit(range.choice, *epilogue)).first;
-    variant.launches.push_back(same->second);
+    GeneratedKernel kernel = same->second;
+    kernel.why = variant.rule.describe() + ": " + why;
+    variant.launches.push_back(std::move(kernel));
     variants.push_back(std::move(variant));
   }
   return variants;

@@ -66,6 +66,9 @@ function fillSummary() {
   document.getElementById("title").textContent = document.title = `Smelt report: ${data.model}`;
 }
 
+// Of the threads that a multiprocessor can have, in percent.
+const occupancyOf = (launch) => (launch.machine_code ? 100 * launch.machine_code.occupancy : null);
+
 function fillKernels() {
   const number = (title, value, show) => ({ title, value, show, isNumber: true });
   const known = (value, text) => (value === null ? null : text(value));
@@ -80,7 +83,11 @@ function fillKernels() {
     { title: "bound by", value: (launch) => launch.bound_by ?? "" },
     { title: "grid", value: (launch) => (launch.grid ?? []).reduce((product, extent) => product * extent, 1), show: (launch) => launch.grid?.join(" × ") },
     number("threads", (launch) => (launch.block ?? [0]).reduce((product, extent) => product * extent, 1)),
-    number("shared bytes", (launch) => launch.shared_bytes ?? null),
+    number("shared bytes", (launch) => launch.machine_code?.shared_bytes ?? launch.shared_bytes ?? null),
+    number("registers", (launch) => launch.machine_code?.registers ?? null),
+    number("blocks on a multiprocessor", (launch) => launch.machine_code?.blocks_per_multiprocessor ?? null),
+    number("occupancy, %", (launch) => occupancyOf(launch), (launch) => known(occupancyOf(launch), numberText)),
+    { title: "limited by", value: (launch) => launch.machine_code?.limited_by ?? "" },
   ], data.launches);
   data.launches.forEach((launch, i) => stepMarks.push([launch.step, rows[i]]));
 }
@@ -148,7 +155,7 @@ function chooseStep(step, kernel = launchesOf[step].find((launch) => launch.kern
   onnx.show([], nodes);
   markSteps([step]);
   const alike = data.launches.filter((launch) => kernel !== undefined && launch.kernel === kernel && launch.step !== step).map((launch) => launch.step);
-  showChosen(`kernel ${stepLabel(step)}`, [...launchesOf[step].flatMap((launch) => [timeBar(launch, longest), element("div", factsOf(launch))]),
+  showChosen(`kernel ${stepLabel(step)}`, [...launchesOf[step].flatMap((launch) => [timeBar(launch, longest), element("div", factsOf(launch)), ...codeOf(launch)]),
     ...listOf("ONNX nodes", nodes.map(nodeButton)), ...(alike.length ? listOf("Same CUDA text", [...new Set(alike)].map(stepButton)) : [])]);
   showKernel(kernel);
 }
@@ -157,6 +164,15 @@ function factsOf(launch) {
   const time = launch.time_us === null ? "not measured" : microsecondsText(launch.time_us);
   const least = launch.least_us === null ? "" : `, roofline ${microsecondsText(launch.least_us)}` + (launch.bound_by ? `, bound by ${launch.bound_by}` : "");
   return `${launch.number} ${launch.name}: ${time}${least}, ${bytesText(launch.bytes)}`;
+}
+
+// What its machine code takes, where that is known: as `smelt inspect --kernel` says it.
+function codeOf(launch) {
+  const code = launch.machine_code;
+  if (!code) return [];
+  const local = code.local_bytes ? `, ${bytesText(code.local_bytes)} of local memory a thread` : "";
+  const blocks = `${code.blocks_per_multiprocessor} ${code.blocks_per_multiprocessor === 1 ? "block" : "blocks"} on a multiprocessor`;
+  return [element("div", `${code.registers} registers, ${bytesText(code.shared_bytes)} of shared memory${local}; ${blocks}: ${numberText(occupancyOf(launch), 2)} % of its threads, limited by ${code.limited_by}`)];
 }
 
 function chooseNode(node) {
