@@ -13,10 +13,10 @@ namespace {
 constexpr int64_t kStepKeys = 128;
 
 constexpr char kText[] = R"(
-func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
-  %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
-  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %y: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %z: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>):
-    %1 = smelt.attention %x, %y, %z {$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16> -> <[$b$, $h$, $s$, $d$], f16>
+func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>$parameter$) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  %0 = smelt.fusion attention(%q, %k, %v$operand$) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>$type$) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
+  ^bb0(%x: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %y: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %z: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>$argument$):
+    %1 = smelt.attention %x, %y, %z $bias${$causal$scale = 1.25e-01 : f32} : <[$b$, $h$, $s$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16>, <[$b$, $g$, $t$, $d$], f16> -> <[$b$, $h$, $s$, $d$], f16>
     smelt.yield %1 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
   }
   return %0 : !smelt.tensor<[$b$, $h$, $s$, $d$], f16>
@@ -29,6 +29,7 @@ struct Sizes {
   bool causal = false;
   int64_t headSize = 64;
   std::string groups = {};
+  std::string biasHeads = {}; ///< of a bias of every score; without, there is none
 };
 
 struct AttentionRules : testing::Test {
@@ -38,8 +39,16 @@ struct AttentionRules : testing::Test {
   void SetUp() override { context.loadDialect<SmeltDialect, mlir::func::FuncDialect>(); }
 
   std::vector<KernelVariant> select(const Sizes &sizes, llvm::StringRef arch = "sm_90a") {
+    bool isBiased = !sizes.biasHeads.empty();
+    std::string type = format("!smelt.tensor<[1, $h$, $s$, $t$], f16>",
+                              {{"h", sizes.biasHeads}, {"s", sizes.s}, {"t", sizes.t}});
     module = mlir::parseSourceString<mlir::ModuleOp>(
-        format(kText, {{"b", sizes.b},
+        format(kText, {{"parameter", isBiased ? ", %bias: " + type : ""},
+                       {"operand", isBiased ? ", %bias" : ""},
+                       {"type", isBiased ? ", " + type : ""},
+                       {"argument", isBiased ? ", %w: " + type : ""},
+                       {"bias", isBiased ? "bias %w : " + type + " " : ""},
+                       {"b", sizes.b},
                        {"h", sizes.h},
                        {"g", sizes.groups.empty() ? sizes.h : sizes.groups},
                        {"s", sizes.s},
@@ -142,6 +151,34 @@ TEST_F(AttentionRules, MapsAreForMuchWork) {
   EXPECT_TRUE(isMapped(*chosen(variants, 8, 512, 1)));
   EXPECT_FALSE(isMapped(*chosen(variants, 8, 512, 0)));
   EXPECT_FALSE(isMapped(*chosen(select({"b", "12", "49", "49"}), 64, 49, 49)));
+}
+
+bool takesBiasMap(const KernelVariant &variant) {
+  const auto &kernel = std::get<GeneratedKernel>(variant.launches[0]);
+  return isMapped(variant) && llvm::StringRef(kernel.text.text).contains("mapBias");
+}
+
+/// A row of biases that starts at no multiple of 16 bytes is read one by one, by a kernel of its own.
+TEST_F(AttentionRules, BiasesComeByAMapWhereTheirRowsAreAligned) {
+  for (int64_t size : {64, 128}) {
+    Sizes sizes{"b", "8", "s", "t"};
+    sizes.headSize = size, sizes.biasHeads = "8";
+    auto variants = select(sizes);
+    for (int64_t t : {8, 72, 512, 4096})
+      EXPECT_TRUE(takesBiasMap(*chosen(variants, 32, 520, t))) << t;
+    for (int64_t t : {1, 77, 197, 513, 516}) {
+      const KernelVariant &other = *chosen(variants, 32, 520, t);
+      EXPECT_TRUE(isMapped(other) && !takesBiasMap(other)) << t;
+    }
+    EXPECT_FALSE(isMapped(*chosen(variants, 1, 77, 72))); // little work
+    EXPECT_FALSE(isMapped(*chosen(variants, 32, 520, 0)));
+    sizes.t = "520";
+    for (const KernelVariant &variant : select(sizes))
+      EXPECT_EQ(isMapped(variant), takesBiasMap(variant));
+    sizes.t = "516";
+    for (const KernelVariant &variant : select(sizes))
+      EXPECT_FALSE(takesBiasMap(variant));
+  }
 }
 
 /// Any other of more than 128 elements was never run by them.

@@ -128,7 +128,6 @@ private:
   std::optional<HeadLayout> biasLayout();
   void findLayouts();
   AttentionShape shapeOf() const;
-  bool takesBiasMap(const AttentionChoice &choice) const;
   FailureOr<std::string> biasFunction(ExpressionEmitter &emitter);
   std::string biasMapConstants() const;
   std::string constants(DimPrinter &printer);
@@ -235,9 +234,13 @@ void AttentionEmitter::findLayouts() {
   if (!target.instructions.wgmma || query.getElementType().isF32() || vectorWidth() != kWidest ||
       key.getDim(2).isConstant(0))
     return;
-  mappedQuery = layoutOf(attention.getQuery(), {b, h, i, d});
-  mappedKey = layoutOf(attention.getKey(), {b, g, j, d});
-  mappedValue = layoutOf(attention.getValue(), {b, g, j, e});
+  auto always = [&](Value operand, const Index &index) {
+    std::optional<HeadLayout> layout = layoutOf(operand, index);
+    return layout && layout->misfit.isConstant(0) ? layout : std::nullopt;
+  };
+  mappedQuery = always(attention.getQuery(), {b, h, i, d});
+  mappedKey = always(attention.getKey(), {b, g, j, d});
+  mappedValue = always(attention.getValue(), {b, g, j, e});
   mappedBias = biasLayout();
 }
 
@@ -255,13 +258,10 @@ AttentionShape AttentionEmitter::shapeOf() const {
   shape.isBiased = static_cast<bool>(op.getBias());
   shape.isBiasedByQuery = isBiasedByQuery();
   shape.allowsTensorMaps = mappedQuery && mappedKey && mappedValue;
-  shape.allowsBiasMap = mappedBias.has_value();
+  if (mappedBias)
+    shape.biasMisfit = mappedBias->misfit;
   shape.isCapped = !AttentionOp(attention).getSoftcap().isZero();
   return shape;
-}
-
-bool AttentionEmitter::takesBiasMap(const AttentionChoice &choice) const {
-  return choice.mapped && choice.mapped->biasStages > 0;
 }
 
 FailureOr<std::string> AttentionEmitter::biasFunction(ExpressionEmitter &emitter) {
@@ -329,13 +329,13 @@ Dim AttentionEmitter::productFlops() const {
 
 FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
                                                   const AttentionChoice &choice, Kernel which) {
-  FailureOr<std::string> bias = takesBiasMap(choice) ? biasMapConstants() : biasFunction(emitter);
+  FailureOr<std::string> bias = choice.takesBiasMap() ? biasMapConstants() : biasFunction(emitter);
   if (failed(bias))
     return failure();
   std::vector<std::string> maps;
   if (choice.mapped)
     maps = {"mapQ", "mapK", "mapV"};
-  if (takesBiasMap(choice))
+  if (choice.takesBiasMap())
     maps.push_back("mapBias");
   auto row = [&](const Row &r) { return r.pointer + " + " + emitter.printUniform(r.offset); };
   auto keysRow = [&](const Row &r) {
@@ -405,7 +405,7 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
     addMap(headMap(*mappedKey, key, choice.blockKV));
     addMap(headMap(*mappedValue, value, choice.blockKV));
   }
-  if (takesBiasMap(choice))
+  if (choice.takesBiasMap())
     addMap(biasMap(*mappedBias, elementOf(attention.getBias()), query, key));
   return kernel;
 }

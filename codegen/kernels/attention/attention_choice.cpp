@@ -137,19 +137,30 @@ private:
     AttentionChoice choice = choiceOf(mappedTiling(), shape);
     if (!fits(choice))
       return false;
-    add(minWaves, {choice});
+    if (std::optional<AttentionTmaTiling> biased = tilingOfBiasMap())
+      all.push_back(choiceOf(*biased, shape)), all.back().minWaves = minWaves;
+    if (all.empty() || !all.back().takesBiasMap() || !shape.biasMisfit->isConstant(0))
+      add(minWaves, {choice});
     constexpr int kManyWaves = 4; // larger tiles, where not filling the last ones matters little
     if (shape.isCausal && !shape.isBiased && !isLarge())
       add(kManyWaves, {choiceOf(kAttentionMappedCausal, shape)});
     return true;
   }
 
+  /// Goes before the one that reads biases one by one.
+  std::optional<AttentionTmaTiling> tilingOfBiasMap() const {
+    if (!shape.isBiasedByQuery || !shape.biasMisfit)
+      return std::nullopt;
+    if (isLarge() &&
+        shape.isCapped) // values of the softcap and 128 scores beside as many sums spill
+      return std::nullopt;
+    AttentionTmaTiling tiling = isLarge() ? kAttentionMappedLargeBias : kAttentionMappedBias;
+    return fits(choiceOf(tiling, shape)) ? std::optional(tiling) : std::nullopt;
+  }
+
   AttentionTmaTiling mappedTiling() const {
     if (isHuge())
       return kAttentionMappedHuge;
-    // A softcap's values and 128 scores beside as many sums would spill.
-    if (shape.isBiasedByQuery && shape.allowsBiasMap && !(isLarge() && shape.isCapped))
-      return isLarge() ? kAttentionMappedLargeBias : kAttentionMappedBias;
     if (isLarge())
       return shape.isBiasedByQuery ? kAttentionMappedLargeBiased : kAttentionMappedLarge;
     AttentionTmaTiling tiling = kAttentionMapped;
@@ -192,6 +203,13 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
   if (isMapped && !shape.keys.asConstant())
     blocks = blocks.min(shape.keys * std::numeric_limits<int32_t>::max());
   int64_t first = choice.minWaves * target.part.multiprocessors, last = kNoLimit;
+  std::string unit = kBlocksUnit;
+  if (choice.takesBiasMap() && !shape.biasMisfit->isConstant(0)) {
+    Dim fits = constant(1) - shape.biasMisfit->min(constant(1));
+    blocks = blocks.min(fits * std::numeric_limits<int32_t>::max());
+    first = std::max<int64_t>(first, 1);
+    unit += ", rows of biases at multiples of 16 bytes";
+  }
   for (const AttentionChoice &other : all)
     if (other.minWaves > choice.minWaves)
       last = std::min(last, other.minWaves * target.part.multiprocessors - 1);
@@ -202,7 +220,7 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
     return std::nullopt;
   bool fitsBlocks = knownBlocks || (first == 0 && last == kNoLimit);
   if (knownKeys || mostKeys == kNoLimit)
-    return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, kBlocksUnit};
+    return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, unit};
   if (fitsBlocks)
     return SizeRule{shape.keys, 0, mostKeys, "keys"};
   if (last == kNoLimit)

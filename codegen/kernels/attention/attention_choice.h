@@ -16,8 +16,9 @@ struct AttentionShape {
   bool isFloat = false, isCausal = false, isBiased = false;
   bool isBiasedByQuery = false;  ///< every score has its own bias
   bool allowsTensorMaps = false; ///< Q, K and V can be described by one each
-  bool allowsBiasMap = false;    ///< biases of single scores can, too
-  bool isCapped = false;         ///< scores pass a softcap
+  /// Biases of single scores can, too, where this is 0.
+  std::optional<Dim> biasMisfit = {};
+  bool isCapped = false; ///< scores pass a softcap
 };
 
 /// How keys are cut into parts (attention_decode.cuh), and when.
@@ -40,6 +41,8 @@ struct AttentionChoice {
   std::optional<AttentionTmaTiling> mapped = {}; ///< the kernel takes maps of its operands
   std::optional<AttentionDecodeChoice> decode = {};
 
+  /// One of them is a map of biases.
+  bool takesBiasMap() const { return mapped && mapped->biasStages > 0; }
   /// A second kernel merges what the first has left of every row.
   bool leavesParts() const { return decode && decode->cluster == 0; }
 };

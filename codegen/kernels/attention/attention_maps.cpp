@@ -15,25 +15,31 @@ std::optional<HeadLayout> headLayout(unsigned input, Dim first, const Index &ind
   Dim unused = Dim::constant(first.getContext(), unit);
   SmallVector<Dim> strides; // of an axis with one element: any
   bool moves[3] = {};
+  Dim misfit = Dim::constant(first.getContext(), 0);
+  auto canFit = [&](Dim distance) {
+    if (knownDivisor(distance, Lanes()) % unit != 0)
+      misfit = misfit.max(distance.mod(unused));
+    return !distance.asConstant() || *distance.asConstant() % unit == 0;
+  };
   for (unsigned axis : {2, 1, 0}) {
     std::optional<StringRef> symbol = index[axis].asSymbol();
     std::optional<Dim> stride = symbol ? linearFactor(first, *symbol) : unused;
     moves[axis] = symbol && stride && !stride->isConstant(0);
     if (mayBroadcast && stride && !moves[axis])
       stride = unused;
-    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() ||
-        knownDivisor(*stride, Lanes()) % unit != 0)
+    if (!stride || stride->isConstant(0) || !stride->isKnownNonNegative() || !canFit(*stride))
       return std::nullopt;
     strides.push_back(*stride);
     if (moves[axis])
       first = first - index[axis] * *stride;
   }
-  bool isKnown = knownDivisor(first, Lanes()) % unit == 0; // and that by sizes alone
+  bool isKnown = canFit(first); // and that by sizes alone
   for (Dim dim : {first, strides[0], strides[1], strides[2]})
     dim.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
   if (!isKnown)
     return std::nullopt;
-  return HeadLayout{input, first, strides[0], strides[1], strides[2], moves[2], moves[1], moves[0]};
+  return HeadLayout{input,    first,    strides[0], strides[1], strides[2],
+                    moves[2], moves[1], moves[0],   misfit};
 }
 
 /// A map of the layout's buffer without its sizes and boxes.

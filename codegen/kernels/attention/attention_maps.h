@@ -15,11 +15,12 @@ struct HeadLayout {
   Dim offset; ///< of the first element in the input
   Dim rowStride, headStride, batchStride;
   bool isByRow, isByHead, isByBatch; ///< the element depends on the coordinate
+  Dim misfit; ///< 0 at the sizes at which rows, heads and batches start at multiples of 16 bytes
 };
 
-/// Of an operand of `input` whose row [batch, head, row] starts at element `first`, as a map can describe
-/// it: rows, heads and batches start at multiples of 16 bytes, of `elementBytes` each. None where that
-/// does not hold. Heads or batches have their elements in common only where the operand `mayBroadcast`.
+/// Of an operand of `input` whose row [batch, head, row] starts at element `first`, of `elementBytes` each,
+/// as a map can describe it. None where that cannot be. Heads or batches have their elements in common only
+/// where the operand `mayBroadcast`.
 std::optional<HeadLayout> headLayout(unsigned input, Dim first, const Index &index,
                                      int64_t elementBytes, bool mayBroadcast = false);
 
