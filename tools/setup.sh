@@ -25,7 +25,7 @@ packages=(
   python3-dev
 )
 python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2' 'selenium>=4.30,<5' 'nanobind>=2.4,<3'
-  'scikit-build-core>=0.11,<1')
+  'scikit-build-core>=0.11,<1' 'matplotlib==3.10.7') # plots are compared letter by letter: one version
 bundles=tools/smelt/html/bundles.txt # of JavaScript, in wheels
 cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*'
   'nvidia-nvtx==13.0.*')

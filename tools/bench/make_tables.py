@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the README's tables, docs/benchmarks.md and docs/ladder.md from tools/bench/results/*.json.
+"""Writes the README's tables, docs/benchmarks.md, docs/ladder.md and docs/plots/ from tools/bench/results/*.json.
 
-usage: tools/bench/make_tables.py          rewrites the tables in README.md, and the pages
+usage: tools/bench/make_tables.py          rewrites the tables in README.md, the pages and the plots
        tools/bench/make_tables.py --check  fails where they do not say what the results say
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/.
@@ -13,6 +13,7 @@ import sys
 
 import kernel_tables
 import ladder
+import plots
 from common import REPOSITORY, RESULTS
 from kernel_tables import table
 
@@ -182,12 +183,14 @@ def main():
         docs / "benchmarks.md": kernel_tables.page(tools / "bench"),
         docs / "ladder.md": ladder.page(tools / "ladder", RESULTS / "ladder.json"),
     }
+    texts |= {docs / "plots" / name: text for name, text in plots.all_plots(RESULTS).items()}
     stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
     if sys.argv[1:] == ["--check"]:
         for path in stale:
-            print(f"{path.relative_to(REPOSITORY)}: its tables are not those of tools/bench/results; run make_tables.py")
+            print(f"{path.relative_to(REPOSITORY)}: it does not say what is in tools/bench/results; run make_tables.py")
         return int(bool(stale))
     for path in stale:
+        path.parent.mkdir(exist_ok=True)
         path.write_text(texts[path])
     return 0
 
