@@ -63,7 +63,9 @@ TEST(GemmRanges, StayCloseToTheFastestWithFewTilings) {
           shape.m = rows;
           double times =
               slowdown(rankGemmTilings(shape, precision, target), choiceFor(ranges, rows));
-          EXPECT_LE(times, 1.35) << arch << " " << rows << " " << n << " " << k;
+          // Waves of other numbers of multiprocessors end between the row counts that stand for all.
+          EXPECT_LE(times, target.part.multiprocessors == 132 ? 1.12 : 1.3)
+              << arch << " " << rows << " " << n << " " << k;
           sum += times;
         }
         EXPECT_LE(sum / std::size(kRows), 1.04) << arch << " " << n << " " << k;

@@ -323,7 +323,7 @@ public:
 
 private:
   static constexpr double kLeastGain = 0.008;  ///< of a tiling, for compiling it
-  static constexpr double kMostSlowdown = 1.3; ///< at any row count
+  static constexpr double kMostSlowdown = 1.1; ///< at any row count
   static constexpr double kAlike = 1.03; ///< no reason for another range: the model errs by more
 
   /// The row counts that stand for those since the one before: dense where they are few, for there a
@@ -332,7 +332,7 @@ private:
     SmallVector<int64_t> counts;
     for (int64_t rows = 16; rows <= mostRows; rows += rows < 256     ? 16
                                                       : rows < 2048  ? 64
-                                                      : rows < 16384 ? 512
+                                                      : rows < 16384 ? 128
                                                                      : rows)
       counts.push_back(rows);
     return counts;
