@@ -47,8 +47,7 @@ void CpuSession::readOutput(std::size_t place, Request &request) {
   std::optional<TensorView> &target = request.targets[place];
   if (!target) {
     request.outputs[place] = reader.arrays().empty(output.elementType, output.shape);
-    target =
-        reader.read(request.outputs[place], 0, "output", nb::str(name.c_str()), true);
+    target = reader.read(request.outputs[place], 0, "output", nb::str(name.c_str()), true);
   }
   if (target->elementType != output.elementType || target->shape != output.shape)
     refuse("the memory for output '" + name + "' has another type or shape than the output");

@@ -2,6 +2,7 @@
 
 #include "python/core/errors.h"
 
+#include <algorithm>
 #include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
@@ -41,19 +42,19 @@ std::size_t placeOf(const char *role, nb::handle name, const nb::dict &places) {
 }
 
 /// A dictionary as it is, and any other mapping as one.
-nb::dict dictOf(nb::handle given, const char *what) {
+nb::dict dictOf(const char *what, const char *role, nb::handle given) {
   if (PyDict_CheckExact(given.ptr()))
     return nb::borrow<nb::dict>(given);
   nb::object mapping = nb::module_::import_("collections.abc").attr("Mapping");
   if (PyObject_IsInstance(given.ptr(), mapping.ptr()) != 1) {
     std::string type = nb::cast<std::string>(given.type().attr("__name__"));
     std::string message = std::string(what) + " are of type " + type +
-                          ": give a dictionary of tensors by the " +
-                          (what == std::string("feeds") ? "inputs'" : "outputs'") + " names";
+                          ": give a dictionary of tensors by the " + role + "s' names";
     throw nb::type_error(message.c_str());
   }
   nb::dict made;
-  made.update(nb::borrow<nb::dict>(given));
+  if (PyDict_Update(made.ptr(), given.ptr()) != 0)
+    throw nb::python_error();
   return made;
 }
 
@@ -64,12 +65,31 @@ nb::dict dictOf(nb::handle given, const char *what) {
   std::string missing;
   for (auto [name, place] : places)
     if (!feeds.contains(name))
-      missing += (missing.empty() ? "input '" : ", input '") +
-                 nb::cast<std::string>(nb::str(name)) + "'";
+      missing +=
+          (missing.empty() ? "input '" : ", input '") + nb::cast<std::string>(nb::str(name)) + "'";
   refuse("no value was given for " + missing);
 }
 
 } // namespace
+
+bool Request::hasInputIn(smelt_location location) const {
+  auto isThere = [=](const TensorView &view) { return view.location == location; };
+  return std::any_of(inputs.begin(), inputs.end(), isThere);
+}
+
+bool Request::usesHost() const {
+  auto isThere = [](const auto &target) { return target && target->location == SMELT_HOST; };
+  return hasInputIn(SMELT_HOST) || std::any_of(targets.begin(), targets.end(), isThere);
+}
+
+std::vector<TensorView> Request::takeTensors() {
+  std::vector<TensorView> tensors = std::move(inputs);
+  for (std::optional<TensorView> &target : targets)
+    if (target)
+      tensors.push_back(std::move(*target));
+  targets.clear();
+  return tensors;
+}
 
 nb::list Request::results() const {
   nb::list list;
@@ -106,7 +126,7 @@ void Signature::readNames(nb::handle names, Request &request) const {
 
 void Signature::readTargets(const TensorReader &reader, nb::handle given, std::uintptr_t stream,
                             Request &request) const {
-  for (auto [name, value] : dictOf(given, "outputs")) {
+  for (auto [name, value] : dictOf("outputs", "output", given)) {
     std::size_t place = placeOf("output", name, outputPlaces);
     request.targets[place] = reader.read(value, stream, "output", name, true);
     request.outputs[place] = nb::borrow(value);
@@ -115,7 +135,7 @@ void Signature::readTargets(const TensorReader &reader, nb::handle given, std::u
 
 std::vector<TensorView> Signature::readFeeds(const TensorReader &reader, nb::handle feeds,
                                              std::uintptr_t stream) const {
-  nb::dict given = dictOf(feeds, "feeds");
+  nb::dict given = dictOf("feeds", "input", feeds);
   if (given.size() != inputPlaces.size())
     refuseFeeds(inputPlaces, given);
   std::vector<TensorView> views;

@@ -14,7 +14,12 @@ struct Request {
   std::vector<nanobind::object> outputs;          ///< to return: the caller's, or to be made
   std::vector<std::size_t> wanted;                ///< the outputs to return, in their order
 
-  /// Of the outputs that are wanted.
+  bool hasInputIn(smelt_location location) const;
+  /// Whether any of the caller's tensors lies in host memory.
+  bool usesHost() const;
+  /// Inputs and targets; nothing is left of them.
+  std::vector<TensorView> takeTensors();
+  /// The outputs that are wanted.
   nanobind::list results() const;
 };
 

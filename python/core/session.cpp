@@ -4,7 +4,6 @@
 #include "python/core/request.h"
 #include "python/core/turn.h"
 
-#include <algorithm>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -39,6 +38,7 @@ public:
 
 private:
   void checkDevice(const std::string &what, const TensorView &view) const;
+  void bindInputs(const Request &request);
   void bindInput(std::size_t place, const TensorView &view);
   void bindOutput(std::size_t place, const TensorView &view);
   void findOutputShapes();
@@ -51,14 +51,20 @@ private:
   std::vector<TensorView> inFlight; ///< what the run that was enqueued last uses
   std::uintptr_t lastStream = 0;    ///< where it was enqueued
   Context context;                  ///< ends before what its run uses
-  std::vector<std::optional<TensorView>> boundInputs, boundOutputs; ///< in the runtime; they keep no memory
+  std::vector<std::optional<TensorView>> boundInputs,
+      boundOutputs;                ///< in the runtime; they keep no memory
   std::vector<Shape> outputShapes; ///< empty: not known for the inputs' shapes
 };
 
 void GpuSession::checkDevice(const std::string &what, const TensorView &view) const {
   if (view.isOnDevice() && view.device != device)
-    refuse(what + " lies on cuda:" + std::to_string(view.device) + ", and the session runs on cuda:" +
-           std::to_string(device));
+    refuse(what + " lies on cuda:" + std::to_string(view.device) +
+           ", and the session runs on cuda:" + std::to_string(device));
+}
+
+void GpuSession::bindInputs(const Request &request) {
+  for (std::size_t place = 0; place < request.inputs.size(); ++place)
+    bindInput(place, request.inputs[place]);
 }
 
 void GpuSession::bindInput(std::size_t place, const TensorView &view) {
@@ -111,7 +117,8 @@ TensorView GpuSession::makeOutput(std::size_t place, bool isOnDevice, std::uintp
   std::size_t bytes = elementCount(shape) * smelt_element_bytes(output.elementType);
   auto memory = std::make_shared<DeviceMemory>(engine, bytes);
   auto wait = [weak = weak_from_this()] {
-    if (std::shared_ptr<GpuSession> alive = weak.lock()) // of a session that is gone, every run is over
+    if (std::shared_ptr<GpuSession> alive =
+            weak.lock()) // of a session that is gone, every run is over
       alive->wait();
   };
   made = nb::cast(DeviceTensor{output.elementType, shape, device, memory, wait, stream});
@@ -144,24 +151,16 @@ nb::list GpuSession::run(nb::handle names, nb::handle feeds, nb::handle stream,
   std::optional<std::uintptr_t> given = streamOf(stream);
   std::uintptr_t handle = given.value_or(0);
   Request request = signature.read(reader, names, feeds, targets, handle);
-  auto isOnDevice = [](const TensorView &view) { return view.isOnDevice(); };
   std::vector<TensorView> former; // released when others have their turn
   Turn turn(mutex);
-  for (std::size_t place = 0; place < request.inputs.size(); ++place)
-    bindInput(place, request.inputs[place]);
-  bool isDeviceUsed = std::any_of(request.inputs.begin(), request.inputs.end(), isOnDevice);
-  bool isHostUsed = !std::all_of(request.inputs.begin(), request.inputs.end(), isOnDevice);
-  for (const std::optional<TensorView> &target : request.targets)
-    isHostUsed = isHostUsed || (target && !target->isOnDevice());
-  provideOutputs(request, isDeviceUsed, handle);
-  bool isAwaited = !given || !isDeviceUsed || isHostUsed;
+  bindInputs(request);
+  bool isOnDevice = request.hasInputIn(SMELT_DEVICE);
+  bool isAwaited = !given || !isOnDevice || request.usesHost();
+  provideOutputs(request, isOnDevice, handle);
   runBound(isAwaited, handle);
   former = std::exchange(inFlight, {});
-  if (!isAwaited) {
-    inFlight = std::move(request.inputs);
-    for (std::optional<TensorView> &target : request.targets)
-      inFlight.push_back(std::move(*target));
-  }
+  if (!isAwaited)
+    inFlight = request.takeTensors();
   return request.results();
 }
 
@@ -186,8 +185,7 @@ void GpuSession::wait() {
 nb::list GpuSession::profile(nb::handle feeds, std::size_t repetitions) {
   Request request = signature.read(reader, nb::none(), feeds, nb::none(), 0);
   Turn turn(mutex);
-  for (std::size_t place = 0; place < request.inputs.size(); ++place)
-    bindInput(place, request.inputs[place]);
+  bindInputs(request);
   provideOutputs(request, true, 0);
   std::vector<LaunchTime> launches;
   {

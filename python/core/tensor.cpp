@@ -111,9 +111,12 @@ void bindTensors(nb::module_ &module) {
           "__init__",
           [](TensorView *self, smelt_element_type type, Shape shape, std::uintptr_t address,
              std::size_t bytes, nb::object owner) {
-            new (self) TensorView{type,       std::move(shape),
-                                  address,    bytes,
-                                  SMELT_HOST, 0,
+            new (self) TensorView{type,
+                                  std::move(shape),
+                                  address,
+                                  bytes,
+                                  SMELT_HOST,
+                                  0,
                                   std::make_shared<nb::object>(std::move(owner))};
           },
           "element_type"_a, "shape"_a, "address"_a, "bytes"_a, "owner"_a, "Of host memory.")

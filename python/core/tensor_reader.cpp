@@ -92,8 +92,7 @@ const dlpack::ExchangeTable *dlpack::exchangeTableOf(nb::handle type) {
   return reinterpret_cast<const ExchangeTable *>(header);
 }
 
-TensorReader::TensorReader()
-    : readAnyway(nb::module_::import_("smelt._tensor").attr("view_of")) {}
+TensorReader::TensorReader() : readAnyway(nb::module_::import_("smelt._tensor").attr("view_of")) {}
 
 TensorView TensorReader::read(nb::handle value, std::uintptr_t stream, const char *role,
                               nb::handle name, bool isWritten) const {
@@ -119,7 +118,10 @@ std::optional<std::uintptr_t> streamOf(nb::handle stream) {
         "stream is of type " + type + ": give an integer, or an object with cuda_stream";
     throw nb::type_error(message.c_str());
   }
-  return nb::cast<std::uintptr_t>(handle);
+  std::size_t number = PyLong_AsSize_t(handle.ptr());
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  return number;
 }
 
 } // namespace smelt::python

@@ -46,7 +46,7 @@ def describe(info: _core.TensorInfo) -> TensorInfo:
 
 @functools.cache  # NumPy makes up a type's name anew each time
 def _code_of(dtype: np.dtype) -> int | None:
-    return _CODES.get(dtype.name)
+    return _CODES.get(dtype.name) if dtype.isnative else None
 
 
 @functools.cache
