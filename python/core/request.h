@@ -17,7 +17,7 @@ struct Request {
   bool hasInputIn(smelt_location location) const;
   /// Whether any of the caller's tensors lies in host memory.
   bool usesHost() const;
-  /// Inputs and targets; nothing is left of them.
+  /// All of the caller's; nothing is left of them.
   std::vector<TensorView> takeTensors();
   /// The outputs that are wanted.
   nanobind::list results() const;

@@ -48,11 +48,11 @@ private:
   void runBound(bool isAwaited, std::uintptr_t stream);
 
   std::mutex mutex;
-  std::vector<TensorView> inFlight; ///< what the run that was enqueued last uses
+  std::vector<TensorView> inFlight; ///< the caller's, which the run that was enqueued last uses
   std::uintptr_t lastStream = 0;    ///< where it was enqueued
   Context context;                  ///< ends before what its run uses
-  std::vector<std::optional<TensorView>> boundInputs,
-      boundOutputs;                ///< in the runtime; they keep no memory
+  /// What the runtime has; they keep no memory.
+  std::vector<std::optional<TensorView>> boundInputs, boundOutputs;
   std::vector<Shape> outputShapes; ///< empty: not known for the inputs' shapes
 };
 
@@ -117,9 +117,9 @@ TensorView GpuSession::makeOutput(std::size_t place, bool isOnDevice, std::uintp
   std::size_t bytes = elementCount(shape) * smelt_element_bytes(output.elementType);
   auto memory = std::make_shared<DeviceMemory>(engine, bytes);
   auto wait = [weak = weak_from_this()] {
-    if (std::shared_ptr<GpuSession> alive =
-            weak.lock()) // of a session that is gone, every run is over
-      alive->wait();
+    std::shared_ptr<GpuSession> session = weak.lock();
+    if (session != nullptr) // of one that is gone, every run is over
+      session->wait();
   };
   made = nb::cast(DeviceTensor{output.elementType, shape, device, memory, wait, stream});
   auto address = reinterpret_cast<std::uintptr_t>(memory->address());
@@ -127,11 +127,11 @@ TensorView GpuSession::makeOutput(std::size_t place, bool isOnDevice, std::uintp
 }
 
 void GpuSession::provideOutputs(Request &request, bool isOnDevice, std::uintptr_t stream) {
-  for (std::size_t place = 0; place < request.outputs.size(); ++place)
-    if (!request.targets[place])
-      request.targets[place] = makeOutput(place, isOnDevice, stream, request.outputs[place]);
-  for (std::size_t place = 0; place < request.outputs.size(); ++place)
-    bindOutput(place, *request.targets[place]);
+  for (std::size_t place = 0; place < request.outputs.size(); ++place) {
+    const std::optional<TensorView> &target = request.targets[place];
+    nb::object &output = request.outputs[place];
+    bindOutput(place, target ? *target : makeOutput(place, isOnDevice, stream, output));
+  }
 }
 
 /// Runs share the workspace, and streams do not wait for each other.

@@ -140,6 +140,10 @@ class GpuSession(unittest.TestCase):
         released = FAKE.smelt_fake_count(b"cuMemFree")
         del values
         self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
+        (out,) = self.session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)}, stream=0)
+        released = FAKE.smelt_fake_count(b"cuMemFree")
+        del out  # its session does not keep it, though its run may not be over: the driver waits for that
+        self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
 
     def test_a_weight_gets_other_values(self):
         self.session.update_weight("gain", np.array([5], np.float32))
