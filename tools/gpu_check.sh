@@ -3,7 +3,7 @@
 # of 10,000 graphs drawn at random with the interpreter, trained models of packages, caches that grow in place,
 # compute-sanitizer on one layer of each family, on models at the templates' edges and on 200 drawn graphs, one plan for any
 # shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch, single kernels against
-# their peers, the ladder of kernels, torch.compile's backend. A step that fails does not stop the rest; a table of the steps
+# their peers, the ladder of kernels, torch.compile's backend and what Python adds to a run. A step that fails does not stop the rest; a table of the steps
 # comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer the CUDA toolkit, for
 # packages and Q/DQ models onnxruntime, for the comparisons torch and transformers, for the backend Smelt's wheel.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
@@ -163,8 +163,11 @@ step_ladder() {
 }
 
 step_backend() {
-  has torch transformers onnxscript smelt || return
-  "$python" tools/bench/torch_backend.py --json "$out/torch_backend.json"
+  has torch transformers onnxscript ml_dtypes smelt || return
+  "$python" tools/bench/session_overhead.py --runtime "$(dirname "$smelt")/../runtime/libsmelt_rt.so" \
+    --json "$out/session_overhead.json"
+  local failed=$?
+  "$python" tools/bench/torch_backend.py --json "$out/torch_backend.json" && return $failed
 }
 
 table=''

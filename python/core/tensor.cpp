@@ -51,25 +51,15 @@ bool isOnHost(int deviceType) {
 }
 
 /// Of a DLPack capsule, or of whatever else nanobind takes for an array.
-TensorView viewOf(const nb::ndarray<nb::ro> &array) {
-  Shape shape;
-  std::int64_t dense = 1;
-  for (std::size_t axis = array.ndim(); axis-- > 0;) {
-    if (array.shape(axis) > 1 && array.stride(axis) != dense)
-      refuse("a tensor is not contiguous; make it so, which copies it");
-    dense *= static_cast<std::int64_t>(array.shape(axis));
-    shape.insert(shape.begin(), static_cast<std::int64_t>(array.shape(axis)));
-  }
-  if (!isOnDevice(array.device_type()) && !isOnHost(array.device_type()))
-    refuse("a tensor lies neither in host memory nor on a CUDA device");
-  return {elementTypeOf(array.dtype()),
-          shape,
-          reinterpret_cast<std::uintptr_t>(array.data()),
-          array.nbytes(),
-          isOnDevice(array.device_type()) ? SMELT_DEVICE : SMELT_HOST,
-          array.device_id(),
-          nb::none(),
-          array};
+TensorView viewOfArray(const nb::ndarray<nb::ro> &array) {
+  nb::dlpack::dltensor tensor = {const_cast<void *>(array.data()),
+                                 {array.device_type(), array.device_id()},
+                                 static_cast<std::int32_t>(array.ndim()),
+                                 array.dtype(),
+                                 const_cast<std::int64_t *>(array.shape_ptr()),
+                                 const_cast<std::int64_t *>(array.stride_ptr()),
+                                 0};
+  return viewOf(tensor, std::make_shared<nb::ndarray<nb::ro>>(array));
 }
 
 /// What a DLPack consumer gets: a capsule that keeps the tensor.
@@ -78,7 +68,7 @@ nb::object toDlpack(nb::handle_t<DeviceTensor> self, nb::kwargs arguments) {
   nb::object stream = arguments.contains("stream") ? nb::object(arguments["stream"]) : nb::none();
   bool isOrdered = !stream.is_none() && (nb::cast<std::int64_t>(stream) == -1 ||
                                          nb::cast<std::uintptr_t>(stream) == tensor.stream);
-  if (!isOrdered && !tensor.wait.is_none())
+  if (!isOrdered)
     tensor.wait();
   std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
   nb::ndarray<> array(tensor.memory->address(), shape.size(), shape.data(), self, nullptr,
@@ -95,21 +85,42 @@ std::size_t elementCount(const Shape &shape) {
   return count;
 }
 
+TensorView viewOf(const nb::dlpack::dltensor &tensor, std::shared_ptr<const void> kept) {
+  std::int64_t dense = 1;
+  for (std::int32_t axis = tensor.ndim; axis-- > 0;) {
+    if (tensor.strides != nullptr && tensor.shape[axis] > 1 && tensor.strides[axis] != dense)
+      refuse("a tensor is not contiguous; make it so, which copies it");
+    dense *= tensor.shape[axis];
+  }
+  int deviceType = tensor.device.device_type;
+  if (!isOnDevice(deviceType) && !isOnHost(deviceType))
+    refuse("a tensor lies neither in host memory nor on a CUDA device");
+  smelt_element_type type = elementTypeOf(tensor.dtype);
+  return {type,
+          Shape(tensor.shape, tensor.shape + tensor.ndim),
+          reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset,
+          static_cast<std::size_t>(dense) * smelt_element_bytes(type),
+          isOnDevice(deviceType) ? SMELT_DEVICE : SMELT_HOST,
+          tensor.device.device_id,
+          std::move(kept)};
+}
+
 void bindTensors(nb::module_ &module) {
   nb::class_<TensorView>(module, "TensorView", "A row-major tensor in its owner's memory.")
       .def(
           "__init__",
           [](TensorView *self, smelt_element_type type, Shape shape, std::uintptr_t address,
              std::size_t bytes, nb::object owner) {
-            new (self) TensorView{type, std::move(shape), address, bytes, SMELT_HOST, 0, owner, {}};
+            new (self) TensorView{type,
+                                  std::move(shape),
+                                  address,
+                                  bytes,
+                                  SMELT_HOST,
+                                  0,
+                                  std::make_shared<nb::object>(std::move(owner))};
           },
           "element_type"_a, "shape"_a, "address"_a, "bytes"_a, "owner"_a, "Of host memory.")
-      .def_static("of", &viewOf, "array"_a, "Of a DLPack capsule.")
-      .def_ro("element_type", &TensorView::elementType)
-      .def_ro("shape", &TensorView::shape)
-      .def_ro("device", &TensorView::device)
-      .def_prop_ro("on_device",
-                   [](const TensorView &view) { return view.location == SMELT_DEVICE; });
+      .def_static("of", &viewOfArray, "array"_a, "Of a DLPack capsule.");
   nb::class_<DeviceTensor>(
       module, "DeviceTensor",
       "An output in device memory, which it owns; any consumer of DLPack takes it without a copy.")

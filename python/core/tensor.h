@@ -1,6 +1,7 @@
 // Tensors that cross between Python and the runtime without a copy.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -8,7 +9,7 @@
 
 namespace smelt::python {
 
-/// A row-major tensor of the caller's, kept alive by `owner`, or by `array` where it came by DLPack.
+/// A row-major tensor of the caller's.
 struct TensorView {
   smelt_element_type elementType;
   Shape shape;
@@ -16,11 +17,17 @@ struct TensorView {
   std::size_t bytes;
   smelt_location location;
   int device; ///< CUDA ordinal, of device memory
-  nanobind::object owner;
-  nanobind::ndarray<nanobind::ro> array;
+  /// What keeps the memory. Objects of Python's may be released: with Python's lock alone.
+  std::shared_ptr<const void> kept;
 
   Memory memory() const {
     return {location, elementType, reinterpret_cast<void *>(address), bytes};
+  }
+  bool isOnDevice() const { return location == SMELT_DEVICE; }
+  /// The same memory, taken for the same tensor.
+  bool isLike(const TensorView &other) const {
+    return address == other.address && bytes == other.bytes && location == other.location &&
+           elementType == other.elementType && device == other.device && shape == other.shape;
   }
 };
 
@@ -31,11 +38,15 @@ struct DeviceTensor {
   int device;
   std::shared_ptr<DeviceMemory> memory;
   /// Waits for the run that fills it; called where a consumer's stream does not wait by itself.
-  nanobind::object wait;
+  std::function<void()> wait;
   std::uintptr_t stream; ///< on which the run was enqueued
 };
 
 std::size_t elementCount(const Shape &shape);
+
+/// As DLPack describes it. UsageError where it is not contiguous, of a type that Smelt does not know or
+/// neither in host memory nor on a CUDA device.
+TensorView viewOf(const nanobind::dlpack::dltensor &tensor, std::shared_ptr<const void> kept);
 
 void bindTensors(nanobind::module_ &module);
 

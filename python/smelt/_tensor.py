@@ -46,7 +46,7 @@ def describe(info: _core.TensorInfo) -> TensorInfo:
 
 @functools.cache  # NumPy makes up a type's name anew each time
 def _code_of(dtype: np.dtype) -> int | None:
-    return _CODES.get(dtype.name)
+    return _CODES.get(dtype.name) if dtype.isnative else None
 
 
 @functools.cache
@@ -88,13 +88,3 @@ def view_of(value: Any, what: str, stream: int, writable: bool = False) -> _core
     is_on_device = value.__dlpack_device__()[0] in _CUDA_DEVICES
     capsule = value.__dlpack__(stream=stream or _LEGACY_STREAM) if is_on_device else value.__dlpack__()
     return _core.TensorView.of(capsule)
-
-
-def stream_of(stream: Any) -> int:
-    """A stream's handle: of None (the default stream), an integer, or an object such as torch.cuda.Stream."""
-    if stream is None:
-        return 0
-    handle = getattr(stream, "cuda_stream", stream)
-    if not isinstance(handle, int):
-        raise TypeError(f"stream is of type {type(stream).__name__}: give an integer, or an object with cuda_stream")
-    return handle

@@ -10,6 +10,8 @@ ELEMENTS = {np.dtype(name): code for code, name in enumerate(
      'uint32', 'uint64', ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz,
      ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2])}
 
+DEVICE, HOST = 0, 1  # smelt_location
+
 
 class Error(ctypes.Structure):
     _fields_ = [('struct_size', ctypes.c_size_t), ('line', ctypes.c_int), ('file', ctypes.c_char * 64),
@@ -27,12 +29,25 @@ class TensorInfo(ctypes.Structure):
                 ('capacity_axis', ctypes.c_int64)]
 
 
-class Runtime:
+class Library:
+    """libsmelt_rt."""
+
+    def __init__(self, library):
+        self.smelt = ctypes.CDLL(library)
+
+    def call(self, name, *arguments):
+        error = Error(ctypes.sizeof(Error))
+        function = getattr(self.smelt, name)
+        if function(*arguments, ctypes.byref(error)):
+            raise RuntimeError(f'{name}: {error.message.decode()}')
+
+
+class Runtime(Library):
     """libsmelt_rt and the CUDA driver, on the primary context of device 0."""
 
     def __init__(self, library):
-        self.smelt, self.cuda = ctypes.CDLL(library), ctypes.CDLL('libcuda.so.1')
-        self.context = ctypes.c_void_p()
+        super().__init__(library)
+        self.cuda, self.context = ctypes.CDLL('libcuda.so.1'), ctypes.c_void_p()
         self.driver('cuInit', 0)
         self.driver('cuDevicePrimaryCtxRetain', ctypes.byref(self.context), 0)
         self.driver('cuCtxSetCurrent', self.context)
@@ -41,12 +56,6 @@ class Runtime:
         code = getattr(self.cuda, name)(*arguments)
         if code:
             raise RuntimeError(f'{name} failed with {code}')
-
-    def call(self, name, *arguments):
-        error = Error(ctypes.sizeof(Error))
-        function = getattr(self.smelt, name)
-        if function(*arguments, ctypes.byref(error)):
-            raise RuntimeError(f'{name}: {error.message.decode()}')
 
     def wait(self):
         self.driver('cuCtxSynchronize')
@@ -99,9 +108,9 @@ class Session:
         self.runtime.call('smelt_context_set_input_shape', self.context, name.encode(), sizes,
                           ctypes.c_size_t(len(extents)))
 
-    def bind(self, kind, name, array, capacity=0):
+    def bind(self, kind, name, array, capacity=0, location=DEVICE):
         """`kind`: input or output."""
-        binding = Binding(ctypes.sizeof(Binding), ELEMENTS[array.element], 0, array.pointer.value, array.bytes,
+        binding = Binding(ctypes.sizeof(Binding), ELEMENTS[array.element], location, array.pointer.value, array.bytes,
                           capacity)
         self.runtime.call(f'smelt_context_bind_{kind}', self.context, name.encode(), ctypes.byref(binding))
 

@@ -1,12 +1,17 @@
 """smelt.Session on a GPU that the fake driver stands in for: device memory is used where it lies, on the caller's stream."""
 
+import concurrent.futures
 import ctypes
+import sys
 import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 import smelt
+from exchanging_tensor import NEWER, READ_ONLY, UNKNOWN, ExchangingTensor, capsule
 from support import diamond_plan
 
 FAKE = ctypes.CDLL("libcuda.so.1")
@@ -68,6 +73,22 @@ def aligned(shape, seed):
     return array
 
 
+def package_calls(call):
+    """The names of the package's functions in Python that run during the call."""
+    names, folder = [], str(Path(smelt.__file__).parent)
+
+    def listen(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(listen)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
 def copies():
     return sum(FAKE.smelt_fake_count(name) for name in COPIES)
 
@@ -119,6 +140,10 @@ class GpuSession(unittest.TestCase):
         released = FAKE.smelt_fake_count(b"cuMemFree")
         del values
         self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
+        (out,) = self.session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)}, stream=0)
+        released = FAKE.smelt_fake_count(b"cuMemFree")
+        del out  # its session does not keep it, though its run may not be over: the driver waits for that
+        self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
 
     def test_a_weight_gets_other_values(self):
         self.session.update_weight("gain", np.array([5], np.float32))
@@ -157,6 +182,32 @@ class GpuSession(unittest.TestCase):
         self.assertEqual(x.streams, [1])  # DLPack's name for the default stream
         with self.assertRaisesRegex(TypeError, "stream is of type str"):
             self.session.run(None, {"x": self.x, "y": self.y}, stream="mine")
+        with self.assertRaises(OverflowError):
+            self.session.run(None, {"x": self.x, "y": self.y}, stream=-1)
+
+    def test_outputs_are_inputs_again(self):
+        stream, x, y = FAKE.smelt_fake_stream(), CudaTensor(self.x), CudaTensor(self.y)
+        expected = self.session.run(None, {"x": self.expected, "y": self.y})[0]
+        (out,) = self.session.run(None, {"x": x, "y": y}, stream=stream)
+        before = waits()
+        (again,) = self.session.run(None, {"x": out, "y": y}, stream=stream)  # in order: nobody needs to wait
+        self.assertEqual(waits(), before)
+        np.testing.assert_array_equal(np.from_dlpack(OnHost(again, stream)), expected)
+        other = smelt.Session(self.path)
+        other.run(None, {"x": x, "y": y}, stream=0)  # what a first run does is done
+        before = waits()
+        (again,) = other.run(None, {"x": out, "y": y}, stream=0)
+        self.assertEqual(waits(), before + 1)
+        np.testing.assert_array_equal(np.from_dlpack(OnHost(again, None)), expected)
+
+    def test_threads_share_a_session(self):
+        def run(number):
+            x = aligned((1 + number % 5, 7), number)
+            return self.session.run(None, {"x": x, "y": x})[0], x
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for out, x in pool.map(run, range(100)):
+                np.testing.assert_allclose(out, 2 * x * (self.expected / (self.x + self.y))[0, 0], rtol=1e-5)
 
     def test_runs_on_two_streams_follow_each_other(self):
         stream, x, y = FAKE.smelt_fake_stream(), CudaTensor(self.x), CudaTensor(self.y)
@@ -187,6 +238,92 @@ class GpuSession(unittest.TestCase):
             self.assertGreaterEqual(row["time_us"], 0)
         self.assertEqual([row["number"] for row in rows], [str(number) for number in range(4)])
         self.assertTrue(any("add" in row["name"] for row in rows), rows)
+
+    def test_a_run_is_one_call(self):
+        """Nothing of the package's is looked up or made in Python."""
+        arrays, target = {"x": self.x, "y": self.y}, aligned((3, 77), 3)
+        tensors = {name: ExchangingTensor(array) for name, array in arrays.items()}
+        for feeds, outputs in ((arrays, {"out": target}), (tensors, {"out": ExchangingTensor(target)})):
+            for arguments in ({}, {"outputs": outputs}, {"stream": 0}):
+                self.assertEqual(package_calls(lambda: self.session.run(["out"], feeds, **arguments)), ["run"])
+
+
+class Exchange(unittest.TestCase):
+    """Tensors whose type names a table of C functions."""
+
+    def setUp(self):
+        self.session = smelt.Session(diamond_plan(self.enterContext(tempfile.TemporaryDirectory())))
+        arrays = {"x": aligned((3, 77), 1), "y": aligned((3, 77), 2)}
+        (self.expected,) = self.session.run(None, arrays)
+        self.feeds = {name: ExchangingTensor(array) for name, array in arrays.items()}
+        self.x = self.feeds["x"]
+        self.addCleanup(self.assertEqual, ExchangingTensor.library.alive, {})
+        self.addCleanup(lambda: vars(self).pop("session"))  # which keeps what the last run uses
+
+    def library(self, **state):
+        return mock.patch.multiple(ExchangingTensor.library, **state)
+
+    def check_asked(self, streams, **arguments):
+        """`x` is asked by __dlpack__ for these streams, and refuses."""
+        with self.assertRaisesRegex(BufferError, "asked by __dlpack__"):
+            self.session.run(None, self.feeds, **arguments)
+        self.assertEqual(self.x.asked, streams)
+
+    def test_nobody_asks_dlpack(self):
+        target = aligned((3, 77), 3)
+        before, given = copies(), ExchangingTensor(target)
+        (out,) = self.session.run(None, self.feeds)
+        np.testing.assert_array_equal(np.from_dlpack(OnHost(out, None)), self.expected)
+        (returned,) = self.session.run(None, self.feeds, outputs={"out": given})
+        self.assertIs(returned, given)
+        np.testing.assert_array_equal(target, self.expected)
+        self.assertEqual((copies(), self.x.asked, given.asked), (before, [], []))
+        self.assertEqual(ExchangingTensor.library.alive, {})
+
+    def test_enqueued_runs_keep_their_tensors(self):
+        stream = FAKE.smelt_fake_stream()
+        with self.library(stream=stream):
+            self.session.run(None, self.feeds, stream=stream)
+            self.assertEqual(len(ExchangingTensor.library.alive), 2)
+        self.session.run(None, {"x": self.x.array, "y": self.x.array})
+        self.assertEqual(ExchangingTensor.library.alive, {})
+
+    def test_a_library_that_works_on_another_stream_orders_them(self):
+        stream = FAKE.smelt_fake_stream()
+        self.check_asked([stream], stream=stream)
+        self.x.asked.clear()
+        with self.library(stream=stream):
+            self.check_asked([1])  # DLPack's name for the default stream
+            self.x.asked.clear()
+            self.session.run(None, self.feeds, stream=stream)
+        with self.library(stream=1):  # its other name
+            self.session.run(None, self.feeds, stream=0)
+        self.assertEqual(self.x.asked, [])
+
+    def test_what_the_functions_do_not_say_dlpack_says(self):
+        self.x.requires_grad = True  # PyTorch's functions give such a tensor, its method refuses
+        self.check_asked([1])
+        self.x.requires_grad = False
+        self.x.asked.clear()
+        with self.library(fails=True):
+            self.check_asked([1])
+        read_only = ExchangingTensor(self.x.array, READ_ONLY)
+        self.session.run(None, {**self.feeds, "x": read_only})
+        with self.assertRaisesRegex(BufferError, "asked by __dlpack__"):
+            self.session.run(None, self.feeds, outputs={"out": read_only})
+
+    def test_versions(self):
+        with mock.patch.object(ExchangingTensor, "__dlpack_c_exchange_api__", capsule(NEWER)):
+            self.session.run(None, self.feeds)
+        for other in (capsule(UNKNOWN), 7, None):
+            self.x.asked.clear()
+            with mock.patch.object(ExchangingTensor, "__dlpack_c_exchange_api__", other):
+                self.check_asked([1])
+
+    def test_strides(self):
+        self.feeds["x"] = ExchangingTensor(aligned((6, 77), 1)[::2])
+        with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
+            self.session.run(None, self.feeds)
 
 
 if __name__ == "__main__":

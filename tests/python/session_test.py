@@ -1,9 +1,11 @@
 """smelt.Session on the CPU: ONNX Runtime's signature, wrong inputs, threads."""
 
+import collections
 import concurrent.futures
 import tempfile
 import threading
 import time
+import types
 import unittest
 from pathlib import Path
 
@@ -63,6 +65,12 @@ class CpuSession(unittest.TestCase):
         with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
             self.session.run(None, {"images": Tensor(self.images[:8:2])})
 
+    def test_any_mapping_will_do(self):
+        (expected,) = self.session.run(None, {"images": self.images[:2]})
+        feeds = types.MappingProxyType({"images": self.images[:2]})
+        np.testing.assert_array_equal(self.session.run(None, feeds)[0], expected)
+        np.testing.assert_array_equal(self.session.run(("logits",), collections.OrderedDict(feeds), outputs={})[0], expected)
+
     def test_types_that_numpy_lacks(self):
         session = session_of(scale_model(TensorProto.BFLOAT16))
         x = np.asarray([[1, 2, 3, 4], [5, 6, 7, 8]], ml_dtypes.bfloat16)
@@ -87,6 +95,10 @@ class CpuSession(unittest.TestCase):
                 self.session.run(None, {"images": value})
         with self.assertRaisesRegex(TypeError, "elements of type"):
             self.session.run(None, {"images": np.asarray(["a", "b"])})
+        with self.assertRaisesRegex(TypeError, "elements of type >f4"):
+            self.session.run(None, {"images": images.astype(">f4")})
+        with self.assertRaisesRegex(TypeError, "outputs are of type list: give a dictionary"):
+            self.session.run(None, {"images": images}, outputs=[images])
         with self.assertRaisesRegex(TypeError, "give a dictionary"):
             self.session.run(None, [images])
         with self.assertRaisesRegex(TypeError, "device is 'gpu'"):

@@ -3,6 +3,7 @@
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import onnxscript  # noqa: F401  (what torch.onnx.export needs)
@@ -10,6 +11,8 @@ try:
 except ImportError as error:
     print(f"nothing was tested: {error}", file=sys.stderr)
     sys.exit(77)
+
+import numpy as np
 
 import smelt
 import smelt.torch
@@ -120,6 +123,31 @@ class Compiled(unittest.TestCase):
             torch._dynamo.reset()
             with self.assertRaisesRegex(Exception, says):
                 torch.compile(self.model, backend="smelt", options=options)(torch.ones(2, 5, 16))
+
+
+class Feeds(unittest.TestCase):
+    """PyTorch's tensors in a session."""
+
+    def setUp(self):
+        self.session = smelt.Session(DIGITS, device="cpu")
+        self.images = torch.from_numpy(digits()[0][:4])
+        (self.expected,) = self.session.run(None, {"images": self.images.numpy()})
+
+    @unittest.skipUnless(hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), "this PyTorch has no C functions for DLPack")
+    def test_they_come_by_c_functions(self):
+        logits = torch.empty(self.expected.shape)
+        with mock.patch.object(torch.Tensor, "__dlpack__", side_effect=AssertionError):
+            (out,) = self.session.run(None, {"images": self.images})
+            (returned,) = self.session.run(None, {"images": self.images}, outputs={"logits": logits})
+        np.testing.assert_array_equal(out, self.expected)
+        self.assertIs(returned, logits)
+        np.testing.assert_array_equal(logits.numpy(), self.expected)
+        with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
+            self.session.run(None, {"images": self.images.transpose(-1, -2)})
+
+    def test_gradients_are_not_lost(self):
+        with self.assertRaisesRegex(BufferError, "require gradient"):
+            self.session.run(None, {"images": self.images.clone().requires_grad_()})
 
 
 class Module(unittest.TestCase):

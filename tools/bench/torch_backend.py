@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Smelt inside PyTorch on one GPU: torch.compile(backend="smelt") beside eager and reduce-overhead, and what Python adds to a run.
+"""Smelt inside PyTorch on one GPU: torch.compile(backend="smelt") beside eager and reduce-overhead.
 
-usage: tools/bench/torch_backend.py [--parts bert,vit,gpt2,dynamic,stream,dlpack,session] [--seconds S] [--json tools/bench/results/torch_backend.json]
+usage: tools/bench/torch_backend.py [--parts bert,vit,gpt2,dynamic,stream,dlpack] [--seconds S] [--json tools/bench/results/torch_backend.json]
 
 bert, vit, gpt2: the architectures at batch 1 (128 tokens, 224x224 pixels) as transformers builds them, random weights, fp16; the median
 device time of calls one after the other in each mode, the wall time of a call with its results awaited, and how far the outputs are from
 eager's and, as eager's own, from float32's (relative norm). dynamic: a second length, for which TorchDynamo opens the axis. stream: a run on a
-stream of the caller's. dlpack: tensors go in and out by their addresses, and no copy is launched. session: what Session.run takes on
-the host beyond the runtime's own call. A part that fails says so in its row, and the next one goes on. Needs a GPU, torch, transformers,
-onnxscript and Smelt's wheel (tools/build_wheel.sh).
+stream of the caller's. dlpack: tensors go in and out by their addresses, and no copy is launched. A part that fails says
+so in its row, and the next one goes on. Needs a GPU, torch, transformers, onnxscript and Smelt's wheel (tools/build_wheel.sh). What Python adds
+to a run is session_overhead.py's.
 """
 
 import argparse
@@ -190,45 +190,11 @@ def dlpack_row(seconds):
     return row
 
 
-def host_us(call, count=2000):
-    """Median host time of a call; the GPU is done before the next one."""
-    samples = []
-    for _ in range(count):
-        started = time.perf_counter_ns()
-        call()
-        samples.append((time.perf_counter_ns() - started) / 1000)
-        torch.cuda.synchronize()
-    return round(statistics.median(samples[count // 10 :]), 2)
-
-
-def session_row(seconds):
-    """`runtime` is the C API's call with shapes and memory in place; the others are Session.run, and PyTorch's operator."""
-    plan, model, x = small_plan()
-    session = smelt.Session(plan)
-    name, out = session.get_inputs()[0].name, session.get_outputs()[0].name
-    feeds, outputs, stream = {name: x}, {out: torch.empty_like(model(x))}, torch.cuda.current_stream()
-    session.run(None, feeds, stream=stream, outputs=outputs)
-    core, handle, layer = session._runner._core, stream.cuda_stream, smelt.torch.Module(plan)
-    row = {
-        "runtime_enqueue_us": host_us(lambda: core.enqueue(handle)),
-        "session_enqueue_us": host_us(lambda: session.run(None, feeds, stream=stream, outputs=outputs)),
-        "session_enqueue_new_outputs_us": host_us(lambda: session.run(None, feeds, stream=stream)),
-        "runtime_run_us": host_us(lambda: core.run(handle)),
-        "session_run_us": host_us(lambda: session.run(None, feeds, outputs=outputs)),
-        "module_us": host_us(lambda: layer(x)),
-    }
-    row["added_enqueue_us"] = round(row["session_enqueue_us"] - row["runtime_enqueue_us"], 2)
-    row["added_run_us"] = round(row["session_run_us"] - row["runtime_run_us"], 2)
-    row["ok"] = max(row["added_enqueue_us"], row["added_run_us"]) <= 15
-    return row
-
-
 PARTS = {
     **{name: lambda seconds, name=name: model_row(name, seconds) for name in MODELS},
     "dynamic": dynamic_row,
     "stream": stream_row,
     "dlpack": dlpack_row,
-    "session": session_row,
 }
 
 

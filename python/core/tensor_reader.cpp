@@ -1,0 +1,127 @@
+#include "python/core/tensor_reader.h"
+
+#include "python/core/dlpack_exchange.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+
+namespace smelt::python {
+
+namespace {
+
+constexpr std::uintptr_t kLegacyStream = 1; // CUDA's other name for the default stream, 0
+
+bool isSameStream(std::uintptr_t left, std::uintptr_t right) {
+  auto isDefault = [](std::uintptr_t stream) { return stream <= kLegacyStream; };
+  return left == right || (isDefault(left) && isDefault(right));
+}
+
+/// An output of a run, in device memory of Smelt's own.
+TensorView viewOfOwn(const DeviceTensor &tensor, std::uintptr_t stream) {
+  if (!isSameStream(tensor.stream, stream))
+    tensor.wait();
+  std::size_t bytes = elementCount(tensor.shape) * smelt_element_bytes(tensor.elementType);
+  return {tensor.elementType,
+          tensor.shape,
+          reinterpret_cast<std::uintptr_t>(tensor.memory->address()),
+          bytes,
+          SMELT_DEVICE,
+          tensor.device,
+          tensor.memory};
+}
+
+/// Of a PyTorch tensor that gradients are asked of: its __dlpack__ refuses it, its C functions do not.
+bool isTracked(nb::handle value) {
+  nb::object tracked = nb::getattr(value, "requires_grad", nb::none());
+  return tracked.is(nb::handle(Py_True));
+}
+
+struct ReleaseManaged {
+  void operator()(dlpack::ManagedTensor *tensor) const {
+    if (tensor->deleter != nullptr)
+      tensor->deleter(tensor);
+  }
+};
+
+/// Whether work of the tensor's library that is under way comes before what `stream` gets next.
+bool isReady(const dlpack::ExchangeTable &table, const dlpack::Tensor &tensor,
+             std::uintptr_t stream) {
+  int deviceType = tensor.device.device_type;
+  if (deviceType != nb::device::cuda::value && deviceType != nb::device::cuda_managed::value)
+    return true;
+  void *current = nullptr;
+  if (table.currentStream(deviceType, tensor.device.device_id, &current) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  return isSameStream(reinterpret_cast<std::uintptr_t>(current), stream);
+}
+
+/// Nothing where __dlpack__ has to look at it: it orders streams, and says why it refuses a tensor.
+std::optional<TensorView> viewByExchange(nb::handle value, std::uintptr_t stream, bool isWritten) {
+  const dlpack::ExchangeTable *table = dlpack::exchangeTableOf(value.type());
+  if (table == nullptr || isTracked(value))
+    return std::nullopt;
+  dlpack::ManagedTensor *made = nullptr;
+  if (table->toManaged(value.ptr(), &made) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  std::shared_ptr<dlpack::ManagedTensor> kept(made, ReleaseManaged());
+  bool isReadOnly = (kept->flags & dlpack::kReadOnly) != 0;
+  if ((isWritten && isReadOnly) || !isReady(*table, kept->tensor, stream))
+    return std::nullopt;
+  return viewOf(kept->tensor, kept);
+}
+
+} // namespace
+
+const dlpack::ExchangeTable *dlpack::exchangeTableOf(nb::handle type) {
+  nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
+  if (!PyCapsule_CheckExact(capsule.ptr()))
+    return nullptr;
+  void *table = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
+  if (table == nullptr)
+    PyErr_Clear();
+  auto *header = static_cast<const ExchangeHeader *>(table);
+  while (header != nullptr && header->version.major > 1)
+    header = header->previous;
+  if (header == nullptr || header->version.major != 1)
+    return nullptr;
+  return reinterpret_cast<const ExchangeTable *>(header);
+}
+
+TensorReader::TensorReader() : readAnyway(nb::module_::import_("smelt._tensor").attr("view_of")) {}
+
+TensorView TensorReader::read(nb::handle value, std::uintptr_t stream, const char *role,
+                              nb::handle name, bool isWritten) const {
+  if (std::optional<TensorView> view = numpy.view(value, isWritten))
+    return std::move(*view);
+  if (nb::isinstance<DeviceTensor>(value))
+    return viewOfOwn(nb::cast<const DeviceTensor &>(value), stream);
+  if (std::optional<TensorView> view = viewByExchange(value, stream, isWritten))
+    return std::move(*view);
+  std::string what = std::string(role) + " '" + nb::cast<std::string>(nb::str(name)) + "'";
+  return nb::cast<TensorView>(readAnyway(value, what, stream, isWritten));
+}
+
+std::optional<std::uintptr_t> streamOf(nb::handle stream) {
+  if (stream.is_none())
+    return std::nullopt;
+  nb::object handle = nb::borrow(stream);
+  if (!PyLong_Check(handle.ptr()))
+    handle = nb::getattr(stream, "cuda_stream", stream);
+  if (!PyLong_Check(handle.ptr())) {
+    std::string type = nb::cast<std::string>(stream.type().attr("__name__"));
+    std::string message =
+        "stream is of type " + type + ": give an integer, or an object with cuda_stream";
+    throw nb::type_error(message.c_str());
+  }
+  std::size_t number = PyLong_AsSize_t(handle.ptr());
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  return number;
+}
+
+} // namespace smelt::python
