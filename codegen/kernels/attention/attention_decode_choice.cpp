@@ -52,7 +52,8 @@ public:
                      : queries   ? kUnlimited
                                  : kMany;
       add(static_cast<int>(cluster), size(cluster), {allBlocks, first, last, "heads of keys"});
-      first = last + 1;
+      if (cluster > 1) // one alone comes last
+        first = last + 1;
     }
     return fitsAll ? std::move(all) : std::vector<AttentionChoice>();
   }
