@@ -230,14 +230,34 @@ Result<std::vector<Target>> findTargets(ArrayRef<std::string> architectures) {
   return targets;
 }
 
-/// What the kernels became, by NVRTC but for those whose code is given.
-Result<std::vector<CompiledKernel>> compileTexts(ArrayRef<KernelText> kernels, const Target &target,
-                                                 const Nvrtc &nvrtc, const KernelCache &cache,
-                                                 const CompileOptions &options) {
-  std::vector<KernelText> missing;
-  for (const KernelText &kernel : kernels)
-    if (!options.given.contains(kernel.entry))
-      missing.push_back(kernel);
+/// NVRTC, which is loaded once it is needed: where every kernel's code is given it never is.
+class LazyNvrtc {
+public:
+  explicit LazyNvrtc(const CompileOptions &options) : options(options) {}
+
+  Result<const Nvrtc *> get() {
+    if (opened)
+      return opened.get();
+    if (options.begin)
+      options.begin("loading NVRTC");
+    auto nvrtc = Nvrtc::open(options.nvrtcPath);
+    if (!nvrtc)
+      return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
+    opened = std::move(*nvrtc);
+    return opened.get();
+  }
+
+private:
+  const CompileOptions &options;
+  std::unique_ptr<Nvrtc> opened;
+};
+
+/// By NVRTC.
+Result<std::vector<CompiledKernel>> compileMissing(ArrayRef<KernelText> kernels,
+                                                   const Target &target, LazyNvrtc &lazyNvrtc,
+                                                   const KernelCache &cache,
+                                                   const CompileOptions &options) {
+  SMELT_ASSIGN_OR_RETURN(const Nvrtc *nvrtc, lazyNvrtc.get());
   bool isStopped = false;
   auto progress = [&](size_t done, size_t total) {
     isStopped = options.progress && !options.progress(done, total);
@@ -248,12 +268,27 @@ Result<std::vector<CompiledKernel>> compileTexts(ArrayRef<KernelText> kernels, c
       options.begin("compiling the kernel " + kernel.description + " for " + target.arch);
   };
   auto compiled =
-      compileKernels(nvrtc, cache, missing, target.arch, options.threads, progress, begin);
+      compileKernels(*nvrtc, cache, kernels, target.arch, options.threads, progress, begin);
   if (!compiled)
     return Status(isStopped ? StatusCode::kResources : StatusCode::kInternal,
                   llvm::toString(compiled.takeError()));
+  return std::move(*compiled);
+}
+
+/// What the kernels became, by NVRTC but for those whose code is given.
+Result<std::vector<CompiledKernel>> compileTexts(ArrayRef<KernelText> kernels, const Target &target,
+                                                 LazyNvrtc &nvrtc, const KernelCache &cache,
+                                                 const CompileOptions &options) {
+  std::vector<KernelText> missing;
+  for (const KernelText &kernel : kernels)
+    if (!options.given.contains(kernel.entry))
+      missing.push_back(kernel);
+  std::vector<CompiledKernel> compiled;
+  if (!missing.empty()) {
+    SMELT_ASSIGN_OR_RETURN(compiled, compileMissing(missing, target, nvrtc, cache, options));
+  }
   std::vector<CompiledKernel> all;
-  auto next = compiled->begin();
+  auto next = compiled.begin();
   for (const KernelText &kernel : kernels) {
     auto given = options.given.find(kernel.entry);
     all.push_back(given == options.given.end() ? std::move(*next++)
@@ -263,7 +298,7 @@ Result<std::vector<CompiledKernel>> compileTexts(ArrayRef<KernelText> kernels, c
 }
 
 Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &target,
-                                       const Nvrtc &nvrtc, const KernelCache &cache,
+                                       LazyNvrtc &nvrtc, const KernelCache &cache,
                                        const CompileOptions &options, DimTable &dims,
                                        PlanWeights &weights, plan::MetadataT &metadata) {
   ProgramBuilder builder(function, target, dims, weights);
@@ -342,11 +377,9 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
     return Status(StatusCode::kInternal, "the module has no @main");
   SMELT_ASSIGN_OR_RETURN(std::vector<Target> targets, findTargets(options.architectures));
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
-  if (options.begin)
-    options.begin("loading NVRTC");
-  auto nvrtc = Nvrtc::open(options.nvrtcPath);
-  if (!nvrtc)
-    return Status(StatusCode::kEnvironment, llvm::toString(nvrtc.takeError()));
+  LazyNvrtc nvrtc(options);
+  if (options.given.empty()) // what is missing is said before time goes into the rest
+    SMELT_RETURN_IF_ERROR(nvrtc.get().status());
   PlanContents contents;
   plan::MetadataT &metadata = contents.metadata;
   metadata.smelt_version = kVersion;
@@ -365,7 +398,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
   for (const Target &target : targets) {
     SMELT_ASSIGN_OR_RETURN(
         CompiledProgram program,
-        compileProgram(function, target, **nvrtc, cache, options, dims, planWeights, metadata));
+        compileProgram(function, target, nvrtc, cache, options, dims, planWeights, metadata));
     programs.push_back(std::move(program));
   }
   cache.prune();
@@ -381,6 +414,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
         text->second = fusionModuleText(fusion);
       contents.fusions.push_back(text->second);
     }
+  contents.ir = options.ir;
   FailureOr<std::vector<WeightBytes>> bytes = planWeights.collect(metadata);
   if (failed(bytes))
     return Status(StatusCode::kInvalidModel,

@@ -24,6 +24,7 @@ struct CompileOptions {
   unsigned threads = 1;
   bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
   std::string modelName;
+  std::string ir; ///< of the module, which the plan keeps; "": it keeps none
   /// Of the model's file: the plan says what became of each.
   std::vector<ModelInitializer> initializers;
   /// Code of kernels by their entry, which is taken as it is: their text is not compiled.

@@ -146,6 +146,8 @@ private:
     if (next != contents.codes.size() || next != contents.sources.size() ||
         next != contents.fusions.size())
       return internalError("there are fewer modules than codes, sources or fusions");
+    if (!placeText(contents.ir, contents.metadata.ir))
+      return internalError("the sources exceed 64 bits");
     return {};
   }
 

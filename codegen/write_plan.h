@@ -27,7 +27,7 @@ struct WeightBytes {
 };
 
 struct PlanContents {
-  /// Complete but for the ranges of modules and weights, which writePlan fills in.
+  /// Complete but for the ranges of modules, weights and IR, which writePlan fills in.
   plan::MetadataT metadata;
   /// One for each module, in the order of programs and of modules in a program: a cubin, or PTX
   /// and a final NUL. Equal ones may share one span: each distinct (data, size) is stored once.
@@ -36,6 +36,7 @@ struct PlanContents {
   /// The IR of each module's fusion, in the same order, or "". Equal ones may share one view: each
   /// distinct (data, size) is stored once.
   std::vector<std::string_view> fusions;
+  std::string_view ir = {}; ///< of the fused module, or ""
   /// One for each of metadata.weights, in order.
   std::vector<WeightBytes> weights;
   /// Called with the bytes of weights that are written, of all; false stops the writing.

@@ -1,6 +1,7 @@
 #include "compiler/build_plan.h"
 
 #include "codegen/compile.h"
+#include "compiler/fused_ir.h"
 
 #include "llvm/Support/Path.h"
 
@@ -9,13 +10,15 @@
 
 namespace smelt::compiler {
 
-static codegen::CompileOptions compileOptions(const Model &model, const PlanOptions &options) {
+static codegen::CompileOptions compileOptions(Model &model, const PlanOptions &options) {
   codegen::CompileOptions result;
   result.architectures = options.architectures;
   result.cacheDirectory = options.cacheDirectory;
   result.nvrtcPath = options.nvrtcPath;
   result.threads = std::max(1u, std::thread::hardware_concurrency());
   result.tf32 = options.tf32;
+  result.given = options.given;
+  result.ir = fusedIr(model.module());
   result.initializers = model.initializers();
   result.modelName = llvm::sys::path::stem(model.path()).str();
   if (options.progress) {

@@ -6,6 +6,8 @@
 #include "codegen/target.h"
 #include "compiler/model.h"
 
+#include <map>
+
 namespace smelt::compiler {
 
 struct PlanOptions {
@@ -14,6 +16,8 @@ struct PlanOptions {
   bool tf32 = false;
   std::string cacheDirectory; ///< of compiled kernels; "": no cache
   std::string nvrtcPath;      ///< file or folder; "": search
+  /// codegen::CompileOptions::given.
+  std::map<std::string, std::string> given;
   ProgressHandler progress;
   /// codegen::CompileOptions::compiled.
   std::function<void(const std::string &architecture, const std::string &entry,

@@ -1,10 +1,9 @@
 #include "compiler/dumps.h"
 
 #include "codegen/output_file.h"
-#include "compiler/diagnostics.h"
 #include "compiler/fuse.h"
 #include "compiler/model.h"
-#include "ir/decisions.h"
+#include "compiler/remarks_file.h"
 #include "runtime/text.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -13,37 +12,22 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-/// The text without what says how far the module has come.
-static std::string unmarkedText(ModuleOp module) {
-  Attribute phase = module->removeAttr(kPhase), pass = module->removeAttr(kPass);
-  std::string text = moduleText(module);
-  if (phase)
-    module->setAttr(kPhase, phase);
-  if (pass)
-    module->setAttr(kPass, pass);
-  return text;
-}
-
-/// "refused gemm epilogue of /layer/Add: not this predicate; what that means", one a line.
-static std::string remarksText(ModuleOp module) {
-  std::string text;
-  for (RemarkAttr remark : getRemarks(module)) {
-    bool isTaken = remark.getDecision() == Decision::taken;
-    text += joinText(isTaken ? "taken " : "refused ", remark.getFusion(), " of ",
-                     oneLine(remark.getNode()),
-                     remark.getPredicate().empty() ? "" : ", needs: ", remark.getPredicate(),
-                     remark.getMessage().empty() ? "" : ": ", remark.getMessage(), "\n");
-  }
-  return text;
+/// The text of a dump without what says how far the module has come.
+static std::string unmarkedText(ModuleOp dump) {
+  OwningOpRef<ModuleOp> unmarked = dump.clone();
+  for (StringRef mark : {kPhase, kPass, kRemarkCount})
+    (*unmarked)->removeAttr(mark);
+  return moduleText(*unmarked);
 }
 
 Status Dumps::write(size_t number, StringRef name, ModuleOp module) {
-  std::string text = unmarkedText(module);
+  OwningOpRef<ModuleOp> dump = withoutRemarks(module);
+  std::string text = unmarkedText(*dump);
   if (text == last)
     return {};
   last = std::move(text);
   lastFile = llvm::formatv("{0:2}_{1}.mlir", llvm::format("%02zu", number), name).str();
-  return codegen::writeText(moduleText(module), folder + "/" + lastFile);
+  return codegen::writeText(moduleText(*dump), folder + "/" + lastFile);
 }
 
 Status Dumps::endPass(StringRef pass, double seconds, ModuleOp module) {
@@ -68,15 +52,17 @@ Status Dumps::endPhase(StringRef phase, size_t number, ModuleOp module) {
   if (folder.empty())
     return {};
   std::string before = lastFile;
+  SMELT_RETURN_IF_ERROR(
+      codegen::writeText(remarksText(module), joinText(folder, "/", kRemarksFile.str())));
   SMELT_RETURN_IF_ERROR(write(everyPass ? passes : number, phase, module));
   // What its last pass wrote is from now on what the phase ends with, from which one can go on.
   if (everyPass && lastFile == before)
-    SMELT_RETURN_IF_ERROR(codegen::writeText(moduleText(module), folder + "/" + lastFile));
+    SMELT_RETURN_IF_ERROR(
+        codegen::writeText(moduleText(*withoutRemarks(module)), folder + "/" + lastFile));
   bool isNew = everyPass || lastFile != before;
   index += llvm::formatv("             phase {0,-22} {1}{2}\n", phase,
                          isNew ? "" : "changed nothing: ", lastFile)
                .str();
-  SMELT_RETURN_IF_ERROR(codegen::writeText(remarksText(module), folder + "/remarks.txt"));
   return writeIndex();
 }
 

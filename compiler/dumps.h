@@ -2,7 +2,7 @@
 //
 //   index.txt     every pass with its time, and the file that shows what it left
 //   NN_NAME.mlir  the module after a phase, or after each pass; what changed nothing has no file
-//   remarks.txt   what the passes took and refused, and why
+//   remarks.txt   what the passes took and refused, and why (compiler/remarks_file.h)
 //
 // `smelt compile` goes on from a file that a phase ended with; of others it says where to find one.
 #pragma once

@@ -5,6 +5,7 @@
 #include "codegen/output_file.h"
 #include "compiler/dumps.h"
 #include "compiler/folder.h"
+#include "compiler/fused_ir.h"
 #include "compiler/model.h"
 #include "compiler/narrow_within.h"
 #include "passes/pipeline.h"
@@ -43,6 +44,8 @@ public:
 
   Status operator()(StringRef phase, ModuleOp module) {
     module->setAttr(kPhase, StringAttr::get(module.getContext(), phase));
+    if (phase == "narrow")
+      markNarrowed(module, options.narrowing);
     size_t number = llvm::find(kPhases, phase) - std::begin(kPhases);
     SMELT_RETURN_IF_ERROR(dumps.endPhase(phase, number, module));
     if (options.progress && !options.progress({phase, 1, 1}))

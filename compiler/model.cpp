@@ -5,6 +5,7 @@
 #include "compiler/build_plan.h"
 #include "compiler/dumps.h"
 #include "compiler/fuse.h"
+#include "compiler/remarks_file.h"
 #include "compiler/resolve_shapes.h"
 #include "compiler/shape_limits.h"
 #include "frontend/element_type.h"
@@ -33,8 +34,7 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-// What a dump says of itself beside its phase: the model that its weights come from.
-static constexpr StringLiteral kModel = "smelt.model";
+// What a dump says of itself beside its phase and its model.
 static constexpr StringLiteral kSeed = "smelt.random_weights";
 static constexpr StringLiteral kRepaired = "smelt.repaired_types";
 
@@ -259,16 +259,17 @@ Status Model::read(const ModelOptions &options) {
   return StringRef(options.path).ends_with(".mlir") ? readDump(options) : readOnnx(options);
 }
 
-/// Fails where a weight of the dump is not what the model holds under its name.
-static Status checkWeights(ModuleOp dump, ModuleOp model, const std::string &path) {
+/// Fails where a weight of `dump`, which is called `what`, is not what the model holds under its name.
+static Status checkWeights(ModuleOp dump, const char *what, ModuleOp model,
+                           const std::string &path) {
   llvm::StringMap<SourceAttr> sources;
   model.walk([&](WeightOp weight) { sources[weight.getName()] = weight.getSource(); });
   Status status;
   dump.walk([&](WeightOp weight) {
     if (sources.lookup(weight.getName()) != weight.getSource())
       status = Status(StatusCode::kInvalidModel,
-                      joinText("weight '", weight.getName().str(), "' of the dump is not that of ",
-                               path, ", which may have changed since"));
+                      joinText("weight '", weight.getName().str(), "' of ", what,
+                               " is not that of ", path, ", which may have changed since"));
   });
   return status;
 }
@@ -280,7 +281,7 @@ Status Model::readDump(const ModelOptions &options) {
                     options.path + " has its shapes; give others when compiling the model");
   context->loadDialect<SmeltDialect, func::FuncDialect>();
   OwningOpRef<ModuleOp> dump = parseSourceFile<ModuleOp>(options.path, context.get());
-  auto path = dump ? (*dump)->getAttrOfType<StringAttr>(kModel) : StringAttr();
+  auto path = dump ? (*dump)->getAttrOfType<StringAttr>(kModelPath) : StringAttr();
   auto phase = dump ? (*dump)->getAttrOfType<StringAttr>(kPhase) : StringAttr();
   if (!path || !phase || !isPhase(phase.getValue()))
     return collector.asStatus(StatusCode::kInvalidModel,
@@ -290,8 +291,14 @@ Status Model::readDump(const ModelOptions &options) {
                   joinText(options.path, " was written after the pass ", pass.str(),
                            ", in the middle of a phase; smelt goes on from the files that its "
                            "index.txt names for phases"));
+  restoreRemarks(*dump, options.path);
   ModelOptions original = options;
-  original.path = modelPath = path.str();
+  original.path = path.str();
+  return take(std::move(dump), "the dump", original);
+}
+
+Status Model::take(OwningOpRef<ModuleOp> dump, const char *what, ModelOptions original) {
+  modelPath = original.path;
   if (auto seed = (*dump)->getAttrOfType<IntegerAttr>(kSeed))
     original.randomWeights = seed.getValue().getZExtValue();
   original.repairTypes |= (*dump)->hasAttr(kRepaired);
@@ -301,10 +308,20 @@ Status Model::readDump(const ModelOptions &options) {
       original.runShapes[input.name].push_back(extent.constant.value_or(kAnyExtent));
   SMELT_RETURN_IF_ERROR(checkReadable(modelPath));
   SMELT_RETURN_IF_ERROR(readOnnx(original));
-  SMELT_RETURN_IF_ERROR(checkWeights(*dump, module(), modelPath));
+  SMELT_RETURN_IF_ERROR(checkWeights(*dump, what, module(), modelPath));
   imported = std::move(dump);
   importedSignature = signatureOf(*imported);
   return {};
+}
+
+Result<std::unique_ptr<Model>> Model::reopen(const ModelOptions &options, const std::string &ir) {
+  std::unique_ptr<Model> model(new Model(options));
+  model->context->loadDialect<SmeltDialect, func::FuncDialect>();
+  OwningOpRef<ModuleOp> fused = parseSourceString<ModuleOp>(ir, model->context.get());
+  if (!fused || !fused->lookupSymbol<func::FuncOp>("main"))
+    return model->collector.asStatus(StatusCode::kPlan, "the IR of the plan cannot be read");
+  SMELT_RETURN_IF_ERROR(model->take(std::move(fused), "the plan", options));
+  return model;
 }
 
 /// What readDump needs to know.
@@ -313,7 +330,7 @@ static void markOrigin(ModuleOp module, const ModelOptions &options) {
   SmallString<128> path(options.path);
   (void)llvm::sys::fs::make_absolute(path); // else as it was given
   module->setAttr(kPhase, builder.getStringAttr("import"));
-  module->setAttr(kModel, builder.getStringAttr(path));
+  module->setAttr(kModelPath, builder.getStringAttr(path));
   if (options.repairTypes)
     module->setAttr(kRepaired, builder.getUnitAttr());
   if (options.randomWeights)
@@ -365,13 +382,25 @@ Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
   return problems;
 }
 
+/// A fusion's arguments are where its inputs are, and its results are where it is: said once is enough.
+static void placeOnce(ModuleOp module) {
+  Location nowhere = UnknownLoc::get(module.getContext());
+  module.walk([&](FusionOp fusion) {
+    for (BlockArgument argument : fusion.getBlock().getArguments())
+      argument.setLoc(nowhere);
+    fusion.getYield()->setLoc(nowhere);
+  });
+}
+
 std::string moduleText(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  placeOnce(*copy);
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
   flags.enableDebugInfo(true, /*prettyForm=*/false); // the pretty form does not parse
   flags.useLocalScope();
-  module.print(stream, flags);
+  copy->print(stream, flags);
   return text;
 }
 

@@ -80,6 +80,11 @@ public:
   /// kInvalidModel, naming every problem, where it is no model that Smelt supports.
   static Result<std::unique_ptr<Model>> import(const ModelOptions &options);
 
+  /// The model after fuse(), of which a plan keeps the text `ir` (compiler/fused_ir.h): its weights, and what
+  /// they come from, are those of `options`, whose shapes and limits do not count. Fails as import() does,
+  /// with kInvalidModel where a weight is another one, and with kPlan where the text is none.
+  static Result<std::unique_ptr<Model>> reopen(const ModelOptions &options, const std::string &ir);
+
   mlir::ModuleOp module() { return *imported; }
   WeightStore &weights() { return *weightStore; }
   const WeightStore &weights() const { return *weightStore; }
@@ -109,6 +114,8 @@ private:
   /// Becomes the module of a dump, with the weights of the model that it was made from.
   Status readDump(const ModelOptions &options);
   Status readOnnx(const ModelOptions &options);
+  /// Becomes `dump`, called `what`, with the weights of the model in `original`.
+  Status take(mlir::OwningOpRef<mlir::ModuleOp> dump, const char *what, ModelOptions original);
   /// The phases behind `after` up to `until`, or to the last.
   Status runPhases(const FuseOptions &options, Dumps &dumps, llvm::StringRef after,
                    llvm::StringRef until);

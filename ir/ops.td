@@ -149,7 +149,9 @@ def Smelt_SelectOp : Smelt_InferredOp<"select", [Smelt_Elementwise]> {
 // Sources
 //===----------------------------------------------------------------------===//
 
-def Smelt_ConstantOp : Smelt_PureOp<"constant", [ConstantLike]> {
+def Smelt_NamesResult : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+
+def Smelt_ConstantOp : Smelt_PureOp<"constant", [ConstantLike, Smelt_NamesResult]> {
   let summary = "A small constant tensor";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Smelt_Tensor:$output);
@@ -159,7 +161,7 @@ def Smelt_ConstantOp : Smelt_PureOp<"constant", [ConstantLike]> {
   let builders = [OpBuilder<(ins "::mlir::DenseElementsAttr":$value)>];
 }
 
-def Smelt_WeightOp : Smelt_PureOp<"weight"> {
+def Smelt_WeightOp : Smelt_PureOp<"weight", [Smelt_NamesResult]> {
   let summary = "A named weight of the model; its bytes stay where `source` says and are read through the WeightStore";
   let arguments = (ins StrAttr:$name, Smelt_SourceAttr:$source);
   let results = (outs Smelt_Tensor:$output);

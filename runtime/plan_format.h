@@ -31,7 +31,7 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;
 /// A plan of another major version cannot be read; one with a newer minor version cannot either,
 /// one with an older minor version can.
 inline constexpr uint16_t kFormatMajor = 3;
-inline constexpr uint16_t kFormatMinor = 6;
+inline constexpr uint16_t kFormatMinor = 7;
 
 /// The first byte is not ASCII and a line break follows, so that text tools and text-mode
 /// transfers are noticed.

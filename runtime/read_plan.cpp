@@ -164,6 +164,8 @@ std::string_view Plan::fusion(const plan::ModuleT &module) const {
   return textAt(sources, module.fusion);
 }
 
+std::string_view Plan::ir() const { return textAt(sources, metadata().ir); }
+
 Bytes Plan::bytes(const plan::WeightT &weight) const {
   return weights.subspan(weight.data.offset(), weight.data.size());
 }

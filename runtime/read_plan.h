@@ -24,6 +24,8 @@ public:
   std::string_view source(const plan::ModuleT &module) const;
   /// The IR of the fusion that the module's kernel is part of; "" where the plan has none.
   std::string_view fusion(const plan::ModuleT &module) const;
+  /// The fused module that the kernels were made of; "" where the plan has none.
+  std::string_view ir() const;
   std::span<const std::byte> bytes(const plan::WeightT &weight) const;
   /// Bytes of the whole file.
   uint64_t fileBytes() const { return totalBytes; }

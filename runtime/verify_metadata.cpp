@@ -32,6 +32,7 @@ public:
     SMELT_RETURN_IF_ERROR(verifySymbols());
     SMELT_RETURN_IF_ERROR(verifyGuards());
     SMELT_RETURN_IF_ERROR(verifyWeights());
+    SMELT_RETURN_IF_ERROR(verifyIr());
     SMELT_RETURN_IF_ERROR(verifyInitializers(metadata));
     if (metadata.programs.empty())
       return invalid("it holds no program");
@@ -156,6 +157,11 @@ private:
                        " bytes");
     }
     return {};
+  }
+
+  Status verifyIr() const {
+    bool lies = liesWithin(metadata.ir.offset(), metadata.ir.size(), sections.sources);
+    return lies ? Status() : invalid("the IR lies outside the sources section");
   }
 
   const plan::MetadataT &metadata;

@@ -2,10 +2,29 @@
 #include "ir/ops/common.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
 namespace smelt {
+
+/// What an initializer is called where the IR is printed: as the model calls it, but for characters that no
+/// value's name can have. A long name keeps its end, which says more than its begin, and a mark of the
+/// whole, so that it is the same after every pass, whatever else there is.
+static std::string valueName(StringRef name) {
+  constexpr size_t kLongest = 32, kKept = 27;
+  std::string text;
+  for (char c : name)
+    text += llvm::isAlnum(c) || c == '.' || c == '-' ? c : '_';
+  if (text.size() > kLongest) {
+    StringRef kept = StringRef(text).take_back(kKept);
+    kept = kept.drop_front(std::min(kept.find_first_of("._-"), kept.size() / 2));
+    uint64_t mark = llvm::xxh3_64bits(name) & 0xFFFF;
+    text = llvm::formatv("{0}_{1}", kept, llvm::format_hex_no_prefix(mark, 4)).str();
+  }
+  return StringRef(text).ltrim("._-").str();
+}
 
 void ConstantOp::build(OpBuilder &, OperationState &state, DenseElementsAttr value) {
   state.getOrAddProperties<Properties>().value = value;
@@ -19,7 +38,18 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
+/// Where it is an initializer, its place has the name; numbers in formulas have none.
+void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  auto place = dyn_cast<NameLoc>(getLoc());
+  if (place && getValue().getNumElements() > 1)
+    setName(getOutput(), valueName(place.getName()));
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+void WeightOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getOutput(), valueName(getName()));
+}
 
 LogicalResult WeightOp::verify() {
   if (!tensorType(getOutput()).isStatic())

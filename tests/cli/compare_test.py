@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import support
-from support import ACCURACY, OK, USAGE, CliTest
+from support import ACCURACY, OK, CliTest
 
 FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by CMake
 DEMO = Path(__file__).parents[2] / "tools" / "demo" / "digits_vit.onnx"
@@ -51,12 +51,6 @@ class WrongDevice(CliTest):
         report = self.expect_json("smelt.compare/1", *compare, code=ACCURACY)
         self.assertEqual(report["first_wrong_tensor"], "a")
         self.assertTrue(report["keeps_bits"])
-
-    def test_what_needs_the_model_compiled_anew(self):
-        model, plan = self.save(two_fusions()), self.folder / "model.plan"
-        self.expect(OK, "compile", model, "-o", plan)
-        for flag in ("--bisect", "--all-tensors"):
-            self.expect(USAGE, "compare", model, "--plan", plan, flag, says=(flag, "leave out --plan"))
 
 
 def overflowing_model():

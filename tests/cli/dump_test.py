@@ -74,11 +74,56 @@ class Dumps(CliTest):
             else:
                 self.expect(USAGE, *again, says=("in the middle of a phase", "index.txt"))
 
-    def test_remarks_have_a_file(self):
-        self.compile()
+    def test_remarks_have_a_file_of_their_own(self):
+        self.compile("--every", "pass")
         remarks = (self.dump / "remarks.txt").read_text().splitlines()
-        self.assertTrue(any(line.startswith("taken gemm of /MatMul") for line in remarks), remarks)
-        self.assertTrue(any(line.startswith("refused ") and ", needs: " in line for line in remarks), remarks)
+        self.assertTrue(any(line.startswith('taken "gemm" of "/MatMul" by ""') for line in remarks), remarks)
+        self.assertTrue(any(re.fullmatch(r'refused ".+" of "/.+" by ".+", ".*"', line) for line in remarks), remarks)
+        for name in self.files():
+            self.assertNotIn("smelt.remark<", (self.dump / name).read_text(), name)
+
+    def test_explain_of_a_dump_knows_what_passes_decided_before(self):
+        proto = softmax_model()
+        proto.graph.node[0].name = 'a "quoted"\nname'
+        self.model = self.save(proto)
+        explained = self.expect_json("smelt.explain/1", "explain", self.model)["nodes"]
+        ends = {words[-1] for words in self.compile("--every", "pass") if words[0] == "phase"}
+        for name in ends:
+            again = self.expect_json("smelt.explain/1", "explain", self.dump / name)["nodes"]
+            self.assertEqual(again, explained, name)
+        (self.dump / "remarks.txt").unlink()
+        told = self.expect(OK, "explain", self.dump / max(ends), says=("remarks.txt should hold", "is not known"))
+        self.assertIn("/Sub", told.stdout)
+
+    def test_values_are_called_as_the_weights_are(self):
+        """After every pass alike, and no longer than what says which."""
+        stem = "encoder.with.a.long.name.and.more.of.it.layer.{}.attention.output.dense.weight"
+        draw = np.random.default_rng(0)
+        names = ["w", "a/b", *(stem.format(layer) for layer in range(3))]
+        weights = [support.constant(name, draw.normal(size=(64, 64)).astype(np.float32)) for name in names]
+        nodes = [helper.make_node("MatMul", [f"x{i}", name], [f"p{i}"]) for i, name in enumerate(names)]
+        nodes += [helper.make_node("Softmax", [f"p{i}"], [f"x{i + 1}"]) for i in range(len(names))]
+        infos = [support.tensor_info(name, ["n", 64]) for name in ("x0", f"x{len(names)}")]
+        self.model = self.save(support.model(sorted(nodes, key=lambda node: node.output[0][1:]), infos[:1], infos[1:], weights))
+        self.compile("--every", "pass")
+        called = {}
+        for name in self.files():
+            for value, weight in re.findall(r'(%\S+) = smelt\.weight "([^"]+)"', (self.dump / name).read_text()):
+                called.setdefault(weight, set()).add(value)
+        self.assertEqual(set(called), set(names))
+        self.assertEqual([len(values) for values in called.values()], [1] * len(names))
+        values = [values.pop() for values in called.values()]
+        self.assertEqual(len(set(values)), len(names))
+        self.assertLessEqual(max(map(len, values)), 33)
+        self.assertEqual([called_so for called_so in values if len(called_so) < 6], ["%w", "%a_b"])
+        self.assertTrue(all("dense.weight_" in value for value in values[2:]), values)
+
+    def test_fusions_say_once_where_they_are(self):
+        self.compile()
+        text = (self.dump / self.files()[-1]).read_text()
+        arguments = [line for line in text.splitlines() if line.lstrip().startswith("^bb0")]
+        self.assertEqual(len(arguments), text.count("smelt.fusion"))
+        self.assertFalse(any("/" in line for line in arguments), arguments)
 
     def test_every_needs_a_folder(self):
         self.expect(USAGE, "compile", self.model, "--every", "pass", says="--dump-dir")

@@ -145,9 +145,9 @@ TEST(ReadPlan, NamesBothVersions) {
     return refusal(withHeader(goodPlan(), change));
   };
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor += 1; }),
-                       "format 4.6, this Smelt reads format 3.6: it was written by a newer Smelt"));
+                       "format 4.7, this Smelt reads format 3.7: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMinor += 1; }),
-                       "format 3.7, this Smelt reads format 3.6: it was written by a newer Smelt"));
+                       "format 3.8, this Smelt reads format 3.7: it was written by a newer Smelt"));
   EXPECT_TRUE(contains(refusalOf([](plan::PlanHeader &header) { header.formatMajor = 1; }),
                        "written by an older Smelt; compile the model again"));
 }

@@ -152,6 +152,7 @@ const Damage kDamages[] = {
      [](Metadata &m) { initializer(m).shape = {uint64_t(1) << 32, uint64_t(1) << 32}; }},
     {"initializer 'table' is too large",
      [](Metadata &m) { initializer(m).shape = {uint64_t(1) << 63}; }},
+    {"the IR lies outside", [](Metadata &m) { m.ir = plan::Range(0, (1 << 20) + 1); }},
     {"initializer 'table' lies nowhere", [](Metadata &m) { initializer(m).parts.clear(); }},
     {"initializer 'table' lies nowhere", [](Metadata &m) { initializer(m).refusal = "folded"; }},
     {"initializer 'table' refers to weight 2 of 2", [](Metadata &m) { part(m).weight = 2; }},

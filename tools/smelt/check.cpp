@@ -163,9 +163,10 @@ static void printFindings(const Flags &flags, const Findings &findings) {
 }
 
 static Result<std::vector<Problem>> checkWithProgress(ModelOptions options) {
-  ProgressLine line;
-  showReading(options, line);
-  return checkModel(options);
+  std::shared_ptr<ProgressLine> line = showReading(options);
+  Result<std::vector<Problem>> problems = checkModel(options);
+  line->clear();
+  return problems;
 }
 
 static Status check(Flags flags) {

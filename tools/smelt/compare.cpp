@@ -4,6 +4,7 @@
 // disagree, every fusion against the interpreter on the same inputs.
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/compare_plan.h"
 #include "tools/smelt/compare_references.h"
 #include "tools/smelt/compare_report.h"
 #include "tools/smelt/dimensions.h"
@@ -43,14 +44,15 @@ struct Flags {
 } // namespace
 
 /// The session of a given plan, which must be one of the model.
-static Result<OpenModel> openGivenPlan(const std::string &path, int device,
+static Result<OpenModel> openGivenPlan(const Flags &flags, const runtime::Plan &plan,
                                        const Signature &model) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
   std::string difference = findDifference(model, signatureOf(plan.metadata()));
   if (!difference.empty())
     return Status(StatusCode::kUsage,
-                  joinText(path, " was compiled from another model: ", difference));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan, device));
+                  joinText(flags.plan, " was compiled from another model: ", difference));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
+                         CudaSession::open(plan, flags.open.device.number));
+  session->setFixed(model.fixed);
   CudaSession *cuda = session.get();
   return OpenModel{nullptr, std::move(session), cuda};
 }
@@ -60,11 +62,12 @@ static CpuArithmetic cpuArithmetic(const Flags &flags) {
   return narrows(flags.open.precision) ? CpuArithmetic::kStored : CpuArithmetic::kFloat;
 }
 
-/// The session to judge. On the CPU that is the interpreter on the fused module in float32, which a
+/// The session to judge: of `plan` where there is one. On the CPU that is the interpreter on the fused module in float32, which a
 /// narrowed one is already.
-static Result<OpenModel> openJudged(const Flags &flags, const Signature &model) {
-  if (!flags.plan.empty())
-    return openGivenPlan(flags.plan, flags.open.device.number, model);
+static Result<OpenModel> openJudged(const Flags &flags, const JudgedPlan *plan,
+                                    const Signature &model) {
+  if (plan)
+    return openGivenPlan(flags, plan->plan(), model);
   SMELT_ASSIGN_OR_RETURN(OpenModel opened, openModel(flags.open));
   if (!opened.cuda && !narrows(flags.open.precision)) {
     SMELT_RETURN_IF_ERROR(fuse(*opened.model));
@@ -135,30 +138,40 @@ static Status checkAgainst(const Flags &flags) {
   return {};
 }
 
-/// What a plan of the user's cannot do.
-static Status checkPlan(const Flags &flags) {
+/// The plan to judge, of which `flags` become those that its model was compiled with; null where none is
+/// given. Fails with kUsage where it cannot do what is asked for.
+static Result<std::unique_ptr<JudgedPlan>> openPlan(Flags &flags) {
   if (flags.plan.empty())
-    return {};
+    return std::unique_ptr<JudgedPlan>();
   if (flags.open.device.isCpu())
     return Status(StatusCode::kUsage, "--plan runs on the GPU; leave out --device cpu");
-  if (flags.reduce)
-    return Status(StatusCode::kUsage, "--reduce compiles parts of the model; leave out --plan");
+  SMELT_ASSIGN_OR_RETURN(JudgedPlan plan, JudgedPlan::read(flags.plan, flags.open.model));
   if (flags.bisect || flags.allTensors)
-    return Status(StatusCode::kUsage,
-                  joinText(flags.bisect ? "--bisect" : "--all-tensors",
-                           " runs the model with every fusion's results as outputs, which a plan "
-                           "has not; leave out --plan"));
-  return {};
+    SMELT_RETURN_IF_ERROR(plan.inside());
+  if (flags.reduce)
+    SMELT_RETURN_IF_ERROR(plan.checkReducible());
+  SMELT_RETURN_IF_ERROR(plan.adjust(flags.open));
+  return std::make_unique<JudgedPlan>(std::move(plan));
 }
 
+/// A model that ran, and what is to be said of its outputs.
+struct Judged {
+  OpenModel model;
+  std::vector<Array> inputs, outputs;
+  Comparison comparison;
+};
+
 /// Looks into the model that was judged, whose module nothing else can be done with afterwards.
-static Status lookInside(const Flags &flags, OpenModel &judged, const std::vector<Array> &inputs,
-                         const std::vector<Array> &outputs, Comparison &comparison) {
+static Status lookInside(const Flags &flags, const JudgedPlan *plan, Judged &judged) {
+  auto &[opened, inputs, outputs, comparison] = judged;
+  CudaSession *cuda = opened.cuda;
   auto run = [&](Model &fused, const std::vector<Array> &given) {
-    return runFused(flags, judged.cuda != nullptr, fused, given);
+    return plan ? plan->run(cuda->sharedEngine()->program(), fused, given, flags.open.device.number)
+                : runFused(flags, cuda != nullptr, fused, given);
   };
   setActivity("running the model for every fusion's results");
-  SMELT_ASSIGN_OR_RETURN(FusedRun seen, FusedRun::make(*judged.model, inputs, run));
+  Model &fused = plan ? plan->fused() : *opened.model;
+  SMELT_ASSIGN_OR_RETURN(FusedRun seen, FusedRun::make(fused, inputs, run));
   setActivity("judging every fusion");
   SMELT_ASSIGN_OR_RETURN(comparison.fusions, compareFusions(seen, flags.fusionTolerances()));
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -175,16 +188,10 @@ static Status lookInside(const Flags &flags, OpenModel &judged, const std::vecto
   return {};
 }
 
-/// A model that ran, and what is to be said of its outputs.
-struct Judged {
-  OpenModel model;
-  std::vector<Array> inputs, outputs;
-  Comparison comparison;
-};
-
-static Result<Judged> judgeOutputs(const Flags &flags) {
+/// Of `plan`, or where that is null of what the model is compiled to.
+static Result<Judged> judgeOutputs(const Flags &flags, const JudgedPlan *plan) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> reference, importModel(flags.open.model));
-  SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, reference->signature()));
+  SMELT_ASSIGN_OR_RETURN(OpenModel judged, openJudged(flags, plan, reference->signature()));
   // A plan may be compiled for fewer shapes than the model takes.
   const Signature &taken = judged.model ? reference->signature() : judged.session->signature();
   setActivity("reading and drawing the inputs");
@@ -208,17 +215,38 @@ static bool failsAlike(Flags flags, bool onGpu, const std::string &model,
   flags.open.device.kind = onGpu ? DeviceChoice::Kind::kCuda : DeviceChoice::Kind::kCpu;
   flags.inputs = {{}, {"@" + inputs}};
   flags.open.model.values = flags.inputs.inputs;
-  Result<Judged> judged = judgeOutputs(flags);
+  Result<Judged> judged = judgeOutputs(flags, nullptr);
   return judged.isOk() && !judged->comparison.agrees();
 }
 
-static Status reduce(const Flags &flags, Judged &judged) {
+static Status reduce(Flags flags, const JudgedPlan *plan, Judged &judged) {
   bool onGpu = judged.model.cuda != nullptr;
+  if (plan)
+    flags.open.architecture = judged.model.cuda->sharedEngine()->program().arch;
   auto fails = [&](const std::string &model, const std::string &inputs) {
     return failsAlike(flags, onGpu, model, inputs);
   };
-  SMELT_ASSIGN_OR_RETURN(judged.comparison.reduction,
-                         reduceModel(flags.open.model, judged.inputs, flags.output, fails));
+  Result<Reduction> reduction = reduceModel(flags.open.model, judged.inputs, flags.output, fails);
+  if (plan && reduction.status().code() == StatusCode::kRunFailed)
+    return Status(StatusCode::kRunFailed,
+                  joinText(reduction.status().message(), "; what differs is in ", flags.plan,
+                           " alone, whose kernels were patched, or are not those that this Smelt "
+                           "makes for these sizes: --bisect names the one"));
+  SMELT_ASSIGN_OR_RETURN(judged.comparison.reduction, std::move(reduction));
+  return {};
+}
+
+/// Where nobody asked, what cannot be looked into is only said.
+static Status lookWhereItDiffers(const Flags &flags, const JudgedPlan *plan, Judged &judged) {
+  bool isAsked = flags.bisect || flags.allTensors;
+  if (!isAsked && (judged.comparison.agrees() || !judged.model.cuda))
+    return {};
+  Status looked = plan ? plan->inside() : Status();
+  if (looked.isOk())
+    looked = lookInside(flags, plan, judged);
+  if (isAsked || !plan || looked.isOk())
+    return looked;
+  note("its kernels are not judged one by one: " + looked.message());
   return {};
 }
 
@@ -245,15 +273,13 @@ static Status compare(Flags flags) {
   flags.open.model.runShapes = flags.inputs.shapes;
   flags.open.model.values = flags.inputs.inputs;
   SMELT_RETURN_IF_ERROR(checkAgainst(flags));
-  SMELT_RETURN_IF_ERROR(checkPlan(flags));
   SMELT_RETURN_IF_ERROR(checkReduce(flags));
-  SMELT_ASSIGN_OR_RETURN(Judged judged, judgeOutputs(flags));
-  bool agrees = judged.comparison.agrees(), isAsked = flags.bisect || flags.allTensors;
-  if (isAsked || (!agrees && judged.model.cuda && flags.plan.empty()))
-    SMELT_RETURN_IF_ERROR(
-        lookInside(flags, judged.model, judged.inputs, judged.outputs, judged.comparison));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<JudgedPlan> plan, openPlan(flags));
+  SMELT_ASSIGN_OR_RETURN(Judged judged, judgeOutputs(flags, plan.get()));
+  bool agrees = judged.comparison.agrees();
+  SMELT_RETURN_IF_ERROR(lookWhereItDiffers(flags, plan.get(), judged));
   if (flags.reduce && !agrees)
-    SMELT_RETURN_IF_ERROR(reduce(flags, judged));
+    SMELT_RETURN_IF_ERROR(reduce(flags, plan.get(), judged));
   if (flags.reduce && agrees)
     note("every output agrees: there is nothing to reduce, and nothing is written");
   if (flags.json)
@@ -270,7 +296,10 @@ void addCompare(CommandLine &line) {
       [flags] { return compare(*flags); });
   addModel(command, "The .onnx file", flags->open);
   addInputs(command, flags->inputs);
-  command.text("--plan", flags->plan, "Judge this plan of the model instead of compiling one");
+  command.text(
+      "--plan", flags->plan,
+      "Judge this plan of the model, and what is inside of it by its own kernels, instead of "
+      "compiling one");
   command.choice("--against", flags->against,
                  {{"interpreter", Against::kInterpreter}, {"onnxruntime", Against::kOnnxRuntime}},
                  "interpreter|onnxruntime",
@@ -300,7 +329,7 @@ void addCompare(CommandLine &line) {
                  "is given: it differs where both do.\n"
                  "examples:\n"
                  "  smelt compare model.onnx --shape input_ids=3x77\n"
-                 "  smelt compare model.onnx --plan model.plan --json\n"
+                 "  smelt compare model.onnx --plan model.plan --bisect\n"
                  "  smelt compare model.onnx --input @inputs.npz --against onnxruntime\n"
                  "  smelt compare model.onnx --precision fp16 --bisect\n"
                  "  smelt compare model.onnx --reduce -o small.onnx");

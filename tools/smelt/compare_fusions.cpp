@@ -75,9 +75,8 @@ static Status judge(FusedRun &seen, FusionOp fusion, size_t index, const Toleran
 
 Result<std::vector<FusionError>> compareFusions(FusedRun &seen, const Tolerances &tolerances) {
   std::vector<FusionError> errors;
-  size_t index = 0;
-  for (auto fusion : seen.main().getOps<FusionOp>())
-    SMELT_RETURN_IF_ERROR(judge(seen, fusion, index++, tolerances, errors));
+  for (auto [number, fusion] : llvm::enumerate(seen.fusions()))
+    SMELT_RETURN_IF_ERROR(judge(seen, fusion, number, tolerances, errors));
   return errors;
 }
 

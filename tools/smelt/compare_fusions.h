@@ -9,7 +9,7 @@ namespace smelt::tools {
 /// How far one output of a fusion is from the interpreter's, both on the inputs that the fusion had
 /// on the device.
 struct FusionError {
-  size_t index; ///< of the fusion in the module, which is that of its kernel in `explain`
+  size_t index; ///< the number of its kernel, as `explain` and `inspect` have it
   std::string kind;
   std::string nodes;
   double relativeNorm;

@@ -181,14 +181,13 @@ Status Search::run(const std::vector<Array> &inputs) {
                            toInterpreter(input, argument.getType(), Precision::f64));
   }
   Status status;
-  size_t index = 0;
   auto search = [&](Operation &op, ArrayRef<HostTensor>) {
     auto fusion = dyn_cast<FusionOp>(op);
     if (!fusion || !status.isOk())
       return;
     auto operands =
         llvm::map_to_vector(fusion.getInputs(), [&](Value input) { return exact.lookup(input); });
-    status = searchFusion(fusion, index++, operands);
+    status = searchFusion(fusion, seen.numberOf(fusion), operands);
   };
   SMELT_RETURN_IF_ERROR(evaluateAll(seen.main().getBody().front(), exact, Precision::f64, search));
   return status;

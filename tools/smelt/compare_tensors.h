@@ -17,7 +17,7 @@ namespace smelt::tools {
 struct TensorError {
   std::string name;     ///< in the ONNX graph
   std::string node, op; ///< that computes it
-  size_t kernel;        ///< the index of its fusion
+  size_t kernel;        ///< its number, as `explain` and `inspect` have it
   bool isInside;        ///< of the kernel, rather than what it leaves
   std::vector<int64_t> shape;
   ErrorStatistics error;

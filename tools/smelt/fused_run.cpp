@@ -1,5 +1,6 @@
 #include "tools/smelt/fused_run.h"
 
+#include "codegen/fusion_numbers.h"
 #include "runtime/text.h"
 #include "tools/smelt/interpreter_array.h"
 
@@ -50,6 +51,10 @@ static SmallVector<Exposed> exposeIntermediates(func::FuncOp main) {
                        StringAttr::get(main.getContext(), joinText("intermediate ", i - first)));
   return exposed;
 }
+
+/// Fusions are numbered as they run where nothing looks at what they leave.
+FusedRun::FusedRun(Model &fused, func::FuncOp function)
+    : fused(&fused), function(function), numbered(codegen::numberedFusions(function)) {}
 
 /// `array` holds the elements of `value`, under whatever shape.
 Status FusedRun::know(Value value, Array array) {

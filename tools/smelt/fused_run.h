@@ -22,6 +22,9 @@ public:
 
   Model &model() const { return *fused; }
   mlir::func::FuncOp main() const { return function; }
+  /// The model's fusions, each at its number (codegen/fusion_numbers.h).
+  llvm::ArrayRef<FusionOp> fusions() const { return numbered; }
+  size_t numberOf(FusionOp fusion) const { return llvm::find(numbered, fusion) - numbered.begin(); }
   const Symbols &symbols() const { return solved; }
   /// The model's own outputs.
   const std::vector<Array> &outputs() const { return ownOutputs; }
@@ -33,11 +36,12 @@ public:
   Status failure(const char *what) const;
 
 private:
-  FusedRun(Model &fused, mlir::func::FuncOp function) : fused(&fused), function(function) {}
+  FusedRun(Model &fused, mlir::func::FuncOp function);
   Status know(mlir::Value value, Array array);
 
   Model *fused;
   mlir::func::FuncOp function;
+  llvm::SmallVector<FusionOp> numbered;
   Symbols solved;
   KnownValues known;
   llvm::DenseMap<mlir::Value, Array> arrays;

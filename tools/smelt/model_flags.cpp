@@ -72,14 +72,16 @@ Result<ModelOptions> modelOptions(const ModelFlags &flags) {
   return options;
 }
 
-void showReading(ModelOptions &options, ProgressLine &line) {
-  options.onRead = [&line](uint64_t done, uint64_t total) {
-    line.showBytes("reading weights", done, total);
+std::shared_ptr<ProgressLine> showReading(ModelOptions &options) {
+  auto line = std::make_shared<ProgressLine>();
+  options.onRead = [line](uint64_t done, uint64_t total) {
+    line->showBytes("reading weights", done, total);
   };
-  options.onDiagnostic = [&line, say = options.onDiagnostic](const Problem &problem) {
-    line.clear();
+  options.onDiagnostic = [line, say = options.onDiagnostic](const Problem &problem) {
+    line->clear();
     say(problem);
   };
+  return line;
 }
 
 Result<std::optional<Array>> readValue(const std::vector<std::string> &flags,
@@ -135,18 +137,30 @@ Status giveValues(ModelOptions &options, const std::vector<std::string> &flags, 
   return {};
 }
 
-Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
+/// What `read` makes of the flags.
+static Result<std::unique_ptr<Model>>
+readModel(const ModelFlags &flags,
+          llvm::function_ref<Result<std::unique_ptr<Model>>(const ModelOptions &)> read) {
   SMELT_ASSIGN_OR_RETURN(ModelOptions options, modelOptions(flags));
   Status unread;
   SMELT_RETURN_IF_ERROR(giveValues(options, flags.values, unread));
-  ProgressLine line;
-  showReading(options, line);
-  Result<std::unique_ptr<Model>> model = Model::import(options);
+  std::shared_ptr<ProgressLine> line = showReading(options);
+  Result<std::unique_ptr<Model>> model = read(options);
+  line->clear();
   SMELT_RETURN_IF_ERROR(unread);
+  return model;
+}
+
+Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags) {
+  Result<std::unique_ptr<Model>> model = readModel(flags, Model::import);
   if (model.isOk() && !flags.isSilent)
     for (const auto &[name, number] : (*model)->signature().fixed)
       note(joinText("input '", name, "' is a constant: the model is compiled for the value given"));
   return model;
+}
+
+Result<std::unique_ptr<Model>> reopenModel(const ModelFlags &flags, const std::string &ir) {
+  return readModel(flags, [&](const ModelOptions &options) { return Model::reopen(options, ir); });
 }
 
 Status fuse(Model &model, FuseOptions options) {
@@ -168,6 +182,7 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
   options.compiled = flags.compiled;
+  options.given = flags.given;
   options.progress = [&](const Progress &progress) {
     if (progress.phase == "weights")
       line.showBytes("writing weights", progress.done, progress.total);

@@ -42,6 +42,8 @@ struct BuildFlags {
   std::function<void(const std::string &architecture, const std::string &entry,
                      const codegen::CompiledKernel &kernel)>
       compiled = nullptr;
+  /// PlanOptions::given.
+  std::map<std::string, std::string> given = {};
 };
 
 /// Parses "name=1x128" flags; "name=" is a scalar. An extent may be "?", which becomes kAnyExtent.
@@ -51,8 +53,8 @@ Result<NamedShapes> parseShapes(const std::vector<std::string> &flags);
 /// With warnings on stderr. Fails with kUsage where a shape is none.
 Result<ModelOptions> modelOptions(const ModelFlags &flags);
 
-/// Shows on `line`, which must outlive the import, how much of the weights is read.
-void showReading(ModelOptions &options, ProgressLine &line);
+/// Shows how much of the weights is read, on a line that lives as long as the options, which a model keeps.
+std::shared_ptr<ProgressLine> showReading(ModelOptions &options);
 
 /// The value that such flags give for the input called `name`, number `number` of the file; none where
 /// they do not name it. Fails as the file's reading does.
@@ -65,6 +67,9 @@ Status giveValues(ModelOptions &options, const std::vector<std::string> &flags, 
 
 /// Model::import of the flags.
 Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags);
+
+/// Model::reopen of the flags, silently.
+Result<std::unique_ptr<Model>> reopenModel(const ModelFlags &flags, const std::string &ir);
 
 /// Model::fuse, with a reproducer in the working directory.
 Status fuse(Model &model, FuseOptions options = {});

@@ -66,7 +66,7 @@ Result<OpenModel> openModel(const OpenFlags &flags) {
   if (!flags.device.isCpu()) {
     Result<std::string> architecture = deviceArchitecture(flags.device.number);
     if (architecture.isOk())
-      return openOnGpu(flags, *architecture);
+      return openOnGpu(flags, flags.architecture.empty() ? *architecture : flags.architecture);
     if (flags.device.kind == DeviceChoice::Kind::kCuda)
       return architecture.status();
     note("running on the CPU: " + architecture.status().message());

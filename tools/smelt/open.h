@@ -21,6 +21,7 @@ struct OpenFlags {
   ModelFlags model;
   DeviceChoice device;
   FloatPrecision precision = FloatPrecision::fp32;
+  std::string architecture; ///< to compile for; "": that of the GPU
 };
 
 /// A session, and the model that it runs where that is not a plan.

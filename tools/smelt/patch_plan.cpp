@@ -125,6 +125,7 @@ Status writePatched(const Plan &plan, const KernelPatch &patch,
         module->patch = record.at(program->arch);
     }
   }
+  contents.ir = plan.ir();
   for (const auto &weight : plan.metadata().weights)
     contents.weights.push_back(codegen::WeightBytes::of(plan.bytes(*weight)));
   return codegen::writePlan(path, contents);
