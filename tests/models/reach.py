@@ -22,9 +22,13 @@ def floordiv(a, b):
     return a // b
 
 
+def mod(a, b):
+    return a % b
+
+
 def value_of(text, sizes):
     """What a dim, or several with commas between them, comes to over named sizes."""
-    scope = {'__builtins__': {}, 'ceildiv': ceildiv, 'floordiv': floordiv, 'min': min, 'max': max}
+    scope = {'__builtins__': {}, 'ceildiv': ceildiv, 'floordiv': floordiv, 'mod': mod, 'min': min, 'max': max}
     return eval(text, scope, dict(sizes))
 
 
