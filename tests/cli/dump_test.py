@@ -138,9 +138,7 @@ class Kernels(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        made = cls.made = CliTest("setUp")
-        made.setUp()
-        cls.addClassCleanup(made.doCleanups)
+        made = cls.make_once()
         cls.model, cls.plan, cls.dump = made.save(softmax_model()), made.folder / "m.plan", made.folder / "dump"
         made.expect(OK, "compile", cls.model, "-o", cls.plan, "--arch", ",".join(cls.ARCHES), "--dump-dir", cls.dump)
         programs = made.expect_json("smelt.inspect/1", "inspect", cls.plan)["programs"]

@@ -30,9 +30,7 @@ class Inspect(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        made = cls.made = CliTest("setUp")
-        made.setUp()
-        cls.addClassCleanup(made.doCleanups)
+        made = cls.make_once()
         cls.plan = made.folder / "model.plan"
         made.expect(OK, "compile", made.save(layers(4)), "-o", cls.plan)
         cls.inspected = made.expect_json("smelt.inspect/1", "inspect", cls.plan)

@@ -56,9 +56,7 @@ class Numbers(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        made = cls.made = CliTest("setUp")
-        made.setUp()
-        cls.addClassCleanup(made.doCleanups)
+        made = cls.make_once()
         cls.model, cls.plan = made.save(mixed_model()), made.folder / "model.plan"
         made.expect(OK, "compile", cls.model, "-o", cls.plan, "--dump-dir", made.folder / "dump")
         inspected = made.expect_json("smelt.inspect/1", "inspect", cls.plan)

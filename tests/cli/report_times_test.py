@@ -18,9 +18,7 @@ class ReportTest(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        made = cls.made = CliTest("setUp")
-        made.setUp()
-        cls.addClassCleanup(made.doCleanups)
+        made = cls.make_once()
         cls.model, cls.plan = made.save(support.many_kernels()), made.folder / "model.plan"
         made.expect(OK, "compile", cls.model, "-o", cls.plan, "--arch", "sm_80,sm_90a")
 

@@ -89,6 +89,14 @@ class CliTest(unittest.TestCase):
         self.folder = Path(holder.name)
         self.environment = {**os.environ, "SMELT_CACHE_DIR": str(self.folder / "cache")}
 
+    @classmethod
+    def make_once(cls):
+        """Another test, as `cls.made`, whose folder lasts as long as the class: for what its tests only read."""
+        made = cls.made = CliTest("setUp")
+        made.setUp()
+        cls.addClassCleanup(made.doCleanups)
+        return made
+
     def save(self, proto, name="model.onnx"):
         path = self.folder / name
         path.write_bytes(proto.SerializeToString())

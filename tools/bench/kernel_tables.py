@@ -9,6 +9,7 @@ HEAD = """# Kernels against their peers
 
 Written by `tools/bench/make_tables.py` from the scripts and from `tools/bench/results/`; do not edit. A ratio is the peer's time
 over Smelt's: above 1, Smelt is faster. The geometric mean is over the rows that ran and were right; one that was not says `failed`.
+The README's chapter "Measured" says what has changed since a table was measured.
 
 ![Single kernels: what share of the roofline they reach, by FLOPs for each byte, and what their best peers do](plots/roofline.svg)
 """
