@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace smelt::compiler {
 
-/// "fp16" or "bf16".
+/// nameOf() a precision that narrows.
 static constexpr StringLiteral kNarrowedTo = "smelt.narrowed_to";
 static constexpr StringLiteral kNarrowedWithin = "smelt.narrowed_within";
 
@@ -41,7 +41,8 @@ FusedWith fusedWith(ModuleOp fused) {
   FusedWith with;
   with.refit = fused->hasAttr(kRefit);
   if (auto to = fused->getAttrOfType<StringAttr>(kNarrowedTo))
-    with.precision = to.getValue() == "bf16" ? FloatPrecision::bf16 : FloatPrecision::fp16;
+    with.precision =
+        to.getValue() == nameOf(FloatPrecision::bf16) ? FloatPrecision::bf16 : FloatPrecision::fp16;
   if (auto within = fused->getAttrOfType<FloatAttr>(kNarrowedWithin))
     with.within = within.getValueAsDouble();
   return with;
@@ -49,8 +50,7 @@ FusedWith fusedWith(ModuleOp fused) {
 
 void markNarrowed(ModuleOp module, const NarrowingOptions &narrowing) {
   Builder builder(module.getContext());
-  StringRef to = narrowing.to == FloatPrecision::bf16 ? "bf16" : "fp16";
-  module->setAttr(kNarrowedTo, builder.getStringAttr(to));
+  module->setAttr(kNarrowedTo, builder.getStringAttr(nameOf(narrowing.to)));
   if (narrowing.within)
     module->setAttr(kNarrowedWithin, builder.getF64FloatAttr(*narrowing.within));
 }

@@ -18,6 +18,12 @@ enum class FloatPrecision {
   bf16,
 };
 
+/// As options and modules spell it.
+constexpr const char *nameOf(FloatPrecision precision) {
+  constexpr const char *kNames[] = {"fp32", "tf32", "fp16", "bf16"};
+  return kNames[static_cast<int>(precision)];
+}
+
 inline bool narrows(FloatPrecision precision) {
   return precision == FloatPrecision::fp16 || precision == FloatPrecision::bf16;
 }

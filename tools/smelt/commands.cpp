@@ -25,10 +25,10 @@ void addMissing(Command &command, ModelFlags &flags) {
 void addPrecision(Command &command, FloatPrecision &precision) {
   command.choice(
       "--precision", precision,
-      {{"fp32", FloatPrecision::fp32},
-       {"tf32", FloatPrecision::tf32},
-       {"fp16", FloatPrecision::fp16},
-       {"bf16", FloatPrecision::bf16}},
+      {{nameOf(FloatPrecision::fp32), FloatPrecision::fp32},
+       {nameOf(FloatPrecision::tf32), FloatPrecision::tf32},
+       {nameOf(FloatPrecision::fp16), FloatPrecision::fp16},
+       {nameOf(FloatPrecision::bf16), FloatPrecision::bf16}},
       "fp32|tf32|fp16|bf16",
       "Of float32 values: fp32 (as the model says), tf32 (products at ten bits of "
       "mantissa), fp16 or bf16 (16 bits for all but what needs more); inputs and outputs "

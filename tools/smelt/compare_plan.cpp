@@ -28,20 +28,6 @@ Result<JudgedPlan> JudgedPlan::read(const std::string &path, const ModelFlags &m
   return judged;
 }
 
-static const char *nameOf(FloatPrecision precision) {
-  switch (precision) {
-  case FloatPrecision::fp32:
-    return "fp32";
-  case FloatPrecision::tf32:
-    return "tf32";
-  case FloatPrecision::fp16:
-    return "fp16";
-  case FloatPrecision::bf16:
-    return "bf16";
-  }
-  return "";
-}
-
 Status JudgedPlan::adjust(OpenFlags &flags) const {
   if (!model)
     return {};
