@@ -11,6 +11,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -48,6 +49,10 @@ static llvm::json::Object errorJson(const Status &status) {
                             {"message", status.message()}};
 }
 
+static std::string jsonText(const Status &status) {
+  return llvm::formatv("{0:2}\n", llvm::json::Value(errorJson(status)));
+}
+
 /// For people on stderr; for --json on stdout too, unless a report is there that says what failed.
 static void reportFailure(const Status &status, bool isJson) {
   llvm::errs() << "smelt: error: " << printable(status.message()) << '\n';
@@ -61,21 +66,48 @@ static void reportFailure(const Status &status, bool isJson) {
   errors << "smelt: error: " << printable(status.message()) << '\n';
   if (isJson) {
     llvm::raw_fd_ostream results(STDOUT_FILENO, /*shouldClose=*/false);
-    results << llvm::formatv("{0:2}\n", llvm::json::Value(errorJson(status)));
+    results << jsonText(status);
   }
   codegen::removeUnfinishedFiles(); // as late as can be
   std::_Exit(static_cast<int>(status.code()));
 }
 
-/// What to say of a crash.
-static Status crashStatus(int argc, char **argv) {
-  std::string command;
-  for (int i = 0; i < argc; ++i)
-    command += std::string(i ? " " : "") + argv[i];
-  return Status(StatusCode::kInternal, "crashed; this is a defect of Smelt " SMELT_VERSION
-                                       ". Please report it with the model and this command:\n  " +
-                                           command);
-}
+/// What to say of a crash, made before there is one: whatever crashed may hold the lock of the allocator, so that to allocate then
+/// may wait for ever.
+class CrashReport {
+public:
+  CrashReport(int argc, char **argv) {
+    std::string message = "crashed; this is a defect of Smelt " SMELT_VERSION
+                          ". Please report it with the model and this command:\n  ";
+    for (int i = 0; i < argc; ++i)
+      message += std::string(i ? " " : "") + argv[i];
+    forPeople = "smelt: error: " + printable(message) + "\n";
+    json = jsonText(Status(StatusCode::kInternal, message));
+  }
+
+  /// Ends the process. What was written before comes before the error; destructors that threads still at work need do not run.
+  [[noreturn]] void end(bool isJson) const {
+    codegen::removeUnfinishedFiles();
+    llvm::outs().flush();
+    write(STDERR_FILENO, forPeople);
+    if (isJson)
+      write(STDOUT_FILENO, json);
+    std::_Exit(static_cast<int>(StatusCode::kInternal));
+  }
+
+private:
+  static void write(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+      ssize_t written = ::write(descriptor, text.data(), text.size());
+      if (written < 0 && errno != EINTR)
+        return; // nobody can read it
+      text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
+    }
+  }
+
+  std::string forPeople;
+  std::string json;
+};
 
 /// Runs in a context that survives a crash, so that even a defect ends with an explanation and exit
 /// code 70.
@@ -84,12 +116,11 @@ static int run(int argc, char **argv) {
   uint64_t written = llvm::outs().tell();
   bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   Ending end = [=](const Status &reached) { endAtLimit(reached, asksForJson); };
+  CrashReport crash(argc, argv);
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext context;
-  if (!context.RunSafely([&] { status = execute(argc, argv, end); })) {
-    codegen::removeUnfinishedFiles();
-    status = crashStatus(argc, argv);
-  }
+  if (!context.RunSafely([&] { status = execute(argc, argv, end); }))
+    crash.end(asksForJson && llvm::outs().tell() == written);
   llvm::outs().flush(); // a report comes before the error that it explains
   if (!status.isOk())
     reportFailure(status, asksForJson && llvm::outs().tell() == written);
@@ -120,7 +151,7 @@ int main(int argc, char **argv) {
   smelt::tools::dieOfSignals();
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
   int code = smelt::tools::run(argc, argv);
-  // After a crash other threads may still be at work; leave nothing to destructors that they need.
+  // After a pass that crashed other threads may still be at work; leave nothing to destructors that they need.
   if (code == static_cast<int>(smelt::StatusCode::kInternal))
     std::_Exit(code);
   return code;
