@@ -302,9 +302,11 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
                                        const CompileOptions &options, DimTable &dims,
                                        PlanWeights &weights, plan::MetadataT &metadata) {
   ProgramBuilder builder(function, target, dims, weights);
-  if (failed(builder.select(options.tf32)))
+  if (failed(builder.select({options.tf32, options.tuning, options.tiling})))
     return Status(StatusCode::kInvalidModel,
                   "no kernel for some fusions; see the messages before this one");
+  if (std::set<std::string> products = builder.tunedProducts(); !products.empty())
+    metadata.tuning = options.tuning->only(products).text();
   std::vector<size_t> firstUse;
   metadata.programs.push_back(builder.build(firstUse));
   SmallVector<KernelText> texts = builder.texts();
@@ -345,7 +347,7 @@ static void listVariants(ArrayRef<KernelVariant> variants, size_t number,
 }
 
 Result<std::vector<ListedKernel>> generateKernels(ModuleOp fused, const std::string &architecture,
-                                                  bool tf32) {
+                                                  const Selection &selection) {
   SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
@@ -356,7 +358,7 @@ Result<std::vector<ListedKernel>> generateKernels(ModuleOp fused, const std::str
   for (auto [number, fusion] : llvm::enumerate(numberedFusions(function))) {
     std::optional<size_t> equal = selected.find(fusion);
     if (!equal) {
-      FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
+      FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, selection);
       if (failed(variants))
         return Status(StatusCode::kInvalidModel,
                       "no kernel for some fusions; see the messages before this one");

@@ -22,7 +22,9 @@ struct CompileOptions {
   std::string cacheDirectory;                                      ///< of kernels; empty: no cache
   std::string nvrtcPath;                                           ///< empty: search
   unsigned threads = 1;
-  bool tf32 = false; ///< tensor cores for fp32 products, at ten bits of mantissa
+  bool tf32 = false;              ///< tensor cores for fp32 products, at ten bits of mantissa
+  const Tuning *tuning = nullptr; ///< Selection::tuning; what decided is kept in the plan
+  std::string tiling;             ///< Selection::tiling
   std::string modelName;
   std::string ir; ///< of the module, which the plan keeps; "": it keeps none
   /// Of the model's file: the plan says what became of each.
@@ -50,8 +52,8 @@ struct ListedKernel {
 
 /// Every distinct kernel for one architecture, in the order of the launches that run them first. Fails with
 /// kInvalidModel where compileToPlan would for a fusion or a tensor.
-Result<std::vector<ListedKernel>> generateKernels(mlir::ModuleOp fused,
-                                                  const std::string &architecture, bool tf32);
+Result<std::vector<ListedKernel>>
+generateKernels(mlir::ModuleOp fused, const std::string &architecture, const Selection &selection);
 
 /// Compiles a module in the fused form to the plan at `path`, atomically. Fails with kInvalidModel
 /// where a fusion has no kernel or a weight is missing (diagnostics say which), kEnvironment

@@ -7,6 +7,7 @@
 
 #include "codegen/nvrtc.h"
 #include "codegen/target.h"
+#include "codegen/tuning.h"
 #include "ir/dialect.h"
 #include "runtime/plan_format.h"
 
@@ -99,6 +100,8 @@ struct GeneratedKernel {
   std::array<unsigned, 3> cluster = {1, 1, 1};
   unsigned sharedBytes = 0;
   bool programmatic = true; ///< the kernel executes griddepcontrol.wait
+  std::string tunedBy =
+      {}; ///< the product's key, where times in a Tuning decided; "" where the model alone did
   plan::Arithmetic arithmetic = plan::Arithmetic::float32; ///< of the flops
   Dim bytes, flops; ///< device memory traffic that cannot be avoided; floating-point operations
 };
@@ -140,11 +143,18 @@ struct KernelVariant {
   std::vector<GeneratedLaunch> launches;
 };
 
+/// What decides about a fusion's kernels, beside the fusion and the target.
+struct Selection {
+  bool tf32 = false;              ///< tensor cores for fp32 products, at ten bits of mantissa
+  const Tuning *tuning = nullptr; ///< decides on its architecture; null: the models do
+  std::string tiling = {};        ///< of every product, by its name, at all sizes; "": it is chosen
+};
+
 /// The variants that run `fusion`, usually one; where there are several, the first whose rule holds
 /// runs, and for every shape there is one. Reports at the fusion and fails where no template takes
 /// it.
 mlir::FailureOr<std::vector<KernelVariant>> selectKernels(FusionOp fusion, const Target &target,
-                                                          bool tf32);
+                                                          const Selection &selection);
 
 /// The kernels among the launches of all variants, in order.
 std::vector<const GeneratedKernel *> kernelsOf(llvm::ArrayRef<KernelVariant> variants);

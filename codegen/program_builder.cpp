@@ -27,7 +27,7 @@ Dim bytesOf(Value value) {
 
 } // namespace
 
-LogicalResult ProgramBuilder::select(bool tf32) {
+LogicalResult ProgramBuilder::select(const Selection &selection) {
   bool complete = true;
   EqualFusions selected;
   for (auto fusion : function.getOps<FusionOp>()) {
@@ -35,7 +35,7 @@ LogicalResult ProgramBuilder::select(bool tf32) {
       steps.push_back({fusion, steps[*equal].variants});
       continue;
     }
-    FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, tf32);
+    FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, selection);
     if (failed(variants)) {
       complete = false;
       continue;
@@ -62,6 +62,15 @@ SmallVector<FusionOp> ProgramBuilder::fusionsOfTexts() const {
   for (const Step &step : steps)
     all.append(kernelsOf(step.variants).size(), step.fusion);
   return all;
+}
+
+std::set<std::string> ProgramBuilder::tunedProducts() const {
+  std::set<std::string> products;
+  for (const Step &step : steps)
+    for (const GeneratedKernel *kernel : kernelsOf(step.variants))
+      if (!kernel->tunedBy.empty())
+        products.insert(kernel->tunedBy);
+  return products;
 }
 
 uint32_t ProgramBuilder::bufferOf(Value value) {
@@ -269,6 +278,7 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
   launch->bytes = dimOrNone(kernel.bytes);
   launch->flops = dimOrNone(kernel.flops);
   launch->arithmetic = kernel.arithmetic;
+  launch->tuned = !kernel.tunedBy.empty();
   return launch;
 }
 

@@ -22,12 +22,15 @@ public:
       : function(function), target(target), dims(dims), weights(weights) {}
 
   /// Selects the kernels of every fusion. Reports at the fusions that no template takes and fails.
-  mlir::LogicalResult select(bool tf32);
+  mlir::LogicalResult select(const Selection &selection);
 
   /// The CUDA text of every launch's kernel, in launch order; equal kernels occur several times.
   llvm::SmallVector<KernelText> texts() const;
   /// The fusion of each of texts().
   llvm::SmallVector<FusionOp> fusionsOfTexts() const;
+
+  /// GeneratedKernel::tunedBy of all kernels that have one.
+  std::set<std::string> tunedProducts() const;
 
   /// The program; kernels[i] and modules[i] belong to texts()[firstUse[i]] (equal kernels once).
   std::unique_ptr<plan::ProgramT> build(std::vector<size_t> &firstUse);

@@ -75,7 +75,7 @@ static bool isImpossible(const SizeRule &rule) {
 }
 
 static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const Target &target,
-                                                          bool tf32) {
+                                                          const Selection &selection) {
   switch (fusion.getKind()) {
   case FusionKind::pointwise:
     return isConcatenationOfMany(fusion) ? emitConcatenation(fusion)
@@ -83,7 +83,7 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
   case FusionKind::rowwise:
     return selectRowwise(fusion, target);
   case FusionKind::gemm:
-    return emitGemm(fusion, target, tf32);
+    return emitGemm(fusion, target, selection);
   case FusionKind::attention:
     return emitAttention(fusion, target);
   case FusionKind::generic:
@@ -97,8 +97,8 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
 }
 
 FailureOr<std::vector<KernelVariant>> selectKernels(FusionOp fusion, const Target &target,
-                                                    bool tf32) {
-  FailureOr<std::vector<KernelVariant>> variants = emitVariants(fusion, target, tf32);
+                                                    const Selection &selection) {
+  FailureOr<std::vector<KernelVariant>> variants = emitVariants(fusion, target, selection);
   if (failed(variants))
     return failure();
   // What follows takes the sizes of an empty tensor, at which nothing runs.

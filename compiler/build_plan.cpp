@@ -19,6 +19,7 @@ static codegen::CompileOptions compileOptions(Model &model, const PlanOptions &o
   result.tf32 = options.tf32;
   result.given = options.given;
   result.ir = fusedIr(model.module());
+  result.tuning = options.tuning;
   result.initializers = model.initializers();
   result.modelName = llvm::sys::path::stem(model.path()).str();
   if (options.progress) {

@@ -4,6 +4,7 @@
 #include "codegen/byte_output.h"
 #include "codegen/cache.h"
 #include "codegen/target.h"
+#include "codegen/tuning.h"
 #include "compiler/model.h"
 
 #include <map>
@@ -14,6 +15,8 @@ struct PlanOptions {
   std::vector<std::string> architectures = {codegen::kDefaultArchitecture};
   /// float32 products on tensor cores, at ten bits of mantissa.
   bool tf32 = false;
+  /// codegen::CompileOptions::tuning.
+  const codegen::Tuning *tuning = nullptr;
   std::string cacheDirectory; ///< of compiled kernels; "": no cache
   std::string nvrtcPath;      ///< file or folder; "": search
   /// codegen::CompileOptions::given.

@@ -372,8 +372,7 @@ Result<std::vector<Problem>> checkModel(const ModelOptions &options) {
     status = model.fuse({});
   model.announce("choosing kernels");
   if (status.isOk())
-    status =
-        codegen::generateKernels(model.module(), PlanOptions().architectures[0], false).status();
+    status = codegen::generateKernels(model.module(), PlanOptions().architectures[0], {}).status();
   if (!status.isOk() && status.code() != StatusCode::kInvalidModel)
     return status;
   std::vector<Problem> problems = model.diagnostics().problems();

@@ -61,6 +61,11 @@ CUresult FakeDriver::enter(const char *function) {
   return result;
 }
 
+void FakeDriver::setKernelTimes(std::function<double(const FakeKernelCall &)> microseconds) {
+  std::lock_guard lock(mutex);
+  kernelTimes = std::move(microseconds);
+}
+
 std::vector<std::string> FakeDriver::calls() const {
   std::lock_guard lock(mutex);
   return callNames;
@@ -282,6 +287,9 @@ bool FakeDriver::fillNode(FakeNode &node, const CUgraphNodeParams &parameters) {
 
 void FakeDriver::runKernel(const FakeKernelCall &call) {
   ranKernels.push_back(call);
+  if (kernelTimes)
+    kernelTime += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double, std::micro>(kernelTimes(call)));
   if (const FakeKernel &kernel = kernels.at(call.entry); kernel.compute)
     kernel.compute(call);
 }

@@ -51,6 +51,10 @@ public:
   /// Whether the call to fail has been reached.
   bool hasFailed() const;
 
+  /// Called with every kernel that runs, before it computes; says by how many microseconds it moves the clock that
+  /// events read, which else is the processor's.
+  void setKernelTimes(std::function<double(const FakeKernelCall &)> microseconds);
+
   /// Names of the functions called, in order.
   std::vector<std::string> calls() const;
   size_t countOf(const std::string &function) const;
@@ -158,6 +162,9 @@ private:
   std::vector<std::unique_ptr<int>> callerContexts; ///< their addresses are the handles
   std::set<CUcontext> used;
   std::vector<std::thread> hostFunctions;
+
+  std::function<double(const FakeKernelCall &)> kernelTimes;
+  std::chrono::steady_clock::duration kernelTime{}; ///< of the kernels run so far
 
   std::optional<Failure> failure;
   bool failed = false;

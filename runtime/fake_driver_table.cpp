@@ -98,6 +98,8 @@ void FakeDriver::fillDevices(DriverApi &api) {
           return *value = device.computeCapability % 10, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
           return *value = 227 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+          return *value = 50 * 1024 * 1024, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // in kHz
           return *value = 1'830'000, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
@@ -460,7 +462,7 @@ void FakeDriver::fillEvents(DriverApi &api) {
       releasing("cuEventDestroy", [this](CUevent event) { return drop(events, event); });
   api.cuEventRecord = traced("cuEventRecord", [this](CUevent event, CUstream handle) {
     Stream *stream = streamOf(handle);
-    events.at(event)->recorded = std::chrono::steady_clock::now();
+    events.at(event)->recorded = std::chrono::steady_clock::now() + kernelTime;
     events.at(event)->isCaptured = stream != nullptr && stream->capture != nullptr;
     return CUDA_SUCCESS;
   });

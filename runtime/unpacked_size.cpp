@@ -14,7 +14,8 @@ public:
   bool takes(const plan::Metadata &table) {
     return takeAll(table.smelt_version(), table.model_name(), table.compile_options(),
                    table.symbols(), table.dims(), table.inputs(), table.outputs(), table.guards(),
-                   table.weights(), table.programs(), table.remarks(), table.initializers());
+                   table.weights(), table.programs(), table.remarks(), table.initializers(),
+                   table.tuning());
   }
 
 private:

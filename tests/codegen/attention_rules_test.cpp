@@ -58,7 +58,7 @@ struct AttentionRules : testing::Test {
         &context);
     std::vector<KernelVariant> result;
     module->walk([&](FusionOp fusion) {
-      auto variants = selectKernels(fusion, *Target::named(arch), /*tf32=*/false);
+      auto variants = selectKernels(fusion, *Target::named(arch), {});
       ASSERT_TRUE(succeeded(variants));
       result = std::move(*variants);
     });

@@ -28,7 +28,7 @@ TEST(GenerateKernels, GivesAKernelOnceWhateverItsComments) {
   context.loadDialect<SmeltDialect, mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(kTwoLayers, &context);
   ASSERT_TRUE(module);
-  Result<std::vector<ListedKernel>> kernels = generateKernels(*module, "sm_90a", /*tf32=*/false);
+  Result<std::vector<ListedKernel>> kernels = generateKernels(*module, "sm_90a", {});
   ASSERT_TRUE(kernels.isOk()) << kernels.status().message();
   ASSERT_EQ(kernels->size(), 1u);
   EXPECT_EQ(kernels->front().numbers, (std::vector<std::string>{"0", "1"}));

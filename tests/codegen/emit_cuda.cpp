@@ -84,7 +84,7 @@ int main(int count, char **values) {
   llvm::StringSet<> seen;
   module->walk([&](FusionOp fusion) {
     mlir::FailureOr<std::vector<KernelVariant>> variants =
-        selectKernels(fusion, *target, arguments.tf32);
+        selectKernels(fusion, *target, {.tf32 = arguments.tf32});
     if (failed(variants)) {
       good = false;
       return;

@@ -33,7 +33,7 @@ struct KernelCompilesTest : testing::Test {
     ASSERT_TRUE(module);
     llvm::StringSet<> seen;
     module->walk([&](FusionOp fusion) {
-      auto variants = selectKernels(fusion, *Target::named(architecture), /*tf32=*/false);
+      auto variants = selectKernels(fusion, *Target::named(architecture), {});
       ASSERT_TRUE(succeeded(variants));
       for (const GeneratedKernel *kernel : kernelsOf(*variants))
         if (seen.insert(kernel->text.text).second)

@@ -73,7 +73,7 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
                                        "sm_103", "sm_120", "compute_80"}) {
         Target target = *Target::named(architecture);
         module->walk([&](FusionOp fusion) {
-          auto variants = selectKernels(fusion, target, /*tf32=*/false);
+          auto variants = selectKernels(fusion, target, {});
           ASSERT_TRUE(succeeded(variants)) << type << head << architecture;
           ASSERT_FALSE(variants->empty());
           for (const GeneratedKernel *kernel : kernelsOf(*variants))

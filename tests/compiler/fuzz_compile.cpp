@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!fused.isOk())
     return 0;
   auto kernels = codegen::generateKernels((*model)->module(), choose.one({"sm_90a", "sm_80"}),
-                                          /*tf32=*/choose.one({0, 1}));
+                                          {.tf32 = choose.one({0, 1}) != 0});
   test::requireReport(kernels.status());
   return 0;
 }

@@ -123,7 +123,7 @@ private:
 
   bool generate() {
     for (const std::string &architecture : options.architectures) {
-      auto kernels = codegen::generateKernels(*model.module, architecture, false);
+      auto kernels = codegen::generateKernels(*model.module, architecture, {});
       if (!kernels.isOk())
         return fail("codegen " + architecture, kernels.status().message());
       outcome.kernels += kernels->size();

@@ -1,10 +1,18 @@
 // The fake driver as a libcuda.so.1, so that programs that know nothing of it run plans without a
 // GPU, through the very path on which they would open the real driver. The kernels of test plans
 // compute; those of other plans leave their results as they find them.
+//
+// What kernels take and do otherwise is said by a file that SMELT_FAKE_KERNELS names, a line each, "ENTRY WHAT": the
+// first line counts whose ENTRY the kernel's name begins with, or is *. WHAT is a number of microseconds, "shared" (a
+// microsecond for each 64 bytes of shared memory), "crash", "hang", or "error", after which waiting fails.
 
 #include "runtime/fake_driver_exports.h"
 #include "runtime/idle_kernels.h"
 #include "tests/runtime/fake_model.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
 
 namespace smelt::runtime {
 
@@ -14,6 +22,38 @@ FakeDriver &fakeDriver() {
   return fake;
 }
 
+using KernelScript = std::vector<std::pair<std::string, std::string>>;
+
+KernelScript readKernelScript(const char *path) {
+  KernelScript script;
+  std::ifstream file(path);
+  for (std::string entry, what; file >> entry >> what;)
+    script.emplace_back(entry, what);
+  return script;
+}
+
+std::string whatOf(const KernelScript &script, const std::string &kernel) {
+  for (const auto &[entry, what] : script)
+    if (entry == "*" || kernel.starts_with(entry))
+      return what;
+  return "0";
+}
+
+/// Does what the script says of the kernel, and tells how many microseconds it takes.
+double play(const KernelScript &script, const FakeKernelCall &call) {
+  constexpr double kBytesAMicrosecond = 64;
+  std::string what = whatOf(script, call.entry);
+  if (what == "shared")
+    return call.sharedBytes / kBytesAMicrosecond;
+  if (what == "crash")
+    std::raise(SIGKILL);
+  while (what == "hang")
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (what == "error")
+    fakeDriver().failCall("cuEventSynchronize", 0, CUDA_ERROR_ILLEGAL_ADDRESS);
+  return what == "error" ? 0 : std::stod(what);
+}
+
 /// On which a graph was launched last.
 CUstream lastStream = nullptr;
 
@@ -21,6 +61,10 @@ Driver exportedDriver() {
   static FakeDriver &fake = fakeDriver();
   static const Driver table = [] {
     test::addKernels(fake);
+    if (const char *path = std::getenv("SMELT_FAKE_KERNELS"))
+      fake.setKernelTimes([script = readKernelScript(path)](const FakeKernelCall &call) {
+        return play(script, call);
+      });
     auto driver = std::make_shared<DriverApi>(*driverOfAnyPlan(fake));
     driver->cuGraphLaunch = [launch = driver->cuGraphLaunch](CUgraphExec graph, CUstream stream) {
       lastStream = stream;

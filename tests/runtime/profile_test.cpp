@@ -44,6 +44,16 @@ TEST_F(ProfileTest, TimesEachKernel) {
   EXPECT_EQ(model.fake.countOf("cuLaunchKernelEx"), 10u);
 }
 
+TEST_F(ProfileTest, TimesAreWhatTheFakeSaysOfItsKernels) {
+  model.fake.setKernelTimes(
+      [](const FakeKernelCall &call) { return call.entry == "add" ? 1e6 : 3e6; });
+  ASSERT_TRUE(isOk(context->prepare()));
+  Result<std::vector<double>> times = timeKernels(*context, model.fake.stream(), 3);
+  ASSERT_TRUE(isOk(times));
+  EXPECT_NEAR((*times)[0], 1e6, 5e5);
+  EXPECT_NEAR((*times)[1], 3e6, 5e5);
+}
+
 TEST_F(ProfileTest, TimesGraphLaunchesInSamplesOfSeveral) {
   test::addKernels(model.fake); // a launch now takes far less than a sample
   ASSERT_TRUE(isOk(context->prepare()));

@@ -15,6 +15,7 @@
 
 namespace smelt::tools {
 
+static constexpr const char *kHidden = ""; // the group that CLI11's help leaves out
 static constexpr uint64_t kMostCount = 1000000000;
 
 struct Command::Parser {
@@ -191,6 +192,12 @@ Command CommandLine::add(const char *name, const char *help, std::function<Statu
   return Command(parsers->commands.emplace_back(Command::Parser{*command}));
 }
 
+Command CommandLine::addHidden(const char *name, const char *help, std::function<Status()> run) {
+  Command command = add(name, help, std::move(run));
+  parsers->app.get_subcommand(name)->group(kHidden);
+  return command;
+}
+
 static Status usage(const std::string &what) {
   return Status(StatusCode::kUsage, what + "\nsmelt: run with --help for the flags and examples");
 }
@@ -206,9 +213,12 @@ OptionTable CommandLine::table() const { return optionTable(parsers->app); }
 Status CommandLine::refuseUnknownCommand(int count, char **arguments) const {
   std::string word = count > 1 ? arguments[1] : "-";
   std::vector<std::string> names;
+  for (const TableCommand &command : table().commands)
+    names.push_back(command.name);
   for (const CLI::App *command : parsers->app.get_subcommands({}))
-    names.push_back(command->get_name());
-  if (word.starts_with('-') || llvm::is_contained(names, word))
+    if (command->get_name() == word)
+      return {};
+  if (word.starts_with('-'))
     return {};
   return Status(StatusCode::kUsage, "'" + word + "' is no command" +
                                         question(nearest(word, names)) + "; the commands are " +

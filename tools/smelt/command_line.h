@@ -78,7 +78,10 @@ public:
   /// Adds a subcommand that does `run` within the limits that it takes, for the caller to describe.
   Command add(const char *name, const char *help, std::function<Status()> run);
 
-  /// All that was added, for manuals.
+  /// The same for one that is no command for people, which no help tells of.
+  Command addHidden(const char *name, const char *help, std::function<Status()> run);
+
+  /// All that was added and is not hidden, for manuals.
   OptionTable table() const;
 
   /// Runs the command that the arguments name, or prints the help or the version to std::cout; the help too where there are

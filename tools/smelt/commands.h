@@ -18,6 +18,7 @@ void addDiff(CommandLine &line);
 void addTrtexec(CommandLine &line);
 void addPatch(CommandLine &line);
 void addKernel(CommandLine &line);
+void addTuneWorker(CommandLine &line);
 void addReport(CommandLine &line);
 void addHelp(CommandLine &line);
 

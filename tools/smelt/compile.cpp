@@ -9,7 +9,9 @@
 #include "tools/smelt/dimensions.h"
 #include "tools/smelt/dump_kernels.h"
 #include "tools/smelt/report.h"
+#include "tools/smelt/tune.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,6 +28,7 @@ enum class Every { kPhase, kPass };
 struct Flags {
   ModelFlags model;
   BuildFlags build{{codegen::kDefaultArchitecture}};
+  TuneFlags tune;
   std::optional<double> within;
   std::vector<std::string> calibration;
   std::string output;
@@ -61,12 +64,14 @@ static Status emitText(const std::string &text, const std::string &path) {
   return codegen::writeText(text, path);
 }
 
+static codegen::Selection selectionOf(const Flags &flags) {
+  return {flags.build.precision == FloatPrecision::tf32, flags.build.tuning};
+}
+
 static Status emitCuda(Model &model, const Flags &flags) {
   std::string text;
   for (const std::string &architecture : flags.build.architectures) {
-    SMELT_ASSIGN_OR_RETURN(
-        auto kernels,
-        generateKernels(model, architecture, flags.build.precision == FloatPrecision::tf32));
+    SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(model, architecture, selectionOf(flags)));
     for (const codegen::ListedKernel &kernel : kernels)
       text += "// " + architecture + "\n" + textOf(kernel) + "\n";
   }
@@ -99,16 +104,47 @@ static llvm::json::Object narrowingJson(const NarrowingReport &report) {
                             {"relative_norm", jsonNumber(report.error)}};
 }
 
-static Status reportPlan(const Flags &flags, const std::optional<NarrowingReport> &narrowing,
-                         double passSeconds, double codegenSeconds) {
+/// "tuned on NVIDIA H200: 30 tilings of 5 products measured, 0 failed; in model.tuning.json".
+static std::string tuningText(const Flags &flags, const TuneSummary &summary) {
+  std::string known = summary.known ? joinText(", ", summary.known, " of ", summary.points,
+                                               " comparisons were known before")
+                                    : "";
+  return joinText("tuned on ", flags.build.tuning->device(), ": ", summary.measured, " tilings of ",
+                  summary.products, " products measured, ", summary.failed, " failed", known,
+                  "; in ", flags.tune.file);
+}
+
+static llvm::json::Object tuningJson(const Flags &flags, const TuneSummary &summary) {
+  auto count = [](size_t value) { return static_cast<int64_t>(value); };
+  return llvm::json::Object{{"file", flags.tune.file},
+                            {"device", flags.build.tuning->device()},
+                            {"products", count(summary.products)},
+                            {"comparisons", count(summary.points)},
+                            {"known", count(summary.known)},
+                            {"measured", count(summary.measured)},
+                            {"failed", count(summary.failed)}};
+}
+
+/// What was said on the way to the plan.
+struct Told {
+  std::optional<NarrowingReport> narrowing;
+  std::optional<TuneSummary> tuning;
+  double passSeconds = 0, tuneSeconds = 0, codegenSeconds = 0;
+};
+
+static Status reportPlan(const Flags &flags, const Told &told) {
   llvm::json::Object report{{"schema", "smelt.compile/1"},
                             {"model", flags.model.path},
                             {"plan", flags.output},
                             {"architectures", llvm::json::Array(flags.build.architectures)},
-                            {"import_and_passes_s", passSeconds},
-                            {"codegen_s", codegenSeconds}};
-  if (narrowing)
-    report["narrowing"] = narrowingJson(*narrowing);
+                            {"import_and_passes_s", told.passSeconds},
+                            {"codegen_s", told.codegenSeconds}};
+  if (told.narrowing)
+    report["narrowing"] = narrowingJson(*told.narrowing);
+  if (told.tuning) {
+    report["tuning"] = tuningJson(flags, *told.tuning);
+    report["tuning_s"] = told.tuneSeconds;
+  }
   std::string contents;
   if (llvm::sys::fs::is_regular_file(flags.output)) // what a device took cannot be read again
     SMELT_RETURN_IF_ERROR(addContents(flags.output, report, contents));
@@ -116,8 +152,9 @@ static Status reportPlan(const Flags &flags, const std::optional<NarrowingReport
     printJson(std::move(report));
   else
     print(joinText(flags.output, ": ", contents, "compiled in ",
-                   numberText(passSeconds + codegenSeconds, 1), " s",
-                   narrowing ? "\n" + reportText(*narrowing) : ""));
+                   numberText(told.passSeconds + told.tuneSeconds + told.codegenSeconds, 1), " s",
+                   told.narrowing ? "\n" + reportText(*told.narrowing) : "",
+                   told.tuning ? "\n" + tuningText(flags, *told.tuning) : ""));
   return {};
 }
 
@@ -139,6 +176,21 @@ static Status nameNative(std::vector<std::string> &architectures) {
   return {};
 }
 
+/// --tune and --tuning, as far as that needs no model.
+static Status prepareTuning(Flags &flags, std::optional<codegen::Tuning> &tuning) {
+  if (flags.tune.measures && flags.emit != Emit::kPlan)
+    return Status(StatusCode::kUsage, "--tune measures for a plan; --emit shows what times that "
+                                      "were measured before, --tuning FILE, lead to");
+  if (flags.tune.measures && flags.tune.file.empty()) {
+    llvm::SmallString<128> path(flags.output);
+    llvm::sys::path::replace_extension(path, "tuning.json");
+    flags.tune.file = path.str().str();
+  }
+  SMELT_ASSIGN_OR_RETURN(tuning, readTuning(flags.tune, flags.build.architectures));
+  flags.build.tuning = tuning ? &*tuning : nullptr;
+  return {};
+}
+
 static Status compile(Flags flags) {
   Stopwatch watch;
   if (flags.every == Every::kPass && flags.dumpDir.empty())
@@ -150,6 +202,8 @@ static Status compile(Flags flags) {
     flags.output = llvm::sys::path::stem(flags.model.path).str() + ".plan";
   SMELT_RETURN_IF_ERROR(nameShapes(flags.model.path, flags.model.dimensions, flags.model.shapes));
   SMELT_RETURN_IF_ERROR(nameNative(flags.build.architectures));
+  std::optional<codegen::Tuning> tuning;
+  SMELT_RETURN_IF_ERROR(prepareTuning(flags, tuning));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   SMELT_RETURN_IF_ERROR(refuseToReplace(model->filePaths(), flags.output));
   FuseOptions options;
@@ -159,15 +213,20 @@ static Status compile(Flags flags) {
   SMELT_ASSIGN_OR_RETURN(options.narrowing,
                          narrowingOptions(*model, flags.build.precision, flags.within,
                                           flags.calibration, flags.model));
-  std::optional<NarrowingReport> narrowing;
-  options.narrowing.onMeasured = [&](const NarrowingReport &report) { narrowing = report; };
+  Told told;
+  options.narrowing.onMeasured = [&](const NarrowingReport &report) { told.narrowing = report; };
   SMELT_RETURN_IF_ERROR(fuse(*model, options));
-  KernelDumps dumps(flags.dumpDir, flags.build.precision == FloatPrecision::tf32);
+  told.passSeconds = watch.lap();
+  if (flags.tune.measures) {
+    SMELT_ASSIGN_OR_RETURN(told.tuning,
+                           tune(*model, selectionOf(flags).tf32, flags.tune.file, *tuning));
+    told.tuneSeconds = watch.lap();
+  }
+  KernelDumps dumps(flags.dumpDir, selectionOf(flags));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumps.writeTexts(*model, flags.build.architectures));
   if (flags.emit != Emit::kPlan)
     return emit(*model, flags);
-  double passSeconds = watch.lap();
   if (!flags.dumpDir.empty())
     flags.build.compiled = [&](const std::string &architecture, const std::string &entry,
                                const codegen::CompiledKernel &kernel) {
@@ -176,7 +235,8 @@ static Status compile(Flags flags) {
   SMELT_RETURN_IF_ERROR(build(*model, flags.build, flags.output));
   if (!flags.dumpDir.empty())
     SMELT_RETURN_IF_ERROR(dumps.writeCode(*model, flags.build.architectures));
-  return reportPlan(flags, narrowing, passSeconds, watch.lap());
+  told.codegenSeconds = watch.lap();
+  return reportPlan(flags, told);
 }
 
 static void addShapeFlags(Command &command, ModelFlags &flags) {
@@ -226,6 +286,16 @@ void addCompile(CommandLine &line) {
                 "Inputs to measure on (repeatable): a folder of ONNX test data, or one with such "
                 "folders in it; without it, random inputs");
   command.flag(
+      "--tune", flags->tune.measures,
+      "Measure the best few tilings of every matrix product on this machine's GPU, each in a "
+      "process "
+      "that may die of it, and take the fastest; what was measured before, to --tuning, is not "
+      "measured again");
+  command.text(
+      "--tuning", flags->tune.file,
+      "Measured times that decide about tilings, of --tune or of a plan; the file that --tune goes "
+      "on with and writes (default there: the plan's name, .tuning.json)");
+  command.flag(
       "--refit", flags->model.refit,
       "Keep weights as they are in the model, so that an engine can be given other values for "
       "them (smelt_engine_update_weight); costs what norms take that else vanish");
@@ -235,6 +305,8 @@ void addCompile(CommandLine &line) {
                  "  smelt compile model.onnx -o model.plan --arch sm_90a,compute_80\n"
                  "  smelt compile decoder.onnx --in-place 'past_key_values.*=present.*'\n"
                  "  smelt compile model.onnx --shape input_ids=1x128 --dump-dir dump\n"
+                 "  smelt compile model.onnx --shape input_ids=8x512 --arch native --tune\n"
+                 "  smelt compile model.onnx --shape input_ids=8x512 --tuning model.tuning.json\n"
                  "  smelt compile model.onnx --emit cuda | less");
 }
 

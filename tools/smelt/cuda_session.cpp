@@ -9,16 +9,21 @@ namespace smelt::tools {
 using runtime::Binding;
 using runtime::Location;
 
-Result<std::string> deviceArchitecture(int number) {
+Result<DeviceIdentity> identifyDevice(int number) {
   SMELT_ASSIGN_OR_RETURN(runtime::Driver driver, runtime::openDriver());
   SMELT_ASSIGN_OR_RETURN(runtime::SharedDevice device, runtime::Device::open(driver, number));
   int capability = device->computeCapability();
   mlir::FailureOr<codegen::Target> target = codegen::Target::forCapability(capability);
   if (mlir::succeeded(target))
-    return std::string(target->arch);
+    return DeviceIdentity{device->name(), std::string(target->arch)};
   return Status(StatusCode::kEnvironment,
                 joinText(device->name(), " has compute capability ", capability / 10, ".",
                          capability % 10, "; Smelt has kernels for ", codegen::Target::names()));
+}
+
+Result<std::string> deviceArchitecture(int number) {
+  SMELT_ASSIGN_OR_RETURN(DeviceIdentity device, identifyDevice(number));
+  return device.architecture;
 }
 
 Signature signatureOf(const plan::MetadataT &metadata) {

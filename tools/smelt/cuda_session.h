@@ -7,8 +7,14 @@
 
 namespace smelt::tools {
 
-/// The name of the architecture whose code a GPU runs best ("sm_90a"). Fails with kEnvironment where
-/// there is no driver, no GPU of that number, or one that Smelt has no kernels for.
+struct DeviceIdentity {
+  std::string name;         ///< "NVIDIA H200"
+  std::string architecture; ///< whose code it runs best: "sm_90a"
+};
+
+/// Fails with kEnvironment where there is no driver, no GPU of that number, or one that Smelt has no kernels for.
+Result<DeviceIdentity> identifyDevice(int number);
+/// Its architecture.
 Result<std::string> deviceArchitecture(int number);
 
 class CudaSession : public Session {

@@ -21,8 +21,8 @@ namespace smelt::tools {
 using codegen::ListedKernel;
 
 Result<std::vector<ListedKernel>> generateKernels(Model &model, const std::string &architecture,
-                                                  bool tf32) {
-  auto kernels = codegen::generateKernels(model.module(), architecture, tf32);
+                                                  const codegen::Selection &selection) {
+  auto kernels = codegen::generateKernels(model.module(), architecture, selection);
   if (kernels.isOk())
     return kernels;
   return model.diagnostics().asStatus(kernels.status().code(), kernels.status().message());
@@ -59,7 +59,7 @@ Status KernelDumps::writeTexts(Model &model, const std::vector<std::string> &arc
   SMELT_RETURN_IF_ERROR(writeHeaders(folder + "/include"));
   for (const std::string &architecture : architectures) {
     SMELT_RETURN_IF_ERROR(createFolder(folder + "/" + architecture));
-    SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(model, architecture, tf32));
+    SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(model, architecture, selection));
     for (const ListedKernel &each : kernels) {
       std::string path = pathOf(architecture, each), text = textOf(each);
       text.insert(text.find('\n') + 1, "// alone, here: " + commandOf(path, architecture) + "\n");
@@ -161,7 +161,7 @@ Status KernelDumps::writeCodeFor(const std::string &architecture,
 
 Status KernelDumps::writeCode(Model &model, const std::vector<std::string> &architectures) const {
   for (const std::string &architecture : architectures) {
-    SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(model, architecture, tf32));
+    SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(model, architecture, selection));
     SMELT_RETURN_IF_ERROR(writeCodeFor(architecture, kernels));
   }
   return {};

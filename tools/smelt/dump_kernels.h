@@ -18,15 +18,17 @@
 namespace smelt::tools {
 
 /// Kernels for one architecture. On failure the messages of diagnostics are in the status.
-Result<std::vector<codegen::ListedKernel>>
-generateKernels(compiler::Model &model, const std::string &architecture, bool tf32);
+Result<std::vector<codegen::ListedKernel>> generateKernels(compiler::Model &model,
+                                                           const std::string &architecture,
+                                                           const codegen::Selection &selection);
 
 /// The CUDA text, under a comment of the launches that run it.
 std::string textOf(const codegen::ListedKernel &kernel);
 
 class KernelDumps {
 public:
-  KernelDumps(std::string folder, bool tf32) : folder(std::move(folder)), tf32(tf32) {}
+  KernelDumps(std::string folder, codegen::Selection selection)
+      : folder(std::move(folder)), selection(std::move(selection)) {}
 
   /// Notes what a kernel became.
   void add(const std::string &architecture, const std::string &entry,
@@ -45,7 +47,7 @@ private:
   std::string pathOf(const std::string &architecture, const codegen::ListedKernel &kernel) const;
 
   std::string folder;
-  bool tf32;
+  codegen::Selection selection;
   std::map<std::string, std::map<std::string, codegen::CompiledKernel>> compiled;
 };
 

@@ -8,8 +8,6 @@ namespace smelt::tools {
 using runtime::Binding;
 using runtime::Location;
 
-static constexpr size_t kKernelRepetitions = 50;
-
 Result<std::unique_ptr<GpuBench>>
 GpuBench::prepare(const CudaSession &session, const std::vector<Array> &inputs, Options options) {
   std::unique_ptr<GpuBench> bench(new GpuBench(session));
@@ -107,11 +105,10 @@ Result<runtime::RunTimes> GpuBench::timeRuns(const runtime::RunOptions &options)
   return runtime::timeRuns(lanes, options);
 }
 
-Result<std::vector<KernelTime>> GpuBench::timeKernels() {
+Result<std::vector<KernelTime>> GpuBench::timeKernels(size_t repetitions) {
   runtime::Context &context = *workers[0]->context;
-  SMELT_ASSIGN_OR_RETURN(
-      std::vector<double> times,
-      runtime::timeKernels(context, workers[0]->stream.get(), kKernelRepetitions));
+  SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
+                         runtime::timeKernels(context, workers[0]->stream.get(), repetitions));
   SMELT_ASSIGN_OR_RETURN(runtime::Context::Ready ready, context.ready());
   const runtime::Schedule &schedule = ready.graph->schedule();
   auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : schedule.shapes->dims[dim]; };

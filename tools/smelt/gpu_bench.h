@@ -40,8 +40,9 @@ public:
   /// Milliseconds per graph launch on one stream, without transfers.
   Result<std::vector<double>> timeGraph(double seconds, double warmupSeconds);
   Result<runtime::RunTimes> timeRuns(const runtime::RunOptions &options);
-  /// Of one launch of the graph.
-  Result<std::vector<KernelTime>> timeKernels();
+  /// Of one launch of the graph, the medians of so many.
+  static constexpr size_t kUsualRepetitions = 50;
+  Result<std::vector<KernelTime>> timeKernels(size_t repetitions = kUsualRepetitions);
   /// By the device's clocks; nothing for one whose architecture is not known.
   Result<std::optional<Peaks>> peaks() const;
 

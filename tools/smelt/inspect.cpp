@@ -1,4 +1,5 @@
 // smelt inspect: what a plan takes, gives, needs and launches.
+#include "codegen/tuning.h"
 #include "runtime/launch_table.h"
 #include "runtime/read_plan.h"
 #include "runtime/shape_program.h"
@@ -87,6 +88,31 @@ static std::string initializersText(const plan::MetadataT &metadata) {
                   " initializers can be updated; --json says which, and why not the others");
 }
 
+/// How many launches have a tiling that was measured.
+static size_t countTuned(const plan::MetadataT &metadata) {
+  size_t tuned = 0;
+  for (const auto &program : metadata.programs)
+    for (const PlanLaunch &launch : launchesOf(*program))
+      tuned += launch.launch->tuned;
+  return tuned;
+}
+
+/// "" for a plan about which no times decided.
+static std::string tuningText(const plan::MetadataT &metadata) {
+  size_t tuned = countTuned(metadata);
+  return tuned ? joinText("tilings: those of ", tuned, " launches by times measured on ",
+                          codegen::Tuning::deviceIn(metadata.tuning))
+               : "";
+}
+
+static llvm::json::Value tuningJson(const plan::MetadataT &metadata) {
+  size_t tuned = countTuned(metadata);
+  if (tuned == 0)
+    return nullptr;
+  return llvm::json::Object{{"device", codegen::Tuning::deviceIn(metadata.tuning)},
+                            {"launches", static_cast<int64_t>(tuned)}};
+}
+
 static std::string dimOrDash(const plan::MetadataT &metadata, uint32_t dim) {
   return dim == plan::kNone ? "-" : runtime::dimText(metadata, dim);
 }
@@ -125,6 +151,7 @@ static llvm::json::Object launchJson(const runtime::Plan &plan, const plan::Prog
     object["grid"] = gridText(metadata, launch);
     object["block"] = static_cast<int64_t>(kernel->block.x());
     object["shared_bytes"] = static_cast<int64_t>(kernel->shared_bytes);
+    object["tuned"] = launch.tuned;
   }
   if (shown.variant->rule)
     object["rule"] = ruleJson(metadata, *shown.variant->rule);
@@ -214,6 +241,8 @@ static void printLaunch(const runtime::Plan &plan, const plan::ProgramT &program
   const plan::KernelNodeT *kernel = launch.node.AsKernelNode();
   if (kernel == nullptr)
     return;
+  if (launch.tuned)
+    print("  tiling      by measurement");
   print(joinText("  grid        ", blocksOf(metadata, *kernel), " of ", kernel->block.x(),
                  " threads"));
   if (std::optional<KernelFacts> facts = factsOf(plan, program, launch))
@@ -236,6 +265,8 @@ static void printText(const runtime::Plan &plan, const Signature &signature) {
     print(initializers);
   if (std::string patches = patchesText(metadata); !patches.empty())
     print(patches);
+  if (std::string tuning = tuningText(metadata); !tuning.empty())
+    print(tuning);
   for (const auto &program : metadata.programs) {
     print(joinText("\n", program->arch, ": ", program->once.size() + program->steps.size(),
                    " kernels by number, ", program->kernels.size(), " machine codes, ",
@@ -289,6 +320,7 @@ static Status inspect(Flags flags) {
                                {"weight_bytes", static_cast<int64_t>(weightBytes(metadata))},
                                {"initializers", initializersJson(metadata)},
                                {"patches", patchesJson(metadata)},
+                               {"tuning", tuningJson(metadata)},
                                {"programs", programsJson(plan)}});
   return {};
 }

@@ -38,7 +38,7 @@ exit codes: 0 ok, 1 run failed (smelt diff: the plans differ), 2 usage, 3 unsupp
 static Status execute(int argc, char **argv, Ending end) {
   CommandLine line(kDescription, kFooter, SMELT_VERSION, std::move(end));
   for (auto add : {addRun, addCompile, addBench, addCheck, addExplain, addInspect, addCompare,
-                   addDiff, addTrtexec, addPatch, addKernel, addReport, addHelp})
+                   addDiff, addTrtexec, addPatch, addKernel, addReport, addHelp, addTuneWorker})
     add(line);
   return line.parse(argc, argv);
 }

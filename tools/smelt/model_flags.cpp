@@ -179,6 +179,7 @@ Status build(Model &model, const BuildFlags &flags, const std::string &path) {
   PlanOptions options;
   options.architectures = flags.architectures;
   options.tf32 = flags.precision == FloatPrecision::tf32;
+  options.tuning = flags.tuning;
   options.cacheDirectory = cacheDirectory();
   options.nvrtcPath = nvrtcPath();
   options.compiled = flags.compiled;

@@ -38,6 +38,8 @@ struct ModelFlags {
 struct BuildFlags {
   std::vector<std::string> architectures;
   FloatPrecision precision = FloatPrecision::fp32;
+  /// PlanOptions::tuning.
+  const codegen::Tuning *tuning = nullptr;
   /// PlanOptions::compiled.
   std::function<void(const std::string &architecture, const std::string &entry,
                      const codegen::CompiledKernel &kernel)>

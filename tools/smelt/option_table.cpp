@@ -41,6 +41,8 @@ OptionTable optionTable(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options())
     table.options.push_back(describe(*option));
   for (const CLI::App *command : app.get_subcommands({})) {
+    if (command->get_group().empty())
+      continue;
     TableCommand described{
         command->get_name(), command->get_description(), command->get_footer(), {}, {}};
     for (const CLI::Option *option : command->get_options())

@@ -1,5 +1,6 @@
 #include "tools/smelt/plan_changes.h"
 
+#include "codegen/tuning.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/cuda_session.h"
@@ -160,6 +161,8 @@ std::vector<ReportChange> planChanges(const runtime::Plan &before, const runtime
   changes.add("Smelt", old.smelt_version, now.smelt_version);
   changes.add("model", old.model_name, now.model_name);
   changes.add("flags", orNone(old.compile_options), orNone(now.compile_options));
+  changes.add("tilings by times of", orNone(codegen::Tuning::deviceIn(old.tuning)),
+              orNone(codegen::Tuning::deviceIn(now.tuning)));
   changes.add("architectures", architecturesOf(old), architecturesOf(now));
   changes.add("plan", bytes(before.fileBytes()), bytes(after.fileBytes()));
   Signature oldPorts = signatureOf(old), ports = signatureOf(now);

@@ -7,6 +7,7 @@
 #include "codegen/kernels/gemm/gemm_choice.h"
 #include "codegen/kernels/gemm/gemm_epilogue.h"
 #include "codegen/kernels/gemm/gemm_reasons.h"
+#include "codegen/kernels/gemm/gemm_sizes.h"
 #include "codegen/kernels/gemm/gemm_windows.h"
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
@@ -20,8 +21,6 @@ namespace smelt::codegen {
 namespace {
 
 constexpr int64_t kMaxGridZ = 65535;
-/// Stands for a size that is not known when compiling.
-constexpr int64_t kTypicalSize = 256;
 /// Threads of a block whose operands' addresses are no linear functions of their positions.
 constexpr int kMaxScatteredThreads = 256;
 
@@ -110,19 +109,30 @@ constexpr char kMapParameters[] = ", const __grid_constant__ smelt::TensorMap ma
 
 class GemmEmitter {
 public:
-  GemmEmitter(FusionOp fusion, ArrayRef<MatmulOp> matmuls, const Target &target, bool tf32)
-      : product(fusion, matmuls), target(target), tf32(tf32) {}
+  GemmEmitter(FusionOp fusion, ArrayRef<MatmulOp> matmuls, const Target &target,
+              const Selection &selection)
+      : product(fusion, matmuls), target(target), selection(selection) {}
   FailureOr<std::vector<KernelVariant>> run();
+  FailureOr<TunableProduct> tunable(size_t most);
 
 private:
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
   std::string constants(const GemmEpilogue &epilogue) const;
+  FailureOr<GemmEpilogue> analyse();
+  std::string textOf(const GemmChoice &choice, const GemmEpilogue &epilogue,
+                     std::set<std::string> &used) const;
+  std::string keyOf(const GemmEpilogue &epilogue) const;
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
   std::string refusal(const GemmChoice &choice) const;
   GemmShape shapeOf(int sharedBytesPerRow) const;
-  FailureOr<std::vector<GemmRange>> chooseRanges(const GemmShape &shape) const;
-  std::string reasons(const GemmShape &shape, const GemmRange &range, int64_t firstRow) const;
+  LogicalResult reportNoTiling(const GemmShape &shape) const;
+  std::vector<GemmRange> rangeOfGivenTiling(const GemmShape &shape) const;
+  FailureOr<std::vector<GemmRange>> chooseRanges(const GemmShape &shape,
+                                                 ArrayRef<TilingTime> times) const;
+  std::string reasons(const GemmShape &shape, ArrayRef<TilingTime> times, const GemmRange &range,
+                      int64_t firstRow) const;
+  std::optional<TunableProduct::Point> pointAt(GemmShape shape, int64_t rows, size_t most) const;
   GemmPrecision precision() const;
   void describeWindows();
   std::string typeOfLeft(const GemmChoice &choice) const;
@@ -132,7 +142,7 @@ private:
 
   GemmProduct product;
   const Target &target;
-  bool tf32;
+  const Selection &selection;
   OperandAddress a, b;
   std::optional<MatrixLayout> matrixA, matrixB; ///< where tensor maps can describe the operands
   WindowsOrReason windows;                      ///< A, where it is no matrix
@@ -157,7 +167,7 @@ GemmPrecision GemmEmitter::precision() const {
     return GemmPrecision::int8;
   if (!product.lhs.getElementType().isF32())
     return GemmPrecision::halfWidth;
-  return tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
+  return selection.tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;
 }
 
 std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &printer) const {
@@ -196,11 +206,13 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"products", std::to_string(product.products())}});
 }
 
-GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &epilogue) {
+/// The kernel's text; `used` receives the sizes that it names.
+std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &epilogue,
+                                std::set<std::string> &used) const {
   const Bounds &bounds = product.space.getBounds();
   DimPrinter aPrinter(bounds), bPrinter(bounds), printer(bounds);
   std::string addresses;
-  std::set<std::string> used = epilogue.sizes;
+  used = epilogue.sizes;
   if (!choice.usesTensorMaps)
     addresses =
         format(kAddresses, {{"a", addressText(a, aPrinter)}, {"b", addressText(b, bPrinter)}});
@@ -211,32 +223,44 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text =
-      format(kText, {{"header", choice.header},
-                     {"function", choice.function},
-                     {"left", typeOfLeft(choice)},
-                     {"constants", constants(epilogue)},
-                     {"members", problemMembers(product.fusion, sizes)},
-                     {"m", m},
-                     {"n", n},
-                     {"k", k},
-                     {"batches", batches},
-                     {"addresses", addresses},
-                     {"columnMembers", epilogue.columnMembers},
-                     {"columns", epilogue.columns},
-                     {"inputMembers", epilogue.inputMembers},
-                     {"inputs", epilogue.inputs},
-                     {"prefetch", epilogue.prefetch},
-                     {"momentGroups", epilogue.moments.counts + "return 0;\n"},
-                     {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-                     {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
-                     {"epilogue", epilogue.text},
-                     {"config", choice.config},
-                     {"entry", kEntryName},
-                     {"parameters", entryParameters(product.fusion, sizes)},
-                     {"arguments", entryArguments(product.fusion, sizes)},
-                     {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
-                     {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+  return format(kText, {{"header", choice.header},
+                        {"function", choice.function},
+                        {"left", typeOfLeft(choice)},
+                        {"constants", constants(epilogue)},
+                        {"members", problemMembers(product.fusion, sizes)},
+                        {"m", m},
+                        {"n", n},
+                        {"k", k},
+                        {"batches", batches},
+                        {"addresses", addresses},
+                        {"columnMembers", epilogue.columnMembers},
+                        {"columns", epilogue.columns},
+                        {"inputMembers", epilogue.inputMembers},
+                        {"inputs", epilogue.inputs},
+                        {"prefetch", epilogue.prefetch},
+                        {"momentGroups", epilogue.moments.counts + "return 0;\n"},
+                        {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+                        {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
+                        {"epilogue", epilogue.text},
+                        {"config", choice.config},
+                        {"entry", kEntryName},
+                        {"parameters", entryParameters(product.fusion, sizes)},
+                        {"arguments", entryArguments(product.fusion, sizes)},
+                        {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+                        {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+}
+
+/// Of the text without a tiling: what it computes, in which order, and where everything lies.
+std::string GemmEmitter::keyOf(const GemmEpilogue &epilogue) const {
+  constexpr size_t kDigits = 16;
+  std::set<std::string> used;
+  std::string text = textOf(GemmChoice(), epilogue, used) + std::to_string(int(precision()));
+  return KernelCache::key({canonicalText(text)}).substr(0, kDigits);
+}
+
+GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &epilogue) {
+  std::set<std::string> used;
+  std::string text = textOf(choice, epilogue, used);
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {
@@ -333,7 +357,7 @@ GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
   return {0,
           sizeOr(product.columns, kTypicalSize),
           sizeOr(product.depth, kTypicalSize),
-          sizeOr(product.batches, 8),
+          sizeOr(product.batches, kTypicalBatches),
           sharedBytesPerRow,
           (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
           product.storesMoments(),
@@ -341,34 +365,94 @@ GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
 }
 
 /// At the last rows of a range; one without an end stands for many.
-std::string GemmEmitter::reasons(const GemmShape &shape, const GemmRange &range,
-                                 int64_t firstRow) const {
+std::string GemmEmitter::reasons(const GemmShape &shape, ArrayRef<TilingTime> times,
+                                 const GemmRange &range, int64_t firstRow) const {
   constexpr int64_t kManyRows = 16384;
   int64_t rows =
       product.rows.asConstant().value_or(range.lastRow.value_or(std::max(2 * firstRow, kManyRows)));
-  return gemmReasons(shape, precision(), target, std::max<int64_t>(rows, 1), range.choice,
+  return gemmReasons(shape, precision(), target, times, std::max<int64_t>(rows, 1), range.choice,
                      [&](const GemmChoice &choice) { return refusal(choice); });
 }
 
+LogicalResult GemmEmitter::reportNoTiling(const GemmShape &shape) const {
+  InFlightDiagnostic error = MatmulOp(product.matmuls.front()).emitError();
+  if (!selection.tiling.empty())
+    return error << "the product cannot take the tiling " << selection.tiling;
+  return error << "no tiling of a matrix product fits the shared memory of " << target.arch
+               << " beside " << shape.sharedBytesPerRow << " bytes a row";
+}
+
+/// None where the product cannot take it.
+std::vector<GemmRange> GemmEmitter::rangeOfGivenTiling(const GemmShape &shape) const {
+  for (GemmChoice &choice : rankGemmTilings(shape, precision(), target))
+    if (choice.name == selection.tiling && refusal(choice).empty())
+      return {{std::move(choice), std::nullopt}};
+  return {};
+}
+
 /// The tiling for each range of rows; where the number of rows is known, the best for it.
-FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(const GemmShape &shape) const {
+FailureOr<std::vector<GemmRange>> GemmEmitter::chooseRanges(const GemmShape &shape,
+                                                            ArrayRef<TilingTime> times) const {
   auto isUsable = [&](const GemmChoice &choice) { return refusal(choice).empty(); };
   std::vector<GemmRange> ranges;
-  if (std::optional<int64_t> rows = product.rows.asConstant()) {
+  if (!selection.tiling.empty()) {
+    ranges = rangeOfGivenTiling(shape);
+  } else if (std::optional<int64_t> rows = product.rows.asConstant()) {
     GemmShape known = shape;
     known.m = std::max<int64_t>(*rows, 1);
-    std::vector<GemmChoice> ranked = rankGemmTilings(known, precision(), target);
+    std::vector<GemmChoice> ranked = rankGemmTilings(known, precision(), target, times);
     if (auto best = llvm::find_if(ranked, isUsable); best != ranked.end())
       ranges.push_back({*best, std::nullopt});
   } else {
-    ranges = chooseGemmRanges(shape, precision(), target, isUsable);
+    ranges = chooseGemmRanges(shape, precision(), target, isUsable, times);
   }
   if (ranges.empty())
-    return MatmulOp(product.matmuls.front())
-                   .emitError("no tiling of a matrix product fits the shared memory of ")
-               << target.arch << " beside " << shape.sharedBytesPerRow << " bytes a row",
-           failure();
+    return reportNoTiling(shape);
   return ranges;
+}
+
+/// None where the product has no such number of rows.
+std::optional<TunableProduct::Point> GemmEmitter::pointAt(GemmShape shape, int64_t rows,
+                                                          size_t most) const {
+  std::map<std::string, int64_t> sizes = sizesFor(product, rows);
+  std::optional<int64_t> reached = rowsAt(product, sizes);
+  if (!reached)
+    return std::nullopt;
+  TunableProduct::Point point{*reached, std::move(sizes), {}};
+  shape.m = *reached;
+  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target))
+    if (point.tilings.size() < most && refusal(choice).empty())
+      point.tilings.push_back(choice.name);
+  return point;
+}
+
+FailureOr<TunableProduct> GemmEmitter::tunable(size_t most) {
+  FailureOr<GemmEpilogue> epilogue = analyse();
+  if (failed(epilogue))
+    return failure();
+  GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
+  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape, {});
+  if (failed(ranges))
+    return failure();
+  TunableProduct tunable{keyOf(*epilogue), "", "", {}, {}};
+  tunable.description = fusionLabel(product.fusion) + ", " + product.columns.toString() +
+                        " columns, " + product.depth.toString() + " deep";
+  std::set<int64_t> known;
+  std::set<std::string> tilings;
+  int64_t firstRow = 0;
+  for (const GemmRange &range : *ranges) {
+    int64_t rows = product.rows.asConstant().value_or(typicalRows(firstRow, range.lastRow));
+    firstRow = range.lastRow.value_or(0) + 1;
+    std::optional<TunableProduct::Point> point = pointAt(shape, rows, most);
+    if (!point || !known.insert(point->rows).second)
+      continue;
+    tilings.insert(point->tilings.begin(), point->tilings.end());
+    tunable.points.push_back(std::move(*point));
+  }
+  for (const GemmChoice &choice : rankGemmTilings(shape, precision(), target))
+    if (tilings.contains(choice.name))
+      tunable.kernels.push_back(emit(choice, *epilogue).text);
+  return tunable;
 }
 
 /// Where A is no matrix and the target has a template that could take its windows.
@@ -381,7 +465,8 @@ void GemmEmitter::describeWindows() {
     windows.reason.clear();
 }
 
-FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
+/// Finds out where the operands lie and what follows the product.
+FailureOr<GemmEpilogue> GemmEmitter::analyse() {
   FailureOr<OperandAddress> left = product.left(), right = product.right();
   if (failed(left) || failed(right))
     return failure();
@@ -390,14 +475,24 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   matrixA = product.leftMatrix(a);
   matrixB = product.rightMatrix(b);
   describeWindows();
-  FailureOr<GemmEpilogue> epilogue = emitGemmEpilogue(product);
+  return emitGemmEpilogue(product);
+}
+
+FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
+  FailureOr<GemmEpilogue> epilogue = analyse();
   if (failed(epilogue))
     return failure();
   std::vector<KernelVariant> variants;
   std::map<std::string, GeneratedKernel> kernels; // ranges may share a tiling
   int64_t firstRow = 0;
   GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
-  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape);
+  std::string key;
+  ArrayRef<TilingTime> times;
+  if (selection.tuning && selection.tuning->architecture() == target.arch) {
+    key = keyOf(*epilogue);
+    times = selection.tuning->timesOf(key);
+  }
+  FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape, times);
   if (failed(ranges))
     return failure();
   for (const GemmRange &range : *ranges) {
@@ -405,12 +500,14 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     if (range.lastRow || firstRow > 0)
       variant.rule = {product.rows, firstRow,
                       range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};
-    std::string why = reasons(shape, range, firstRow);
+    std::string why = reasons(shape, times, range, firstRow);
     firstRow = range.lastRow.value_or(0) + 1;
     auto same = kernels.find(range.choice.config);
     if (same == kernels.end())
       same = kernels.emplace(range.choice.config, emit(range.choice, *epilogue)).first;
     GeneratedKernel kernel = same->second;
+    if (range.choice.isMeasured)
+      kernel.tunedBy = key;
     kernel.why = variant.rule.describe() + ": " + why;
     variant.launches.push_back(std::move(kernel));
     variants.push_back(std::move(variant));
@@ -420,9 +517,17 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
 
 } // namespace
 
-FailureOr<std::vector<KernelVariant>> emitGemm(FusionOp fusion, const Target &target, bool tf32) {
+FailureOr<std::vector<KernelVariant>> emitGemm(FusionOp fusion, const Target &target,
+                                               const Selection &selection) {
   SmallVector<MatmulOp, 2> matmuls(fusion.getBlock().getOps<MatmulOp>());
-  return GemmEmitter(fusion, matmuls, target, tf32).run();
+  return GemmEmitter(fusion, matmuls, target, selection).run();
+}
+
+FailureOr<TunableProduct> tunableGemm(FusionOp fusion, const Target &target, bool tf32,
+                                      size_t most) {
+  SmallVector<MatmulOp, 2> matmuls(fusion.getBlock().getOps<MatmulOp>());
+  Selection selection{tf32};
+  return GemmEmitter(fusion, matmuls, target, selection).tunable(most);
 }
 
 } // namespace smelt::codegen

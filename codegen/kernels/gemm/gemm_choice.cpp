@@ -11,6 +11,8 @@
 // the configurations matters: measured and modelled best agree within 10 % on the fitted set.
 #include "codegen/kernels/gemm/gemm_choice.h"
 
+#include "codegen/kernels/gemm/gemm_measurements.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -18,10 +20,12 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <tuple>
 
 using llvm::ArrayRef;
 using llvm::SmallVector;
+using llvm::StringRef;
 
 namespace smelt::codegen {
 
@@ -289,6 +293,25 @@ std::vector<Candidate> CandidateList::run() {
   return std::move(candidates);
 }
 
+/// Brings the model to what was measured.
+void correct(std::vector<Candidate> &candidates, ArrayRef<TilingTime> times) {
+  auto modelled = [&](StringRef tiling, int64_t rows) -> std::optional<double> {
+    auto found =
+        llvm::find_if(candidates, [&](const Candidate &c) { return c.choice.name == tiling; });
+    return found == candidates.end() ? std::nullopt : std::optional(found->microseconds(rows));
+  };
+  auto measurements = std::make_shared<const GemmMeasurements>(times, modelled);
+  if (measurements->isEmpty())
+    return;
+  for (Candidate &candidate : candidates) {
+    candidate.choice.isMeasured = measurements->has(candidate.choice.name);
+    candidate.microseconds = [measurements, name = candidate.choice.name,
+                              model = std::move(candidate.microseconds)](int64_t rows) {
+      return model(rows) * measurements->factor(name, rows);
+    };
+  }
+}
+
 /// The choice of a few tilings for any row count: every one is a kernel to compile.
 class RangeChoice {
 public:
@@ -386,10 +409,12 @@ private:
 } // namespace
 
 std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision,
-                                        const Target &target) {
+                                        const Target &target, ArrayRef<TilingTime> times) {
   std::vector<GemmChoice> ranked;
-  CandidateList list(shape, precision, target);
-  for (Candidate &candidate : list.run()) {
+  CandidateList list(shape, precision, target); // which candidates refer to
+  std::vector<Candidate> candidates = list.run();
+  correct(candidates, times);
+  for (Candidate &candidate : candidates) {
     candidate.choice.microseconds = candidate.microseconds(shape.m);
     ranked.push_back(std::move(candidate.choice));
   }
@@ -401,14 +426,23 @@ std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision pr
 
 std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision precision,
                                         const Target &target,
-                                        llvm::function_ref<bool(const GemmChoice &)> isUsable) {
+                                        llvm::function_ref<bool(const GemmChoice &)> isUsable,
+                                        ArrayRef<TilingTime> times) {
   CandidateList list(shape, precision, target);
   std::vector<Candidate> candidates = list.run();
+  correct(candidates, times);
   llvm::erase_if(candidates, [&](const Candidate &c) { return !isUsable(c.choice); });
   // Bytes are those of images above all, whose pixels are many rows.
   constexpr int64_t kMostRows = 16384, kMostPixels = int64_t{1} << 19;
   int64_t mostRows = precision == GemmPrecision::int8 ? kMostPixels : kMostRows;
   return candidates.empty() ? std::vector<GemmRange>() : RangeChoice(candidates, mostRows).run();
+}
+
+int64_t typicalRows(int64_t firstRow, std::optional<int64_t> lastRow) {
+  constexpr int64_t kMany = 256;
+  if (!lastRow)
+    return std::max(2 * firstRow, kMany);
+  return std::llround(std::sqrt(double(std::max<int64_t>(firstRow, 1)) * double(*lastRow)));
 }
 
 } // namespace smelt::codegen

@@ -30,7 +30,8 @@ struct GemmChoice {
   std::string name;     ///< for people: "wgmma blockM 64, blockN 64, stages 6, clusterK 1"
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
   int tilesOfMoments = 1;      ///< whose rows' moments a block keeps
-  double microseconds = 0;     ///< by the model
+  double microseconds = 0;     ///< by the model, corrected by what was measured
+  bool isMeasured = false;     ///< at some number of rows
   bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
   bool splitsFloats = false;   ///< multiplies floats on tensor cores, as sums of two tf32
   bool fillsRegisters = false; ///< none is left for addresses that are no linear functions
@@ -41,9 +42,13 @@ struct GemmChoice {
   }
 };
 
-/// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp.
+/// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp and by `times` of this very
+/// product: a measured tiling takes what it took, at other numbers of rows as many times what the model says as at
+/// the nearest one that was measured; one that was not measured errs as the worst of those that were; one that
+/// failed is the last. Where all failed, the model alone stands.
 std::vector<GemmChoice> rankGemmTilings(const GemmShape &shape, GemmPrecision precision,
-                                        const Target &target);
+                                        const Target &target,
+                                        llvm::ArrayRef<TilingTime> times = {});
 
 /// The tiling of a range of row counts, which ends with `lastRow`; none: with any.
 struct GemmRange {
@@ -52,9 +57,13 @@ struct GemmRange {
 };
 
 /// The tilings of a product of any number of rows (shape.m is not read), of those that fit `target`
-/// and are usable: so few that each is worth its time to compile. Empty where none is usable.
+/// and are usable: so few that each is worth its time to compile. Empty where none is usable. `times` as above.
 std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision precision,
                                         const Target &target,
-                                        llvm::function_ref<bool(const GemmChoice &)> isUsable);
+                                        llvm::function_ref<bool(const GemmChoice &)> isUsable,
+                                        llvm::ArrayRef<TilingTime> times = {});
+
+/// A number of rows that stands for those from `firstRow` to `lastRow`, none: and any beyond.
+int64_t typicalRows(int64_t firstRow, std::optional<int64_t> lastRow);
 
 } // namespace smelt::codegen

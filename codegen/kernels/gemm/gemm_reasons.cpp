@@ -14,19 +14,19 @@ static std::string line(const GemmChoice &choice, const GemmChoice &chosen, doub
     said +=
         llvm::formatv(", {0:F1} % more than the fastest, which would be a kernel more to compile",
                       100 * (choice.microseconds / fastest - 1));
-  return llvm::formatv("{0,9:F2} us  {1}{2}\n", choice.microseconds, choice.name,
-                       said.empty() ? "" : ": " + said);
+  return llvm::formatv("{0,9:F2} us  {1}{2}{3}\n", choice.microseconds, choice.name,
+                       choice.isMeasured ? " (measured)" : "", said.empty() ? "" : ": " + said);
 }
 
 std::string gemmReasons(GemmShape shape, GemmPrecision precision, const Target &target,
-                        int64_t rows, const GemmChoice &chosen,
+                        llvm::ArrayRef<TilingTime> times, int64_t rows, const GemmChoice &chosen,
                         llvm::function_ref<std::string(const GemmChoice &)> refusal) {
   shape.m = rows;
-  std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision, target);
+  std::vector<GemmChoice> ranked = rankGemmTilings(shape, precision, target, times);
   std::string text = llvm::formatv(
-      "{0} x {1} x {2} (rows, columns, depth){3}, by the cost model of {4}:\n", rows, shape.n,
+      "{0} x {1} x {2} (rows, columns, depth){3}, by the cost model of {4}{5}:\n", rows, shape.n,
       shape.k, shape.batches > 1 ? llvm::formatv(", {0} times", shape.batches).str() : "",
-      target.part.name);
+      target.part.name, times.empty() ? "" : ", corrected by measurements");
   size_t shown = 0, left = 0;
   double fastest = 0; // of those that the product can take
   for (const GemmChoice &choice : ranked) {

@@ -1,0 +1,245 @@
+// smelt tune-worker: measures what `smelt compile --tune` started it for, on the first GPU. It is no command for
+// people: a kernel that breaks the device or never ends takes this process with it and no other.
+#include "codegen/compile.h"
+#include "compiler/diagnostics.h"
+#include "ir/dialect.h"
+#include "runtime/shape_program.h"
+#include "runtime/text.h"
+#include "tools/smelt/commands.h"
+#include "tools/smelt/environment.h"
+#include "tools/smelt/gpu_bench.h"
+#include "tools/smelt/tune_jobs.h"
+#include "tools/smelt/worker_process.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace smelt::tools {
+
+namespace {
+
+constexpr size_t kWarmUpRounds = 3, kLeastRounds = 20, kMostRounds = 400;
+constexpr double kSecondsOfRounds = 0.2;
+/// Operands of all kernels together should exceed the L2 cache so many times, that each finds its own in memory; but
+/// a model whose products are so small that it takes more copies than these lives in the cache.
+constexpr double kTimesCache = 2;
+constexpr uint64_t kMostCopies = 8;
+
+void say(const TuneReport &report) {
+  llvm::outs() << lineOf(report);
+  llvm::outs().flush();
+}
+
+/// The fusion of a product, to be compiled with one tiling after the other.
+class LoneProduct {
+public:
+  LoneProduct(const TuneJobs &jobs, const TuneJob &job)
+      : jobs(jobs), job(job), context(MLIRContext::Threading::DISABLED),
+        collector(context, "a product", nullptr) {
+    context.loadDialect<SmeltDialect, func::FuncDialect>();
+    weights.drawMissing(0);
+    module = parseSourceString<ModuleOp>(llvm::StringRef(job.module), &context);
+  }
+
+  Result<runtime::Plan> build(const std::string &tiling) {
+    if (!module)
+      return Status(StatusCode::kInternal, "the product cannot be read");
+    codegen::CompileOptions options;
+    options.architectures = {jobs.architecture};
+    options.cacheDirectory = cacheDirectory();
+    options.nvrtcPath = nvrtcPath();
+    options.tf32 = jobs.tf32;
+    options.tiling = tiling;
+    codegen::ByteBuffer buffer;
+    Status status = codegen::compileToPlan(*module, weights, options, buffer);
+    if (!status.isOk())
+      return collector.asStatus(status.code(), status.message());
+    bytes.push_back(buffer.take());
+    return runtime::readPlan(bytes.back(), tiling);
+  }
+
+  std::vector<int64_t> shapeOf(const plan::MetadataT &metadata, const plan::TensorT &tensor) const {
+    std::vector<int64_t> values, shape;
+    for (const std::string &symbol : metadata.symbols) {
+      auto known = job.sizes.find(symbol);
+      values.push_back(known == job.sizes.end() ? 1 : known->second);
+    }
+    for (uint32_t dim : tensor.dims)
+      shape.push_back(runtime::evaluateDim(*metadata.dims[dim], values).value_or(0));
+    return shape;
+  }
+
+private:
+  const TuneJobs &jobs;
+  const TuneJob &job;
+  MLIRContext context;
+  compiler::DiagnosticCollector collector;
+  OwningOpRef<ModuleOp> module;
+  WeightStore weights;
+  std::vector<std::vector<std::byte>> bytes; ///< of plans, which point to them
+};
+
+/// One tiling, ready to run on several copies of its operands.
+class Contestant {
+public:
+  /// The inputs must outlive it.
+  Contestant(size_t number, runtime::Plan plan, const std::vector<Array> &inputs)
+      : number(number), plan(std::move(plan)), inputs(inputs) {}
+
+  Status addCopy() {
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan, 0));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<GpuBench> bench,
+                           GpuBench::prepare(*session, inputs, {}));
+    copies.push_back({std::move(session), std::move(bench)});
+    return {};
+  }
+
+  /// Takes the copies in turn.
+  Status run(bool counts) {
+    SMELT_ASSIGN_OR_RETURN(std::vector<KernelTime> kernels,
+                           copies[next++ % copies.size()].bench->timeKernels(/*repetitions=*/1));
+    double sum = 0;
+    for (const KernelTime &kernel : kernels)
+      sum += kernel.microseconds;
+    if (counts)
+      times.push_back(sum);
+    return {};
+  }
+
+  double microseconds() const { return runtime::median(times); }
+
+  const size_t number; ///< of the job's tilings
+  const CudaSession &session() const { return *copies.front().session; }
+
+private:
+  struct Copy {
+    std::unique_ptr<CudaSession> session;
+    std::unique_ptr<GpuBench> bench;
+  };
+
+  runtime::Plan plan;
+  const std::vector<Array> &inputs;
+  std::vector<Copy> copies;
+  std::vector<double> times;
+  size_t next = 0;
+};
+
+/// Compares the tilings of one job.
+class Contest {
+public:
+  Contest(const TuneJobs &jobs, size_t number)
+      : number(number), job(jobs.jobs[number]), product(jobs, job) {}
+
+  /// Fails with the first tiling that does, which was said before: the device can no longer be trusted.
+  Status run() {
+    for (size_t tiling = 0; tiling < job.tilings.size(); ++tiling)
+      SMELT_RETURN_IF_ERROR(build(tiling));
+    SMELT_RETURN_IF_ERROR(addCopies());
+    SMELT_RETURN_IF_ERROR(runRounds());
+    for (const auto &contestant : contestants)
+      say({TuneReport::Kind::kTook, number, contestant->number, contestant->microseconds()});
+    say({TuneReport::Kind::kEnds, number});
+    return {};
+  }
+
+private:
+  Status build(size_t tiling) {
+    SMELT_RETURN_IF_ERROR(
+        watched(TuneReport::Kind::kBuilds, tiling, [&] { return addContestant(tiling); }));
+    return watched(TuneReport::Kind::kRuns, tiling,
+                   [&] { return contestants.back()->run(/*counts=*/false); });
+  }
+
+  Status addContestant(size_t tiling) {
+    SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, product.build(job.tilings[tiling]));
+    if (operandBytes == 0)
+      SMELT_RETURN_IF_ERROR(drawInputs(plan.metadata()));
+    contestants.push_back(std::make_unique<Contestant>(tiling, std::move(plan), inputs));
+    return contestants.back()->addCopy();
+  }
+
+  /// Which are those of all tilings.
+  Status drawInputs(const plan::MetadataT &metadata) {
+    Signature signature = signatureOf(metadata);
+    for (const auto &weight : metadata.weights)
+      operandBytes += weight->data.size();
+    for (size_t i = 0; i < signature.inputs.size(); ++i) {
+      std::vector<int64_t> shape = product.shapeOf(metadata, *metadata.inputs[i]);
+      SMELT_ASSIGN_OR_RETURN(Array drawn, drawInput(signature.inputs[i], shape, /*seed=*/0));
+      operandBytes += drawn.bytes.size();
+      inputs.push_back(std::move(drawn));
+    }
+    return {};
+  }
+
+  /// Says what begins, and where it fails.
+  Status watched(TuneReport::Kind kind, size_t tiling, llvm::function_ref<Status()> work) {
+    say({kind, number, tiling});
+    Status status = work();
+    if (!status.isOk())
+      say({TuneReport::Kind::kFailed, number, tiling, 0, status.message()});
+    return status;
+  }
+
+  Status addCopies() {
+    if (contestants.empty())
+      return {};
+    const runtime::Device &device = *contestants.front()->session().sharedEngine()->device();
+    SMELT_ASSIGN_OR_RETURN(int cache, device.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+    auto wanted = static_cast<uint64_t>(kTimesCache * cache /
+                                        static_cast<double>(contestants.size() * operandBytes));
+    for (const auto &contestant : contestants)
+      for (uint64_t copy = 1; copy < std::min(wanted, kMostCopies); ++copy)
+        SMELT_RETURN_IF_ERROR(watched(TuneReport::Kind::kBuilds, contestant->number,
+                                      [&] { return contestant->addCopy(); }));
+    return {};
+  }
+
+  /// All take turns, so that what disturbs the GPU for a while disturbs each.
+  Status runRounds() {
+    auto start = std::chrono::steady_clock::now();
+    auto seconds = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    for (size_t round = 0; round < kMostRounds; ++round) {
+      if (round >= kWarmUpRounds + kLeastRounds && seconds() > kSecondsOfRounds)
+        break;
+      for (const auto &contestant : contestants)
+        SMELT_RETURN_IF_ERROR(watched(TuneReport::Kind::kRuns, contestant->number,
+                                      [&] { return contestant->run(round >= kWarmUpRounds); }));
+    }
+    return {};
+  }
+
+  size_t number;
+  const TuneJob &job;
+  LoneProduct product;
+  std::vector<Array> inputs;
+  uint64_t operandBytes = 0; ///< of one copy, once drawn
+  std::vector<std::unique_ptr<Contestant>> contestants;
+};
+
+} // namespace
+
+static Status work(const std::string &path) {
+  endWithParent();
+  SMELT_ASSIGN_OR_RETURN(TuneJobs jobs, readJobs(path));
+  for (size_t job = 0; job < jobs.jobs.size(); ++job)
+    SMELT_RETURN_IF_ERROR(Contest(jobs, job).run());
+  return {};
+}
+
+void addTuneWorker(CommandLine &line) {
+  auto path = std::make_shared<std::string>();
+  Command command = line.addHidden("tune-worker", "Measures tilings for smelt compile --tune",
+                                   [path] { return work(*path); });
+  command.argument("jobs", *path, "What to measure");
+}
+
+} // namespace smelt::tools
