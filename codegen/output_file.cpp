@@ -44,15 +44,22 @@ Result<OutputFile> OutputFile::openSpecial(const std::string &path) {
                 joinText(path, ": cannot be written: ", std::strerror(errno)));
 }
 
+/// A new file of that name, open for writing; negative, with errno, where there is none.
+static int openUnfinished(const std::string &path) {
+  UnfinishedFilesLock lock = lockUnfinishedFiles();
+  int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor >= 0)
+    addUnfinishedFile(path, lock);
+  return descriptor;
+}
+
 Result<OutputFile> OutputFile::createBeside(const std::string &name, const std::string &path) {
   int error = 0;
   for (int attempt = 0; attempt < kMaxNameAttempts; ++attempt) {
     std::string temporaryPath = joinText(path, ".", getpid(), ".", attempt, ".tmp");
-    int descriptor = open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) {
-      addUnfinishedFile(temporaryPath);
+    int descriptor = openUnfinished(temporaryPath);
+    if (descriptor >= 0)
       return OutputFile(path, std::move(temporaryPath), descriptor);
-    }
     error = errno;
     if (error != EEXIST && error != EINTR)
       break;

@@ -137,6 +137,13 @@ static Status checkOrigin(const llvm::json::Object &file) {
   return {};
 }
 
+Result<std::shared_ptr<const Tuning>> Tuning::parseIfAny(llvm::StringRef text) {
+  if (text.empty())
+    return std::shared_ptr<const Tuning>();
+  SMELT_ASSIGN_OR_RETURN(Tuning tuning, parse(text));
+  return std::shared_ptr<const Tuning>(std::make_shared<Tuning>(std::move(tuning)));
+}
+
 std::string Tuning::deviceIn(llvm::StringRef text) {
   llvm::json::Value value = parseJson(text);
   const llvm::json::Object *file = value.getAsObject();

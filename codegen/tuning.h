@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ public:
 
   /// Reads what text() wrote. Fails with kPlan for anything else, and for times of kernels other than this Smelt's.
   static Result<Tuning> parse(llvm::StringRef text);
+  /// Null where there is no text, as in a plan that nobody tuned.
+  static Result<std::shared_ptr<const Tuning>> parseIfAny(llvm::StringRef text);
   std::string text() const;
   /// The device of such a text, whatever Smelt wrote it; "" where there is none.
   static std::string deviceIn(llvm::StringRef text);

@@ -4,9 +4,9 @@
 #include "codegen/unfinished_files.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <unistd.h>
 
 namespace smelt::codegen {
@@ -19,13 +19,14 @@ struct Node {
 };
 
 std::atomic<Node *> first = nullptr;
-std::mutex writers;
+std::recursive_timed_mutex writers;
 
 } // namespace
 
-void addUnfinishedFile(const std::string &path) {
+UnfinishedFilesLock lockUnfinishedFiles() { return UnfinishedFilesLock(writers); }
+
+void addUnfinishedFile(const std::string &path, const UnfinishedFilesLock &) {
   char *copy = strdup(path.c_str());
-  std::lock_guard lock(writers);
   for (Node *node = first; node; node = node->next)
     if (char *none = nullptr; node->path.compare_exchange_strong(none, copy))
       return;
@@ -45,6 +46,12 @@ void removeUnfinishedFiles() {
   for (Node *node = first; node; node = node->next)
     if (const char *path = node->path.exchange(nullptr))
       unlink(path);
+}
+
+void removeUnfinishedFilesForGood() {
+  UnfinishedFilesLock lock(writers, std::chrono::seconds(1));
+  (void)lock.release(); // for good, if it was had
+  removeUnfinishedFiles();
 }
 
 } // namespace smelt::codegen

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import progress_test
 import support
-from support import ENVIRONMENT, OK, PLAN, RUN_FAILED, SMELT, USAGE, CliTest
+from support import ACCURACY, ENVIRONMENT, OK, PLAN, RUN_FAILED, SMELT, USAGE, CliTest
 
 FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by CMake
 
@@ -209,6 +209,19 @@ class OnAFakeGpu(TuneTest):
         self.tune(code=PLAN, says="m.tuning.json: no times of tilings")
         self.file.write_text(good)
         self.tune()
+
+    def test_what_looks_into_a_tuned_plan_chooses_as_it_did(self):
+        self.tune()
+        self.compile("model.plan")
+        entries = {launch["entry"] for launch in self.launches("m.plan")}
+        of_the_model = {launch["entry"] for launch in self.launches("model.plan")}
+        (entry, *_) = entries - of_the_model  # or nothing would be shown
+        shape = ("--shape", "x=64x256")
+        done = self.expect(ACCURACY, "compare", self.model, "--plan", "m.plan", "--all-tensors", *shape)  # kernels leave zeros
+        self.assertIn("first fusion that differs", done.stderr)
+        text = self.expect(OK, "inspect", "m.plan", "--source", entry).stdout
+        changed = self.write("changed.cu", b"// by hand\n" + text.encode())
+        self.expect(ACCURACY, "patch", "m.plan", f"{entry}={changed}", says="disagrees with the interpreter")
 
     def test_open_rows_are_measured_in_every_range(self):
         self.expect(OK, "compile", self.model, "-o", "model.plan")

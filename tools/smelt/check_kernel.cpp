@@ -1,6 +1,7 @@
 #include "tools/smelt/check_kernel.h"
 
 #include "codegen/compile.h"
+#include "codegen/tuning.h"
 #include "compiler/diagnostics.h"
 #include "ir/interpret/interpret.h"
 #include "runtime/shape_program.h"
@@ -68,6 +69,8 @@ public:
     options.nvrtcPath = nvrtcPath();
     options.cacheDirectory = cacheDirectory();
     options.tf32 = plan.metadata().compile_options == "tf32";
+    SMELT_ASSIGN_OR_RETURN(auto tuning, codegen::Tuning::parseIfAny(plan.metadata().tuning));
+    options.tuning = tuning.get();
     for (const auto &kernel : program.kernels) {
       auto code = plan.code(*program.modules[kernel->module_index]);
       options.given[kernel->entry].assign(reinterpret_cast<const char *>(code.data()), code.size());

@@ -101,7 +101,8 @@ static Result<std::vector<Array>> runFused(const Flags &flags, bool onGpu, Model
   int device = flags.open.device.number;
   SMELT_ASSIGN_OR_RETURN(std::string architecture, deviceArchitecture(device));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(build(fused, {{architecture}, flags.open.precision}, plan.path()));
+  SMELT_RETURN_IF_ERROR(
+      build(fused, {{architecture}, flags.open.precision, flags.open.tuning.get()}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
                          CudaSession::open(plan.path(), device));
   return session->run(inputs);

@@ -18,6 +18,13 @@ Result<JudgedPlan> JudgedPlan::read(const std::string &path, const ModelFlags &m
                                     "compile the model again"));
     return judged;
   }
+  Result<std::shared_ptr<const codegen::Tuning>> tuning =
+      codegen::Tuning::parseIfAny(judged.given.metadata().tuning);
+  if (!tuning.isOk()) {
+    judged.reason = tuning.status().within(path);
+    return judged;
+  }
+  judged.tuning = *tuning;
   ModelFlags silent = model;
   silent.isSilent = true;
   Result<std::unique_ptr<Model>> fused = reopenModel(silent, std::string(judged.given.ir()));
@@ -40,6 +47,7 @@ Status JudgedPlan::adjust(OpenFlags &flags) const {
                                                "--precision"));
   flags.precision = own;
   flags.model.refit = with.refit;
+  flags.tuning = tuning;
   return {};
 }
 
@@ -69,7 +77,9 @@ Result<std::vector<Array>> JudgedPlan::run(const plan::ProgramT &program, Model 
                                            const std::vector<Array> &inputs, int device) const {
   BuildFlags flags{{program.arch}, isTf32() ? FloatPrecision::tf32 : FloatPrecision::fp32};
   flags.given = codeOf(given, program);
-  SMELT_ASSIGN_OR_RETURN(auto kernels, generateKernels(exposed, program.arch, isTf32()));
+  flags.tuning = tuning.get();
+  SMELT_ASSIGN_OR_RETURN(auto kernels,
+                         generateKernels(exposed, program.arch, {isTf32(), flags.tuning}));
   for (const codegen::ListedKernel &listed : kernels)
     if (const std::string &entry = listed.kernel.text.entry; !flags.given.contains(entry))
       return Status(StatusCode::kUsage,

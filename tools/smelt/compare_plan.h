@@ -7,6 +7,7 @@
 // are those of the plan, which their names say: a plan of another Smelt may have others, and is refused.
 #pragma once
 
+#include "codegen/tuning.h"
 #include "compiler/fused_ir.h"
 #include "tools/smelt/open.h"
 
@@ -43,6 +44,7 @@ private:
   std::string path;
   runtime::Plan given;
   std::unique_ptr<Model> model;
+  std::shared_ptr<const codegen::Tuning> tuning; ///< that decided about its kernels, if one did
   Status reason;
 };
 

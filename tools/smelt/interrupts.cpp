@@ -46,6 +46,7 @@ static bool startWaiting(const sigset_t &awaited) {
       int signal = 0;
       while (sigwait(&awaited, &signal) != 0) {
       }
+      codegen::removeUnfinishedFilesForGood();
       die(signal);
     }).detach();
   } catch (const std::system_error &) {

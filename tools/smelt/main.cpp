@@ -68,7 +68,7 @@ static void reportFailure(const Status &status, bool isJson) {
     llvm::raw_fd_ostream results(STDOUT_FILENO, /*shouldClose=*/false);
     results << jsonText(status);
   }
-  codegen::removeUnfinishedFiles(); // as late as can be
+  codegen::removeUnfinishedFilesForGood(); // as late as can be
   std::_Exit(static_cast<int>(status.code()));
 }
 

@@ -52,7 +52,8 @@ static Result<OpenModel> openOnGpu(const OpenFlags &flags, const std::string &ar
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, importModel(flags.model));
   SMELT_RETURN_IF_ERROR(fuseFor(*model, flags.precision));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile plan, TemporaryFile::create("plan"));
-  SMELT_RETURN_IF_ERROR(build(*model, {{architecture}, flags.precision}, plan.path()));
+  SMELT_RETURN_IF_ERROR(
+      build(*model, {{architecture}, flags.precision, flags.tuning.get()}, plan.path()));
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session,
                          CudaSession::open(plan.path(), flags.device.number));
   session->setFixed(model->signature().fixed);

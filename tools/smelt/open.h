@@ -1,6 +1,7 @@
 // Opens what the user named, an .onnx or a .plan, on the device that the user chose.
 #pragma once
 
+#include "codegen/tuning.h"
 #include "tools/smelt/cuda_session.h"
 #include "tools/smelt/model_flags.h"
 
@@ -21,7 +22,8 @@ struct OpenFlags {
   ModelFlags model;
   DeviceChoice device;
   FloatPrecision precision = FloatPrecision::fp32;
-  std::string architecture; ///< to compile for; "": that of the GPU
+  std::string architecture;                                ///< to compile for; "": that of the GPU
+  std::shared_ptr<const codegen::Tuning> tuning = nullptr; ///< PlanOptions::tuning
 };
 
 /// A session, and the model that it runs where that is not a plan.

@@ -9,9 +9,10 @@ namespace smelt::tools {
 
 Result<TemporaryFile> TemporaryFile::create(const std::string &ending) {
   llvm::SmallString<128> path;
+  codegen::UnfinishedFilesLock lock = codegen::lockUnfinishedFiles();
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("smelt", ending, path))
     return Status(StatusCode::kResources, "no temporary file can be created: " + error.message());
-  codegen::addUnfinishedFile(path.str().str());
+  codegen::addUnfinishedFile(path.str().str(), lock);
   return TemporaryFile(path.str().str());
 }
 
