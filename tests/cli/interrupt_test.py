@@ -57,6 +57,33 @@ class Interrupts(CliTest):
         self.assertGreater(hits, COUNT // 3, f"seed {seed}: too few were interrupted")
         print(f"{hits} of {COUNT} interrupted, seed {seed}", file=sys.stderr)
 
+    def test_a_crash_is_reported_wherever_it_is(self):
+        """In the allocator too, whose lock nobody gives back then."""
+        model, seed = self.save(support.many_kernels()), random.randrange(1 << 32)
+        draw, reported = random.Random(seed), 0
+        for i in range(COUNT):
+            environment = {**self.environment, "SMELT_CACHE_DIR": str(self.folder / f"cache{i}")}
+            command = [support.SMELT, "compile", str(model), "-o", str(self.folder / "out.plan")]
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            delay = draw.uniform(0.05, 1)
+            time.sleep(delay)
+            process.send_signal(signal.SIGSEGV)
+            try:
+                _, text = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                self.fail(f"seed {seed}: hangs {delay:.2f} s after its start")
+            if process.returncode == support.INTERNAL:
+                self.assertIn("this is a defect of Smelt", text)
+                self.assertIn("out.plan", text)  # the command
+                reported += 1
+            else:  # before its first line of code, or behind its last
+                self.assertIn(process.returncode, (support.OK, -signal.SIGSEGV), text)
+            self.assertEqual([file for file in self.folder.rglob("*.tmp")], [])
+            (self.folder / "out.plan").unlink(missing_ok=True)
+        self.assertGreater(reported, COUNT // 3, f"seed {seed}")
+
     def test_an_ignored_signal_stays_ignored(self):
         model = self.save(support.scale_model())
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)

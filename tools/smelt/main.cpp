@@ -87,7 +87,7 @@ public:
 
   /// Ends the process. What was written before comes before the error; destructors that threads still at work need do not run.
   [[noreturn]] void end(bool isJson) const {
-    codegen::removeUnfinishedFiles();
+    codegen::removeUnfinishedFilesForGood();
     llvm::outs().flush();
     write(STDERR_FILENO, forPeople);
     if (isJson)
