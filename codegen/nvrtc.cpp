@@ -1,5 +1,6 @@
 #include "codegen/nvrtc.h"
 
+#include "codegen/blocked_signals.h"
 #include "codegen/kernel_text.h"
 #include "codegen/target.h"
 
@@ -246,24 +247,6 @@ void runJob(Job &job, const Nvrtc &nvrtc, const KernelCache &cache, llvm::String
   job.result = std::move(*compiled);
   cache.store(job.key, job.result);
 }
-
-/// Blocks signals while it lives, but those of crashes: a thread that starts meanwhile runs no
-/// handler of the program's, nor one that NVRTC installs.
-class BlockedSignals {
-public:
-  BlockedSignals() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
-      sigdelset(&blocked, crash);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  }
-  BlockedSignals(const BlockedSignals &) = delete;
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-
-private:
-  sigset_t before;
-};
 
 /// Threads at `work` beside the caller's, `count` with it; fewer where no more can start.
 std::vector<std::thread> startWorkers(size_t count, llvm::function_ref<void()> work) {

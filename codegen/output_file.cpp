@@ -1,5 +1,6 @@
 #include "codegen/output_file.h"
 
+#include "codegen/blocked_signals.h"
 #include "codegen/unfinished_files.h"
 #include "runtime/text.h"
 
@@ -14,7 +15,7 @@
 
 namespace smelt::codegen {
 
-static constexpr size_t kPendingBytes = 1 << 20;
+static constexpr size_t kPendingBytes = 4 << 20;
 static constexpr int kMaxNameAttempts = 1000;
 
 /// The file that the symbolic links at `path` lead to, whether it exists or not.
@@ -73,12 +74,22 @@ OutputFile::OutputFile(std::string path, std::string temporaryPath, int descript
   pending.reserve(kPendingBytes);
 }
 
+/// What became of it, without its thread.
+static std::future<Status> settled(std::future<Status> &written) {
+  if (!written.valid())
+    return {};
+  return std::async(std::launch::deferred, [status = written.get()] { return status; });
+}
+
 OutputFile::OutputFile(OutputFile &&other) noexcept
-    : path(std::move(other.path)), temporaryPath(std::exchange(other.temporaryPath, {})),
+    : written(settled(other.written)), path(std::move(other.path)),
+      temporaryPath(std::exchange(other.temporaryPath, {})),
       descriptor(std::exchange(other.descriptor, -1)), pending(std::move(other.pending)),
       flushedBytes(other.flushedBytes) {}
 
 OutputFile::~OutputFile() {
+  if (written.valid())
+    written.wait();
   if (descriptor >= 0)
     close(descriptor);
   if (temporaryPath.empty())
@@ -108,7 +119,29 @@ Status OutputFile::writeAt(uint64_t offset, std::span<const std::byte> bytes) {
   return {};
 }
 
+Status OutputFile::finishBehind() { return written.valid() ? written.get() : Status(); }
+
+/// Has another thread write what is pending, where there is one and the place is known.
+Status OutputFile::flushBehind() {
+  if (temporaryPath.empty()) // a device or a pipe
+    return flush();
+  SMELT_RETURN_IF_ERROR(finishBehind());
+  behind.swap(pending);
+  pending.clear();
+  pending.reserve(kPendingBytes);
+  auto write = [this, offset = flushedBytes] { return writeAt(offset, behind); };
+  flushedBytes += behind.size();
+  BlockedSignals blocked;
+  try {
+    written = std::async(std::launch::async, write);
+  } catch (const std::system_error &) {
+    return write();
+  }
+  return {};
+}
+
 Status OutputFile::flush() {
+  SMELT_RETURN_IF_ERROR(finishBehind());
   SMELT_RETURN_IF_ERROR(writeAt(flushedBytes, pending));
   flushedBytes += pending.size();
   pending.clear();
@@ -116,14 +149,13 @@ Status OutputFile::flush() {
 }
 
 Status OutputFile::append(std::span<const std::byte> bytes) {
-  if (pending.size() + bytes.size() > kPendingBytes)
-    SMELT_RETURN_IF_ERROR(flush());
-  if (bytes.size() <= kPendingBytes) {
-    pending.insert(pending.end(), bytes.begin(), bytes.end());
-    return {};
+  while (pending.size() + bytes.size() > kPendingBytes) {
+    auto fitting = bytes.first(kPendingBytes - pending.size());
+    pending.insert(pending.end(), fitting.begin(), fitting.end());
+    bytes = bytes.subspan(fitting.size());
+    SMELT_RETURN_IF_ERROR(flushBehind());
   }
-  SMELT_RETURN_IF_ERROR(writeAt(flushedBytes, bytes));
-  flushedBytes += bytes.size();
+  pending.insert(pending.end(), bytes.begin(), bytes.end());
   return {};
 }
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +55,49 @@ TEST_F(OutputFileTest, ReplacesTheOldFileWhenItIsWhole) {
   EXPECT_EQ(files(), 1u); // not published: gone
   ASSERT_TRUE(write(folder / "out", "new").isOk());
   EXPECT_EQ(read(folder / "out"), "new");
+}
+
+/// Of all sizes, across what is written behind; the start is replaced at the end, as a plan's header is.
+TEST_F(OutputFileTest, HoldsAllPiecesInTheirOrder) {
+  std::vector<std::byte> all;
+  auto moved = OutputFile::create((folder / "out").string());
+  ASSERT_TRUE(moved.isOk());
+  auto append = [&](OutputFile &file, size_t size) {
+    std::vector<std::byte> piece(size);
+    for (size_t i = 0; i < size; ++i)
+      piece[i] = static_cast<std::byte>((all.size() + i) * 2654435761u >> 13);
+    all.insert(all.end(), piece.begin(), piece.end());
+    ASSERT_TRUE(file.append(piece).isOk());
+    EXPECT_EQ(file.size(), all.size());
+  };
+  for (size_t size : {5u << 20, 1u, 4u << 20})
+    append(*moved, size);
+  OutputFile file = std::move(*moved);
+  for (size_t size : {0u, (4u << 20) - 1, 3u, 9u << 20, 77u})
+    append(file, size);
+  std::vector<std::byte> header(100, std::byte{7});
+  ASSERT_TRUE(file.overwrite(0, header).isOk());
+  std::copy(header.begin(), header.end(), all.begin());
+  append(file, 6 << 20);
+  ASSERT_TRUE(file.publish().isOk());
+  std::string text = read(folder / "out");
+  ASSERT_EQ(text.size(), all.size());
+  EXPECT_EQ(std::memcmp(text.data(), all.data(), all.size()), 0);
+}
+
+/// What the thread that writes behind has failed with is told.
+TEST_F(OutputFileTest, TellsWhereTheDiskIsFull) {
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limited = {6 << 20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limited);
+  Status status = write((folder / "out").string(), std::string(32 << 20, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(status.code(), StatusCode::kResources);
+  EXPECT_NE(status.message().find("nothing was left behind"), std::string::npos)
+      << status.message();
+  EXPECT_EQ(files(), 0u);
 }
 
 TEST_F(OutputFileTest, FollowsLinks) {

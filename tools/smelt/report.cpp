@@ -58,7 +58,9 @@ void printJson(llvm::json::Object object) {
 
 void print(const std::string &line) { llvm::outs() << printable(line) << '\n'; }
 
-void note(const std::string &text) { llvm::errs() << "smelt: " << printable(text) << '\n'; }
+void note(const std::string &text) {
+  llvm::errs() << "smelt: " + printable(text) + "\n"; // in one piece: threads may speak at once
+}
 
 static double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
