@@ -93,8 +93,10 @@ Result<TensorView> viewOf(const smelt_host_tensor &tensor, const std::string &na
                   {static_cast<const std::byte *>(tensor.data), tensor.bytes}};
   std::optional<int64_t> count = smelt::elementCount(view.shape);
   uint64_t elementBytes = smelt::plan::elementBytes(view.type);
-  if (!count || static_cast<uint64_t>(*count) > tensor.bytes / elementBytes ||
-      (*count > 0 && tensor.data == nullptr))
+  if (count && *count > 0 && tensor.data == nullptr)
+    return Status(StatusCode::kUsage,
+                  smelt::joinText("the memory of input '", name, "' is NULL; was it freed?"));
+  if (!count || static_cast<uint64_t>(*count) > tensor.bytes / elementBytes)
     return Status(StatusCode::kUsage, smelt::joinText("input '", name, "' has ", tensor.bytes,
                                                       " bytes, too few for its shape"));
   view.bytes = view.bytes.first(static_cast<uint64_t>(*count) * elementBytes);

@@ -16,7 +16,7 @@ import onnxruntime
 from onnx import TensorProto
 
 import smelt
-from support import DIGITS, diamond_plan, digits, scale_model
+from support import DIGITS, diamond_plan, digits, scale_model, without_memory
 
 
 def session_of(model):
@@ -105,6 +105,28 @@ class CpuSession(unittest.TestCase):
             smelt.Session(DIGITS, device="gpu")
         with self.assertRaisesRegex(smelt.UsageError, "CPU"):
             self.session.profile({"images": images})
+
+    def test_tensors_that_are_gone(self):
+        images = self.images[:2].copy()
+
+        class Tensor:  # of another library, that gives the same capsule whenever it is asked
+            def __init__(self, capsule):
+                self.capsule = capsule
+
+            def __dlpack__(self, **kwargs):
+                return self.capsule
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+        taken = Tensor(images.__dlpack__())
+        np.from_dlpack(taken)
+        for value in (taken, Tensor(None), Tensor(7)):
+            with self.assertRaisesRegex(TypeError, "input 'images' is of type Tensor, whose __dlpack__ gave no tensor, or one"):
+                self.session.run(None, {"images": value})
+        with self.assertRaisesRegex(smelt.UsageError, "the memory of input 'images' is NULL; was it freed"):
+            self.session.run(None, {"images": Tensor(without_memory(images.__dlpack__()))})
+        self.session.run(None, {"images": images})
 
     def test_a_plan_alone_does_not_run_on_the_cpu(self):
         with tempfile.TemporaryDirectory() as folder:
