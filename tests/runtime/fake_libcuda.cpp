@@ -5,6 +5,8 @@
 // What kernels take and do otherwise is said by a file that SMELT_FAKE_KERNELS names, a line each, "ENTRY WHAT": the
 // first line counts whose ENTRY the kernel's name begins with, or is *. WHAT is a number of microseconds, "shared" (a
 // microsecond for each 64 bytes of shared memory), "crash", "hang", or "error", after which waiting fails.
+//
+// The file that SMELT_FAKE_LAUNCHES names gets a line for each stream at the end of the process: how many graphs were launched on it.
 
 #include "runtime/fake_driver_exports.h"
 #include "runtime/idle_kernels.h"
@@ -13,6 +15,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 namespace smelt::runtime {
 
@@ -57,8 +61,29 @@ double play(const KernelScript &script, const FakeKernelCall &call) {
 /// On which a graph was launched last.
 CUstream lastStream = nullptr;
 
+struct GraphLaunches {
+  ~GraphLaunches() {
+    const char *path = std::getenv("SMELT_FAKE_LAUNCHES");
+    if (path == nullptr)
+      return;
+    std::ofstream file(path);
+    for (const auto &[stream, count] : counts)
+      file << count << '\n';
+  }
+
+  void add(CUstream stream) {
+    std::lock_guard lock(mutex);
+    ++counts[stream];
+  }
+
+private:
+  std::mutex mutex;
+  std::map<CUstream, size_t> counts;
+};
+
 Driver exportedDriver() {
   static FakeDriver &fake = fakeDriver();
+  static GraphLaunches launches;
   static const Driver table = [] {
     test::addKernels(fake);
     if (const char *path = std::getenv("SMELT_FAKE_KERNELS"))
@@ -68,6 +93,7 @@ Driver exportedDriver() {
     auto driver = std::make_shared<DriverApi>(*driverOfAnyPlan(fake));
     driver->cuGraphLaunch = [launch = driver->cuGraphLaunch](CUgraphExec graph, CUstream stream) {
       lastStream = stream;
+      launches.add(stream);
       return launch(graph, stream);
     };
     return Driver(driver);
