@@ -26,6 +26,16 @@ class Words(CliTest):
         self.assertIn("examples:", done.stdout)
         self.assertEqual(done.stderr, "")
 
+    def test_help_of_all_and_of_a_command(self):
+        everything = self.expect(OK).stdout
+        self.assertEqual(self.expect(OK, "help").stdout, everything)
+        for command in ("run", "compile", "help"):
+            listed = self.expect(OK, command, "--help").stdout
+            self.assertIn("examples:", listed)
+            self.assertEqual(self.expect(OK, "help", command).stdout, listed)
+        self.expect(USAGE, "help", "runn", says="'runn' is none of man, bash, zsh, fish, and no command")
+        self.expect(USAGE, "help", "run", "more")
+
     def test_commands(self):
         self.expect(USAGE, "comple", "m.onnx", says=("did you mean 'compile'?", "the commands are run, compile"))
         done = self.expect(USAGE, "frobnicate", "m.onnx")
