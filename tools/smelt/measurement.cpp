@@ -47,6 +47,7 @@ double Distribution::variation() const {
 
 Distribution Measurement::of(double RunTime::*member) const {
   std::vector<double> samples;
+  samples.reserve(runs.runs.size());
   for (const RunTime &run : runs.runs)
     samples.push_back(run.*member);
   return Distribution(std::move(samples));
