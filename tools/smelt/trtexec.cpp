@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace smelt::tools {
@@ -32,8 +33,10 @@ static Status checkFlags(const TrtexecFlags &flags) {
   for (const std::string &percentile : flags.percentiles)
     if (double percent; !llvm::to_float(percentile, percent) || !(percent > 0 && percent <= 100))
       return Status(StatusCode::kUsage, joinText("'", percentile, "' is no percentile"));
-  if (double seconds; !llvm::to_float(flags.duration, seconds) || !(seconds >= 0))
-    return Status(StatusCode::kUsage, joinText("'", flags.duration, "' is no number of seconds"));
+  if (double seconds;
+      !llvm::to_float(flags.duration, seconds) || !(seconds >= 0) || std::isinf(seconds))
+    return Status(StatusCode::kUsage,
+                  joinText("--duration: '", flags.duration, "' is no number of seconds"));
   return {};
 }
 
