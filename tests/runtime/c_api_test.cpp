@@ -195,22 +195,30 @@ TEST_F(CApiTest, WaitsForTheRunThatWasEnqueued) {
 }
 
 TEST_F(CApiTest, ProfilesEveryLaunch) {
+  model.fake.setKernelTimes(
+      [](const FakeKernelCall &call) { return call.entry == "add" ? 1e6 : 3e6; });
   AddScaleData data({3, 77});
   bind(data);
-  std::vector<std::string> names;
+  std::vector<double> times;
   auto append = [](void *user, const smelt_launch_time *launch) {
-    EXPECT_GE(launch->microseconds, 0);
-    auto *names = static_cast<std::vector<std::string> *>(user);
-    EXPECT_EQ(launch->number, std::to_string(names->size()));
-    names->push_back(launch->name);
+    auto *times = static_cast<std::vector<double> *>(user);
+    EXPECT_EQ(launch->number, std::to_string(times->size()));
+    EXPECT_NE(std::string(launch->name), "");
+    EXPECT_EQ(launch->flops, 3 * 77);
+    EXPECT_EQ(launch->bytes, 3 * 77 * 4);
+    ASSERT_EQ(launch->onnx_node_count, 1u);
+    EXPECT_NE(std::string(launch->onnx_nodes[0]), "");
+    times->push_back(launch->microseconds);
   };
   ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
-  ASSERT_EQ(smelt_context_profile(context, 2, append, &names, nullptr), SMELT_OK);
-  EXPECT_EQ(names.size(), 2u);
+  ASSERT_EQ(smelt_context_profile(context, 2, append, &times, nullptr), SMELT_OK);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_NEAR(times[0], 1e6, 5e5);
+  EXPECT_NEAR(times[1], 3e6, 5e5);
   EXPECT_REFUSED(SMELT_USAGE, "at least one repetition", smelt_context_profile, context, 0, append,
-                 &names);
+                 &times);
   EXPECT_REFUSED(SMELT_USAGE, "on_launch is NULL", smelt_context_profile, context, 1, nullptr,
-                 &names);
+                 &times);
 }
 
 TEST_F(CApiTest, RunsOnHostMemory) {
