@@ -101,6 +101,17 @@ class Devices(CliTest):
         self.expect(USAGE, "run", path, "--device", "gpu", says="'gpu' is no device")
         self.expect(USAGE, "run", path, "--device", "-1", says="no device")
 
+    def test_the_second_of_two(self):
+        path = self.save(support.scale_model())
+        self.environment |= {"LD_LIBRARY_PATH": FAKE_DRIVER, "SMELT_FAKE_DEVICES": "2"}
+        self.expect(OK, "compile", path, "-o", "m.plan")
+        for device in (0, 1):
+            for command in (("run", "m.plan"), ("run", path), ("bench", path, "--duration", "0.01")):
+                self.assertIn(f"Fake GPU {device}\n", self.expect(OK, *command, "--device", device).stdout)
+            line = ("trtexec", "--loadEngine=m.plan", f"--device={device}", "--duration=0.01")
+            self.assertIn(f"[I] Selected Device: Fake GPU {device}\n", self.expect(OK, *line).stdout)
+        self.expect(ENVIRONMENT, "run", path, "--device", 2, says="no CUDA device 2")
+
     def test_native_architecture(self):
         path = self.save(support.scale_model())
         self.expect(ENVIRONMENT, "compile", path, "--arch", "native")

@@ -6,6 +6,8 @@
 // first line counts whose ENTRY the kernel's name begins with, or is *. WHAT is a number of microseconds, "shared" (a
 // microsecond for each 64 bytes of shared memory), "crash", "hang", or "error", after which waiting fails.
 //
+// SMELT_FAKE_DEVICES is how many devices there seem to be, 1 unless set: they are one, by the name of the ordinal asked for.
+//
 // The file that SMELT_FAKE_LAUNCHES names gets a line for each stream at the end of the process: how many graphs were launched on it.
 
 #include "runtime/fake_driver_exports.h"
@@ -13,6 +15,7 @@
 #include "tests/runtime/fake_model.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -81,6 +84,22 @@ private:
   std::map<CUstream, size_t> counts;
 };
 
+/// Has the driver tell of so many devices.
+void pretendDevices(DriverApi &driver, int count) {
+  static int chosen = 0;
+  driver.cuDeviceGetCount = [count](int *devices) { return *devices = count, CUDA_SUCCESS; };
+  driver.cuDeviceGet = [count, get = driver.cuDeviceGet](CUdevice *device, int ordinal) {
+    if (ordinal < 0 || ordinal >= count)
+      return CUDA_ERROR_INVALID_DEVICE;
+    chosen = ordinal;
+    return get(device, 0);
+  };
+  driver.cuDeviceGetName = [](char *name, int length, CUdevice) {
+    std::snprintf(name, static_cast<size_t>(length), "Fake GPU %d", chosen);
+    return CUDA_SUCCESS;
+  };
+}
+
 Driver exportedDriver() {
   static FakeDriver &fake = fakeDriver();
   static GraphLaunches launches;
@@ -96,6 +115,8 @@ Driver exportedDriver() {
       launches.add(stream);
       return launch(graph, stream);
     };
+    if (const char *count = std::getenv("SMELT_FAKE_DEVICES"))
+      pretendDevices(*driver, std::atoi(count));
     return Driver(driver);
   }();
   return table;
