@@ -42,16 +42,18 @@ struct Output {
 } // namespace
 
 struct smelt_interpreter {
-  smelt_interpreter(std::unique_ptr<Model> imported, CpuArithmetic arithmetic)
-      : model(std::move(imported)), runner(*model, arithmetic), deviceName(cpuName()),
-        inputs(describe(model->signature().inputs)), outputs(describe(model->signature().outputs)),
-        given(inputs.size()) {
+  smelt_interpreter(std::unique_ptr<Model> imported, CpuArithmetic arithmetic,
+                    ProgressHandler progress)
+      : model(std::move(imported)), runner(*model, arithmetic), progress(std::move(progress)),
+        deviceName(cpuName()), inputs(describe(model->signature().inputs)),
+        outputs(describe(model->signature().outputs)), given(inputs.size()) {
     smelt::api::pointToTexts(inputs);
     smelt::api::pointToTexts(outputs);
   }
 
   std::unique_ptr<Model> model;
   ModelRunner runner;
+  ProgressHandler progress; ///< of the compilation; or none
   std::string deviceName;
   std::vector<PortDescription> inputs, outputs;
   std::vector<std::optional<TensorView>> given; ///< the inputs, as far as they are set
@@ -64,8 +66,9 @@ Result<std::unique_ptr<smelt_interpreter>> makeInterpreter(const smelt_compilati
   bool isNarrow = narrows(compilation.precision); // which is decided on the way to fusions
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                          isNarrow ? compilation.fused() : Model::import(compilation.model));
-  return std::make_unique<smelt_interpreter>(std::move(model), isNarrow ? CpuArithmetic::kStored
-                                                                        : CpuArithmetic::kFloat);
+  CpuArithmetic arithmetic = isNarrow ? CpuArithmetic::kStored : CpuArithmetic::kFloat;
+  return std::make_unique<smelt_interpreter>(std::move(model), arithmetic,
+                                             compilation.plan.progress);
 }
 
 Result<size_t> indexOf(const std::vector<PortDescription> &ports, const char *role,
@@ -93,8 +96,10 @@ Result<TensorView> viewOf(const smelt_host_tensor &tensor, const std::string &na
                   {static_cast<const std::byte *>(tensor.data), tensor.bytes}};
   std::optional<int64_t> count = smelt::elementCount(view.shape);
   uint64_t elementBytes = smelt::plan::elementBytes(view.type);
-  if (!count || static_cast<uint64_t>(*count) > tensor.bytes / elementBytes ||
-      (*count > 0 && tensor.data == nullptr))
+  if (count && *count > 0 && tensor.data == nullptr)
+    return Status(StatusCode::kUsage,
+                  smelt::joinText("the memory of input '", name, "' is NULL; was it freed?"));
+  if (!count || static_cast<uint64_t>(*count) > tensor.bytes / elementBytes)
     return Status(StatusCode::kUsage, smelt::joinText("input '", name, "' has ", tensor.bytes,
                                                       " bytes, too few for its shape"));
   view.bytes = view.bytes.first(static_cast<uint64_t>(*count) * elementBytes);
@@ -110,7 +115,10 @@ Status run(smelt_interpreter &interpreter) {
     views.push_back(*interpreter.given[i]);
   }
   interpreter.results.clear();
-  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> tensors, interpreter.runner.run(views));
+  auto report = [&](size_t done, size_t total) {
+    return !interpreter.progress || interpreter.progress({"run", done, total});
+  };
+  SMELT_ASSIGN_OR_RETURN(std::vector<HostTensor> tensors, interpreter.runner.run(views, report));
   for (const HostTensor &tensor : tensors)
     interpreter.results.push_back({tensor.getShape().vec(), tensor.toBytes()});
   return {};

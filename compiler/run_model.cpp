@@ -57,9 +57,16 @@ Result<std::vector<HostTensor>> ModelRunner::run(std::span<const TensorView> inp
       return Status(StatusCode::kResources, "a tensor does not fit into memory");
     arguments.push_back(std::move(*tensor));
   }
-  FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments, progress);
+  bool isStopped = false;
+  auto report = [&](size_t done, size_t total) {
+    isStopped = progress && !progress(done, total);
+    return !isStopped;
+  };
+  FailureOr<std::vector<HostTensor>> results = interpreter.run(arguments, report);
   if (succeeded(results))
     return std::move(*results);
+  if (isStopped)
+    return Status(StatusCode::kResources, "the run was stopped");
   return model.diagnostics().asStatus(interpreter.ranOutOfMemory() ? StatusCode::kResources
                                                                    : StatusCode::kRunFailed,
                                       "the run failed");

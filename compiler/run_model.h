@@ -30,7 +30,7 @@ public:
 
   /// One tensor for each input, of its type; the outputs in order, of their declared types. Fails with
   /// kUsage where the tensors are not those that the model takes, kResources where memory does not
-  /// suffice, and kRunFailed.
+  /// suffice or `progress` stopped it, and kRunFailed.
   Result<std::vector<HostTensor>> run(std::span<const TensorView> inputs,
                                       StepHandler progress = nullptr);
 

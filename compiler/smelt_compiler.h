@@ -30,7 +30,8 @@ typedef struct smelt_compile_diagnostic {
 } smelt_compile_diagnostic;
 
 /* A step that is done. Phases in order: import, simplify, raise, narrow (where the precision asks for
- * it), fuse, lower, kernels, weights, whose steps are bytes. */
+ * it), fuse, lower, kernels, weights, whose steps are bytes; run, whose steps are the ops of
+ * smelt_interpreter_run. */
 typedef struct smelt_compile_progress {
   size_t struct_size;
   const char *phase;
@@ -140,6 +141,7 @@ typedef struct smelt_host_tensor {
 SMELT_API smelt_code smelt_interpreter_set_input(smelt_interpreter *interpreter, const char *name,
                                                  const smelt_host_tensor *tensor,
                                                  smelt_error *error);
+/* SMELT_RESOURCES where the compilation's on_progress stops it; the inputs stay set. */
 SMELT_API smelt_code smelt_interpreter_run(smelt_interpreter *interpreter, smelt_error *error);
 /* What the last run gave; pointers live until the next one. */
 SMELT_API smelt_code smelt_interpreter_get_output(const smelt_interpreter *interpreter,

@@ -155,14 +155,16 @@ private:
     void operator()(smelt_compilation *compilation) const { smelt_compile_destroy(compilation); }
   };
 
-  template <typename Call> void run(Call call) {
+  /// A call that may call back.
+  template <typename Call> static void checked(Callbacks &callbacks, Call call) {
     check([&](smelt_error *error) {
       smelt_code code = call(error);
-      if (callbacks->thrown)
-        std::rethrow_exception(std::exchange(callbacks->thrown, nullptr));
+      if (callbacks.thrown)
+        std::rethrow_exception(std::exchange(callbacks.thrown, nullptr));
       return code;
     });
   }
+  template <typename Call> void run(Call call) { checked(*callbacks, call); }
 
   std::shared_ptr<Callbacks> callbacks;
   std::unique_ptr<smelt_compilation, Destroy> handle;
@@ -204,8 +206,10 @@ public:
       return smelt_interpreter_set_input(handle.get(), name.c_str(), &given, error);
     });
   }
+  /// Fails with SMELT_RESOURCES where CompileOptions::onProgress stops it, at the phase "run".
   void run() {
-    check([&](smelt_error *error) { return smelt_interpreter_run(handle.get(), error); });
+    Compilation::checked(
+        *callbacks, [&](smelt_error *error) { return smelt_interpreter_run(handle.get(), error); });
   }
   HostTensor output(const std::string &name) const {
     smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
@@ -223,7 +227,7 @@ private:
     }
   };
 
-  std::shared_ptr<void> callbacks; ///< which the interpreter may call
+  std::shared_ptr<Compilation::Callbacks> callbacks; ///< which the interpreter may call
   std::unique_ptr<smelt_interpreter, Destroy> handle;
 };
 

@@ -1,11 +1,13 @@
 // smelt_plan_*: plans that are asked, not run.
 #include "runtime/api_boundary.h"
+#include "runtime/describe_guards.h"
 #include "runtime/describe_ports.h"
 #include "runtime/describe_weights.h"
 #include "runtime/read_plan.h"
 
 using smelt::Status;
 using smelt::api::describePort;
+using smelt::api::GuardDescriptions;
 using smelt::api::guarded;
 using smelt::api::PortDescriptions;
 using smelt::api::required;
@@ -14,10 +16,12 @@ using smelt::runtime::Plan;
 
 struct smelt_plan {
   explicit smelt_plan(const Plan &plan)
-      : modelName(plan.metadata().model_name), ports(plan.metadata()), weights(plan.metadata()) {}
+      : modelName(plan.metadata().model_name), ports(plan.metadata()), guards(plan.metadata()),
+        weights(plan.metadata()) {}
 
   std::string modelName;
   PortDescriptions ports;
+  GuardDescriptions guards;
   WeightDescriptions weights;
 };
 
@@ -70,6 +74,32 @@ smelt_code smelt_plan_output(const smelt_plan *plan, size_t index, smelt_tensor_
     return describePort(plan->ports.outputs(), index, info);
   });
 }
+
+size_t smelt_plan_dimension_count(const smelt_plan *plan) {
+  return plan ? plan->guards.dimensionCount() : 0;
+}
+
+smelt_code smelt_plan_dimension(const smelt_plan *plan, size_t index, smelt_dimension_info *info,
+                                smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(plan, "plan", info, "info"));
+    return plan->guards.describe(index, info);
+  });
+}
+
+size_t smelt_plan_guard_count(const smelt_plan *plan) {
+  return plan ? plan->guards.guardCount() : 0;
+}
+
+smelt_code smelt_plan_guard(const smelt_plan *plan, size_t index, smelt_guard_info *info,
+                            smelt_error *error) {
+  return guarded(error, [&]() -> Status {
+    SMELT_RETURN_IF_ERROR(required(plan, "plan", info, "info"));
+    return plan->guards.describe(index, info);
+  });
+}
+
+size_t smelt_plan_weight_bytes(const smelt_plan *plan) { return plan ? plan->weights.bytes() : 0; }
 
 size_t smelt_plan_weight_count(const smelt_plan *plan) { return plan ? plan->weights.size() : 0; }
 

@@ -45,6 +45,8 @@ WeightDescriptions::descriptionOf(const plan::MetadataT &metadata,
 WeightDescriptions::WeightDescriptions(const plan::MetadataT &metadata) {
   for (const auto &initializer : metadata.initializers)
     weights.push_back(descriptionOf(metadata, *initializer));
+  for (const auto &weight : metadata.weights)
+    weightBytes += weight->data.size();
 }
 
 Status WeightDescriptions::describe(size_t index, smelt_weight_info *info) const {

@@ -15,6 +15,8 @@ public:
   explicit WeightDescriptions(const plan::MetadataT &metadata);
 
   size_t size() const { return weights.size(); }
+  /// Of what the plan made of them, and of what it holds besides.
+  uint64_t bytes() const { return weightBytes; }
   /// Fails with kUsage where there is no such weight, or `info` is not initialised.
   Status describe(size_t index, smelt_weight_info *info) const;
 
@@ -30,6 +32,7 @@ private:
                                    const plan::InitializerT &initializer);
 
   std::vector<Description> weights;
+  uint64_t weightBytes = 0;
 };
 
 } // namespace smelt::api

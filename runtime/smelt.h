@@ -143,6 +143,39 @@ SMELT_API smelt_code smelt_plan_input(const smelt_plan *plan, size_t index, smel
 SMELT_API smelt_code smelt_plan_output(const smelt_plan *plan, size_t index,
                                        smelt_tensor_info *info, smelt_error *error);
 
+/* A size of inputs that the plan leaves open, by the name that extent_texts have for it, and the limits
+ * that guards set it. */
+typedef struct smelt_dimension_info {
+  size_t struct_size;
+  const char *name;  /* "batch"; lives as long as the plan */
+  smelt_int64 least; /* 0 where there is no limit */
+  smelt_int64 most;  /* -1: no limit */
+} smelt_dimension_info;
+#define SMELT_DIMENSION_INFO_INIT {sizeof(smelt_dimension_info), 0, 0, -1}
+
+/* What must hold of the sizes of inputs: limits that the plan was compiled with, and what its kernels
+ * need. smelt_context_prepare refuses shapes of which it does not, with SMELT_USAGE and the message.
+ * Texts live as long as the plan. */
+typedef struct smelt_guard_info {
+  size_t struct_size;
+  const char *text; /* "batch <= 512", "2*length = rows" */
+  const char *message;
+} smelt_guard_info;
+#define SMELT_GUARD_INFO_INIT {sizeof(smelt_guard_info), 0, 0}
+
+/* In the order in which inputs have them. */
+SMELT_API size_t smelt_plan_dimension_count(const smelt_plan *plan);
+SMELT_API smelt_code smelt_plan_dimension(const smelt_plan *plan, size_t index,
+                                          smelt_dimension_info *info, smelt_error *error);
+SMELT_API size_t smelt_plan_guard_count(const smelt_plan *plan);
+SMELT_API smelt_code smelt_plan_guard(const smelt_plan *plan, size_t index, smelt_guard_info *info,
+                                      smelt_error *error);
+
+/* Of all weights. An engine takes that much device memory for them, rounded up to 256 bytes for each,
+ * but for what it shares; what runs take besides depends on their shapes: see
+ * smelt_context_workspace_bytes. */
+SMELT_API size_t smelt_plan_weight_bytes(const smelt_plan *plan);
+
 /* ---- Log ----------------------------------------------------------------------------------- */
 
 typedef int smelt_severity;

@@ -110,6 +110,18 @@ struct TensorInfo {
   std::vector<std::string> extentTexts; ///< "128", "batch", "2*length"
 };
 
+/// A size of inputs that a plan leaves open; see smelt_dimension_info.
+struct DimensionInfo {
+  std::string name;
+  smelt_int64 least;
+  smelt_int64 most; ///< -1: no limit
+};
+
+/// What must hold of the sizes of inputs; see smelt_guard_info.
+struct GuardInfo {
+  std::string text, message;
+};
+
 /// An initializer of the model; see smelt_weight_info.
 struct WeightInfo {
   std::string name;
@@ -183,6 +195,25 @@ public:
   std::vector<TensorInfo> outputs() const {
     return describe(handle, smelt_plan_output_count(handle), smelt_plan_output);
   }
+  std::vector<DimensionInfo> dimensions() const {
+    std::vector<DimensionInfo> dimensions;
+    for (std::size_t i = 0; i < smelt_plan_dimension_count(handle); ++i) {
+      smelt_dimension_info info = SMELT_DIMENSION_INFO_INIT;
+      check([&](smelt_error *error) { return smelt_plan_dimension(handle, i, &info, error); });
+      dimensions.push_back({info.name, info.least, info.most});
+    }
+    return dimensions;
+  }
+  std::vector<GuardInfo> guards() const {
+    std::vector<GuardInfo> guards;
+    for (std::size_t i = 0; i < smelt_plan_guard_count(handle); ++i) {
+      smelt_guard_info info = SMELT_GUARD_INFO_INIT;
+      check([&](smelt_error *error) { return smelt_plan_guard(handle, i, &info, error); });
+      guards.push_back({info.text, info.message});
+    }
+    return guards;
+  }
+  std::size_t weightBytes() const { return smelt_plan_weight_bytes(handle); }
   std::vector<WeightInfo> weights() const {
     return describeWeights(handle, smelt_plan_weight_count(handle), smelt_plan_weight);
   }

@@ -1,4 +1,5 @@
-/* Compiles an ONNX model in process, in C89, and runs the plan on zeros without writing it anywhere.
+/* Compiles an ONNX model in process, in C89, and runs the plan on zeros without writing it anywhere;
+ * where there is no GPU, the model runs on the CPU.
  *
  *   compile_model model.onnx [extent]     extent (1 by default) stands for dimensions left open
  */
@@ -30,36 +31,59 @@ static int on_progress(void *user, const smelt_compile_progress *progress) {
   return 0;
 }
 
-static smelt_compiled_plan *compile(const char *model) {
+/* Of zeros. */
+static void *allocate(size_t bytes) {
+  void *memory = calloc(bytes > 0 ? bytes : 1, 1);
+  if (memory == NULL)
+    exit(SMELT_RESOURCES);
+  return memory;
+}
+
+static smelt_compiled_plan *compile(const char *model, smelt_compilation **compilation) {
   static const char *const architectures[] = {"sm_90a", NULL};
   smelt_error error = SMELT_ERROR_INIT;
   smelt_compile_options options = SMELT_COMPILE_OPTIONS_INIT;
-  smelt_compilation *compilation = NULL;
   smelt_compiled_plan *plan = NULL;
-  int steps = 0;
+  static int steps = 0; /* lasts as long as the compilation, whose callbacks get it */
   options.architectures = architectures;
   options.user = &steps;
   options.on_diagnostic = on_diagnostic;
   options.on_progress = on_progress;
-  check(smelt_compile_create(model, &options, &compilation, &error), &error);
-  check(smelt_compile_to_memory(compilation, &plan, &error), &error);
-  smelt_compile_destroy(compilation);
+  check(smelt_compile_create(model, &options, compilation, &error), &error);
+  check(smelt_compile_to_memory(*compilation, &plan, &error), &error);
   printf("compiled in %d steps\n", steps);
   return plan;
+}
+
+static size_t bytes_of(smelt_element_type type, const smelt_int64 *shape, size_t rank) {
+  size_t bytes = smelt_element_bytes(type), axis;
+  for (axis = 0; axis < rank; ++axis)
+    bytes *= (size_t)shape[axis];
+  return bytes;
+}
+
+/* The shape of an input, in which `extent` stands for what is left open. */
+static void fill_shape(const smelt_tensor_info *info, smelt_int64 extent, smelt_int64 *shape) {
+  size_t axis;
+  for (axis = 0; axis < info->rank && axis < MAX_RANK; ++axis)
+    shape[axis] = info->extents[axis] >= 0 ? info->extents[axis] : extent;
+}
+
+static void print_shape(const char *name, const smelt_int64 *shape, size_t rank) {
+  size_t axis;
+  printf("%s [", name);
+  for (axis = 0; axis < rank; ++axis)
+    printf("%s%ld", axis > 0 ? ", " : "", (long)shape[axis]);
+  printf("]\n");
 }
 
 /* Host memory of zeros for a tensor of this shape. */
 static smelt_binding make_binding(smelt_element_type type, const smelt_int64 *shape, size_t rank) {
   smelt_binding binding = SMELT_BINDING_INIT;
-  size_t axis;
   binding.element_type = type;
   binding.location = SMELT_HOST;
-  binding.bytes = smelt_element_bytes(type);
-  for (axis = 0; axis < rank; ++axis)
-    binding.bytes *= (size_t)shape[axis];
-  binding.data = calloc(binding.bytes > 0 ? binding.bytes : 1, 1);
-  if (binding.data == NULL)
-    exit(SMELT_RESOURCES);
+  binding.bytes = bytes_of(type, shape, rank);
+  binding.data = allocate(binding.bytes);
   return binding;
 }
 
@@ -69,10 +93,8 @@ static void bind_input(const smelt_engine *engine, smelt_context *context, size_
   smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
   smelt_binding binding;
   smelt_int64 shape[MAX_RANK];
-  size_t axis;
   check(smelt_engine_input(engine, index, &info, &error), &error);
-  for (axis = 0; axis < info.rank && axis < MAX_RANK; ++axis)
-    shape[axis] = info.extents[axis] >= 0 ? info.extents[axis] : extent;
+  fill_shape(&info, extent, shape);
   check(smelt_context_set_input_shape(context, info.name, shape, info.rank, &error), &error);
   binding = make_binding(info.element_type, shape, info.rank);
   check(smelt_context_bind_input(context, info.name, &binding, &error), &error);
@@ -83,40 +105,86 @@ static void bind_output(const smelt_engine *engine, smelt_context *context, size
   smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
   smelt_binding binding;
   smelt_int64 shape[MAX_RANK];
-  size_t rank = 0, axis;
+  size_t rank = 0;
   check(smelt_engine_output(engine, index, &info, &error), &error);
   check(smelt_context_output_shape(context, info.name, shape, MAX_RANK, &rank, &error), &error);
   binding = make_binding(info.element_type, shape, rank);
   check(smelt_context_bind_output(context, info.name, &binding, &error), &error);
-  printf("%s [", info.name);
-  for (axis = 0; axis < rank; ++axis)
-    printf("%s%ld", axis > 0 ? ", " : "", (long)shape[axis]);
-  printf("]\n");
+  print_shape(info.name, shape, rank);
 }
 
-int main(int argument_count, char **arguments) {
+static void run_on_gpu(smelt_engine *engine, smelt_int64 extent) {
   smelt_error error = SMELT_ERROR_INIT;
-  smelt_compiled_plan *plan;
-  smelt_engine *engine = NULL;
   smelt_context *context = NULL;
   size_t i;
-  if (argument_count < 2) {
-    fprintf(stderr, "usage: compile_model model.onnx [extent]\n");
-    return SMELT_USAGE;
-  }
-  plan = compile(arguments[1]);
-  check(smelt_engine_create_from_memory(smelt_compiled_plan_data(plan),
-                                        smelt_compiled_plan_bytes(plan), NULL, &engine, &error),
-        &error);
-  smelt_compiled_plan_destroy(plan);
   check(smelt_context_create(engine, NULL, &context, &error), &error);
   for (i = 0; i < smelt_engine_input_count(engine); ++i)
-    bind_input(engine, context, i, argument_count > 2 ? atol(arguments[2]) : 1);
+    bind_input(engine, context, i, extent);
   for (i = 0; i < smelt_engine_output_count(engine); ++i)
     bind_output(engine, context, i);
   check(smelt_context_run(context, NULL, &error), &error);
   printf("ran on %s\n", smelt_engine_device_name(engine));
   smelt_context_destroy(context);
+}
+
+static void set_input(smelt_interpreter *interpreter, size_t index, smelt_int64 extent) {
+  smelt_error error = SMELT_ERROR_INIT;
+  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+  smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
+  smelt_int64 shape[MAX_RANK];
+  check(smelt_interpreter_input(interpreter, index, &info, &error), &error);
+  fill_shape(&info, extent, shape);
+  tensor.element_type = info.element_type;
+  tensor.rank = info.rank;
+  tensor.extents = shape;
+  tensor.bytes = bytes_of(info.element_type, shape, info.rank);
+  tensor.data = allocate(tensor.bytes);
+  check(smelt_interpreter_set_input(interpreter, info.name, &tensor, &error), &error);
+}
+
+static void run_on_cpu(const smelt_compilation *compilation, smelt_int64 extent) {
+  smelt_error error = SMELT_ERROR_INIT;
+  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
+  smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
+  smelt_interpreter *interpreter = NULL;
+  size_t i;
+  check(smelt_interpreter_create(compilation, &interpreter, &error), &error);
+  for (i = 0; i < smelt_interpreter_input_count(interpreter); ++i)
+    set_input(interpreter, i, extent);
+  check(smelt_interpreter_run(interpreter, &error), &error);
+  for (i = 0; i < smelt_interpreter_output_count(interpreter); ++i) {
+    check(smelt_interpreter_output(interpreter, i, &info, &error), &error);
+    check(smelt_interpreter_get_output(interpreter, info.name, &tensor, &error), &error);
+    print_shape(info.name, tensor.extents, tensor.rank);
+  }
+  printf("ran on %s\n", smelt_interpreter_device_name(interpreter));
+  smelt_interpreter_destroy(interpreter);
+}
+
+int main(int argument_count, char **arguments) {
+  smelt_error error = SMELT_ERROR_INIT;
+  smelt_compilation *compilation = NULL;
+  smelt_compiled_plan *plan;
+  smelt_engine *engine = NULL;
+  smelt_int64 extent;
+  smelt_code code;
+  if (argument_count < 2) {
+    fprintf(stderr, "usage: compile_model model.onnx [extent]\n");
+    return SMELT_USAGE;
+  }
+  extent = argument_count > 2 ? atol(arguments[2]) : 1;
+  plan = compile(arguments[1], &compilation);
+  code = smelt_engine_create_from_memory(smelt_compiled_plan_data(plan),
+                                         smelt_compiled_plan_bytes(plan), NULL, &engine, &error);
+  smelt_compiled_plan_destroy(plan);
+  if (code == SMELT_ENVIRONMENT) {
+    fprintf(stderr, "on the CPU, which is slower by far: %s\n", error.message);
+    run_on_cpu(compilation, extent);
+  } else {
+    check(code, &error);
+    run_on_gpu(engine, extent);
+  }
   smelt_engine_destroy(engine);
+  smelt_compile_destroy(compilation);
   return 0; /* the tensors' memory goes with the process */
 }

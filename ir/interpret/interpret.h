@@ -24,8 +24,8 @@ struct InterpretOptions {
   bool roundStored = false;
 };
 
-/// Told on the calling thread how many ops of how many are done.
-using StepHandler = llvm::function_ref<void(size_t done, size_t total)>;
+/// Told on the calling thread how many ops of how many are done; false stops the run, which fails.
+using StepHandler = llvm::function_ref<bool(size_t done, size_t total)>;
 
 /// Runs `@main` of a module, many times. Values that depend on weights and constants alone are
 /// computed in the first run and kept. The module and the store must outlive the interpreter and

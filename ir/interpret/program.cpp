@@ -143,8 +143,8 @@ LogicalResult Program::executeAll(bool constant, Evaluator &evaluator, StepHandl
     if (failed(execute(step, evaluator)))
       return failure();
     ++done;
-    if (progress)
-      progress(done, steps.size());
+    if (progress && !progress(done, steps.size()))
+      return failure();
   }
   return success();
 }

@@ -1,5 +1,6 @@
 #include "python/core/compilation.h"
 
+#include <chrono>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,6 +12,9 @@ using namespace nb::literals;
 namespace smelt::python {
 
 namespace {
+
+/// How often a callback that is none looks for an interrupt, which waits for Python's lock.
+constexpr std::chrono::milliseconds kBetweenLooks(20);
 
 /// Called without Python's lock, from any thread. An interrupt of the user's stops as an exception of
 /// the callback's does.
@@ -41,7 +45,12 @@ Compilation *makeCompilation(const std::string &model, std::vector<std::string> 
   options.randomWeights = randomWeights;
   options.precision = static_cast<smelt_precision>(precision);
   options.refit = refit;
-  options.onProgress = [onProgress](const CompileProgress &step) {
+  using Clock = std::chrono::steady_clock;
+  options.onProgress = [onProgress,
+                        last = Clock::time_point()](const CompileProgress &step) mutable {
+    if (Clock::time_point now = Clock::now(); onProgress.is_none() && now - last < kBetweenLooks)
+      return true;
+    last = Clock::now();
     return report(onProgress, step);
   };
   options.onDiagnostic = [onWarning](const CompileDiagnostic &found) { warn(onWarning, found); };

@@ -47,6 +47,34 @@ class Bench(CliTest):
             self.expect(USAGE, "bench", path, "--device", "cpu", *flags, says=flags[1])
 
 
+class Durations(CliTest):
+    """On a clock that goes on only when the binary looks at it: figures are the same on every machine."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.save(support.scale_model())
+        self.use_fake_clock(10)
+
+    def bench(self, *flags):
+        report = self.expect_json("smelt.bench/1", "bench", self.path, *flags)
+        return report, float(self.clock_end.read_text())
+
+    def check(self, *device):
+        (short, _), (long, _) = (self.bench(*device, "--duration", seconds) for seconds in (2, 6))
+        for samples in (lambda report: report["latency_ms"]["samples"], lambda report: report["single_runs"]["compute_ms"]["samples"]):
+            self.assertGreater(samples(short), 10)
+            self.assertGreater(samples(long), 2 * samples(short))
+        (_, cold), (_, warm) = (self.bench(*device, "--duration", 2, "--warm-up", seconds) for seconds in (0.01, 50))
+        self.assertGreaterEqual(warm - cold, 49)
+
+    def test_on_the_cpu(self):
+        self.check("--device", "cpu")
+
+    def test_on_a_gpu(self):
+        self.environment["LD_LIBRARY_PATH"] = FAKE_DRIVER
+        self.check("--device", "cuda")
+
+
 class OnAGpu(CliTest):
     def setUp(self):
         super().setUp()
@@ -71,6 +99,19 @@ class OnAGpu(CliTest):
         self.assertEqual(runs["streams"], 3)
         self.assertGreater(runs["in_ms"]["max"], 0)
         self.assertGreater(runs["out_ms"]["max"], 0)
+
+    def test_streams_take_turns(self):
+        """A clock that goes on when it is looked at makes it the same number of runs anywhere."""
+        self.use_fake_clock(10)
+        file = self.folder / "launches"
+        self.environment["SMELT_FAKE_LAUNCHES"] = str(file)
+        streams = []
+        for count in (1, 3):
+            self.bench("--iterations", "60", "--warm-up", "0.01", "--streams", count)
+            streams.append([int(line) for line in file.read_text().splitlines()])
+        one, three = streams
+        self.assertEqual(len(three) - len(one), 2)
+        self.assertGreaterEqual(min(three), 20)
 
     def test_times_are_exported_whole_or_not_at_all(self):
         self.bench("--export-times", "times.json", "--iterations", "30", "--copies")

@@ -44,6 +44,20 @@ class Diff(CliTest):
         before, after = changes["/first/MatMul", "sm_80"]
         self.assertTrue(before.startswith("gemm") and after.startswith("gemm") and before != after)
 
+    def test_every_flag_of_a_compilation_is_named(self):
+        plain = self.compile("plain.plan")
+        for flags, named in (
+            (("--precision", "fp16"), "fp16"),
+            (("--precision", "bf16", "--refit"), "bf16, --refit"),
+            (("--precision", "fp16", "--within", "0.5"), "fp16, --within 0.5"),
+            (("--precision", "tf32", "--refit"), "tf32, --refit"),
+            (("--refit",), "--refit"),
+        ):
+            other = self.compile("other.plan", *flags)
+            self.assertEqual(self.changes(plain, other)["flags", ""], ("none", named))
+            self.assertEqual(self.expect_json("smelt.inspect/1", "inspect", other)["flags"], named)
+            self.assertRegex(self.expect(OK, "inspect", other).stdout, rf"(?m)^model .*, compiled by Smelt [0-9.]+ with {named}$")
+
     def test_inputs_and_memory(self):
         a, b = self.compile("a.plan"), self.compile("b.plan", *SHAPE)
         changes = self.changes(a, b)

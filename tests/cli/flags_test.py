@@ -26,6 +26,16 @@ class Words(CliTest):
         self.assertIn("examples:", done.stdout)
         self.assertEqual(done.stderr, "")
 
+    def test_help_of_all_and_of_a_command(self):
+        everything = self.expect(OK).stdout
+        self.assertEqual(self.expect(OK, "help").stdout, everything)
+        for command in ("run", "compile", "help"):
+            listed = self.expect(OK, command, "--help").stdout
+            self.assertIn("examples:", listed)
+            self.assertEqual(self.expect(OK, "help", command).stdout, listed)
+        self.expect(USAGE, "help", "runn", says="'runn' is none of man, bash, zsh, fish, and no command")
+        self.expect(USAGE, "help", "run", "more")
+
     def test_commands(self):
         self.expect(USAGE, "comple", "m.onnx", says=("did you mean 'compile'?", "the commands are run, compile"))
         done = self.expect(USAGE, "frobnicate", "m.onnx")
@@ -90,6 +100,17 @@ class Devices(CliTest):
         self.expect(ENVIRONMENT, "run", path, "--device", "1", says="no CUDA device 1")
         self.expect(USAGE, "run", path, "--device", "gpu", says="'gpu' is no device")
         self.expect(USAGE, "run", path, "--device", "-1", says="no device")
+
+    def test_the_second_of_two(self):
+        path = self.save(support.scale_model())
+        self.environment |= {"LD_LIBRARY_PATH": FAKE_DRIVER, "SMELT_FAKE_DEVICES": "2"}
+        self.expect(OK, "compile", path, "-o", "m.plan")
+        for device in (0, 1):
+            for command in (("run", "m.plan"), ("run", path), ("bench", path, "--duration", "0.01")):
+                self.assertIn(f"Fake GPU {device}\n", self.expect(OK, *command, "--device", device).stdout)
+            line = ("trtexec", "--loadEngine=m.plan", f"--device={device}", "--duration=0.01")
+            self.assertIn(f"[I] Selected Device: Fake GPU {device}\n", self.expect(OK, *line).stdout)
+        self.expect(ENVIRONMENT, "run", path, "--device", 2, says="no CUDA device 2")
 
     def test_native_architecture(self):
         path = self.save(support.scale_model())

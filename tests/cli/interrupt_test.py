@@ -13,6 +13,8 @@ import time
 import unittest
 from pathlib import Path
 
+from onnx import helper
+
 import support
 from support import CliTest
 
@@ -83,6 +85,30 @@ class Interrupts(CliTest):
             self.assertEqual([file for file in self.folder.rglob("*.tmp")], [])
             (self.folder / "out.plan").unlink(missing_ok=True)
         self.assertGreater(reported, COUNT // 3, f"seed {seed}")
+
+    def stop_while_it_writes(self, *command):
+        """Interrupts a command that is seen to have an unfinished file, and returns the files that are left."""
+        before = set(self.folder.rglob("*"))
+        process = subprocess.Popen([support.SMELT, *map(str, command)], env=self.environment, stdout=subprocess.DEVNULL, cwd=self.folder)
+        unfinished = []
+        while process.poll() is None and not unfinished:
+            unfinished = [path for path in self.folder.rglob("*.tmp*")]
+            if unfinished:
+                process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                unfinished = [path for path in unfinished if path.exists()]
+                process.send_signal(signal.SIGINT if unfinished else signal.SIGCONT)
+                process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(60), -signal.SIGINT, f"no unfinished file was seen of {command}")
+        return set(self.folder.rglob("*")) - before
+
+    def test_outputs_of_a_run_are_whole_or_not_there(self):
+        node = helper.make_node("Neg", ["x"], ["y"])
+        infos = [support.tensor_info(name, [4096, 4096]) for name in "xy"]
+        run = ("run", self.save(support.model([node], infos[:1], infos[1:])), "--device", "cpu")
+        (self.folder / "out").mkdir()
+        for where in (("--output", "y=@y.npy"), ("--output", "@y.npz"), ("--output-dir", "out")):
+            self.assertEqual(self.stop_while_it_writes(*run, *where), set())
 
     def test_an_ignored_signal_stays_ignored(self):
         model = self.save(support.scale_model())

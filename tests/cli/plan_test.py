@@ -326,6 +326,17 @@ class BadPlan(CliTest):
     def test_no_plan_at_all(self):
         self.refuse(b"just text" * 100)
 
+    @unittest.skipUnless(os.environ.get("MAKE_PLAN"), "the sanitizers' build makes no plans for tests")
+    def test_a_plan_of_another_version(self):
+        subprocess.run([os.environ["MAKE_PLAN"], self.plan, "newer"], check=True)
+        says = ("model.plan", "the plan has format ", "this Smelt reads format ", "written by a newer Smelt")
+        for command in ("inspect", "run", "bench", "report"):
+            more = ("-o", self.folder / "page.html") if command == "report" else ()
+            self.expect(PLAN, command, self.plan, *more, says=says)
+        self.assertFalse((self.folder / "page.html").exists())
+        subprocess.run([os.environ["MAKE_PLAN"], self.plan], check=True)
+        self.expect(OK, "inspect", self.plan)
+
     def test_missing_plan(self):
         self.expect(USAGE, "inspect", self.folder / "gone.plan", says="gone.plan")
 

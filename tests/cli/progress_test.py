@@ -111,10 +111,23 @@ class Progress(CliTest):
         self.check_lines(shown, r"smelt: measuring what 16 bits would cost: \d+ of \d+(, about \d+ s left)?")
 
     def test_elsewhere_there_is_a_line_every_ten_seconds(self):
-        done = self.expect(OK, "compile", self.save(support.many_kernels()), "-o", "m.plan")
+        self.use_fake_clock(1000)
+        done = self.expect(OK, "compile", self.save(support.many_kernels()), "-o", "m.plan", "--arch", "sm_80,sm_86")
+        lines = []
         for line in done.stderr.splitlines():
-            found = re.fullmatch(r"smelt: compiling kernels: \d+ of \d+(?:, about \d+ s left)? \((\d+) s\)", line)
-            self.assertTrue(found and int(found[1]) >= 10, done.stderr)
+            found = re.fullmatch(r"smelt: ([a-z ]+): [0-9.]+(?: [KM]iB)? of [0-9.]+(?: [KM]iB)?(, about \d+ s left)? \((\d+) s\)", line)
+            self.assertTrue(found, done.stderr)
+            lines.append((found[1], found[2], int(found[3])))
+        kernels = [seconds for phase, _, seconds in lines if phase == "compiling kernels"]
+        self.assertGreaterEqual(len(kernels), 2, done.stderr)
+        self.assertGreaterEqual(min(later - earlier for earlier, later in zip([0, *kernels], kernels)), 10, done.stderr)
+        self.assertTrue(any(estimate for _, estimate, _ in lines), done.stderr)
+        self.assertLessEqual(10 * len(lines), float(self.clock_end.read_text()))
+
+    def test_elsewhere_what_is_quick_says_nothing(self):
+        self.use_fake_clock(1)
+        done = self.expect(OK, "compile", self.save(support.many_kernels()), "-o", "m.plan", "--arch", "sm_80,sm_86")
+        self.assertEqual(done.stderr, "")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import axe_playwright_python
+from onnx import TensorProto, helper
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -16,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 import encoder
 import support
-from support import OK, PLAN, RESOURCES, USAGE, CliTest
+from support import INVALID_MODEL, OK, PLAN, RESOURCES, USAGE, CliTest
 
 FAKE_DRIVER = os.environ.get("FAKE_DRIVER", "")  # the folder of a libcuda.so.1; set by CMake
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
@@ -293,6 +294,26 @@ class Files(PageTest):
         self.assertTrue(text.startswith("digraph"))
         self.assertIn("k0 -> k1;", text)
         self.assertIn('label="x0"', text)
+
+    def test_a_model_and_a_plan_without_weights(self):
+        infos = [support.tensor_info(name, ["n", 4]) for name in "xy"]
+        proto = support.model([helper.make_node("Tanh", ["x"], ["y"], name="/tanh")], infos[:1], infos[1:])
+        for of in self.compiled(proto):
+            self.open(self.report(of))
+            self.assertEqual(self.data()["weight_bytes"], 0)
+            self.click(self.find("#fused g.box"))
+            self.assertIn("/tanh", self.find("#chosen").text)
+
+    def test_weights_whose_file_is_missing(self):
+        proto = support.scale_model()
+        weight = proto.graph.initializer[0]
+        weight.ClearField("raw_data")
+        weight.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", "weights.bin"), ("offset", "0"), ("length", "16")):
+            weight.external_data.add(key=key, value=value)
+        model = self.save(proto)
+        self.assertFalse(self.report(model, code=INVALID_MODEL, says=("weights.bin", "--random-weights SEED")).exists())
+        self.open(self.report(model, "--random-weights", 1))
 
     def test_bad_input(self):
         model, plan = self.compiled(support.scale_model())

@@ -112,6 +112,14 @@ class CliTest(unittest.TestCase):
         np.save(path, value)
         return path
 
+    def use_fake_clock(self, milliseconds):
+        """Time goes on so much when the binary looks at its clock (fake_clock.c), and else stands still."""
+        clock = os.environ["FAKE_CLOCK"]  # a library; set by CMake
+        if not clock:
+            self.skipTest("the sanitizers' build preloads nothing")
+        self.clock_end = self.folder / "clock"
+        self.environment |= {"LD_PRELOAD": clock, "FAKE_CLOCK_MS": str(milliseconds), "FAKE_CLOCK_END": str(self.clock_end)}
+
     def smelt(self, *arguments, preexec=None):
         return subprocess.run(
             [SMELT, *map(str, arguments)],

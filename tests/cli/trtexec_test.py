@@ -8,6 +8,7 @@ import os
 import unittest
 
 import numpy as np
+from onnx import helper
 
 import support
 from support import ENVIRONMENT, OK, USAGE, CliTest
@@ -96,6 +97,35 @@ class Trtexec(CliTest):
         ):
             self.assertRegex(out, words)
 
+    def test_precisions(self):
+        """Told by the kernel's text, which is that of smelt compile."""
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+        infos = [support.tensor_info(name, [4, 64]) for name in "xy"]
+        product = self.save(support.model(nodes, infos[:1], infos[1:], [support.constant("w", np.ones((64, 64), np.float32))]), "product.onnx")
+        texts = {}
+        for precision in ("fp32", "tf32", "fp16", "bf16"):
+            self.expect(OK, "compile", product, "--precision", precision, "-o", "plain.plan")
+            texts[precision] = self.expect(OK, "inspect", "plain.plan", "--source", "gemm").stdout
+        self.assertEqual(len(set(texts.values())), 4)
+        for flag, precision in (("--fp16", "fp16"), ("--bf16", "bf16"), ("--best", "fp16"), ("--noTF32", "fp32"), ("", "tf32")):
+            self.run_line(f"--onnx={product} --skipInference --saveEngine=new.plan {flag}")
+            self.assertEqual(self.expect(OK, "inspect", "new.plan", "--source", "gemm").stdout, texts[precision], flag)
+
+    def test_seconds_milliseconds_and_streams(self):
+        """Counted on a clock that goes on only when it is looked at."""
+        self.use_fake_clock(10)
+        file = self.folder / "launches"
+        self.environment["SMELT_FAKE_LAUNCHES"] = str(file)
+
+        def measured(line):
+            self.run_line("--loadEngine={e} --exportTimes=times.json " + line)
+            return len(self.read("times.json")), float(self.clock_end.read_text()), len(file.read_text().splitlines())
+
+        runs, end, streams = measured("--warmUp=10 --duration=3")
+        self.assertGreater(measured("--warmUp=10 --duration=9")[0], 2 * runs)
+        self.assertTrue(20 <= measured("--warmUp=20000 --duration=3")[1] - end <= 60)
+        self.assertEqual(measured("--warmUp=10 --duration=3 --streams=3 --iterations=60")[2] - streams, 2)
+
     def test_files(self):
         self.run_line("--loadEngine={e} --iterations=20 --exportTimes=t.json --exportProfile=p.json --exportLayerInfo=l.json")
         times, profile, layers = map(self.read, ("t.json", "p.json", "l.json"))
@@ -130,6 +160,8 @@ class Trtexec(CliTest):
         self.run_line("--loadEngine={e} --saveEngine=x.plan", USAGE, says="--saveEngine")
         self.run_line("--onnx={m} --shapes=x=2x4", USAGE, says="NAME:1x3x224x224")
         self.run_line("--loadEngine={e} --loadInputs=x:x.bin --shapes=x:3x4", USAGE, says=("32 bytes", "48"))
+        for duration in ("x", "-1", "nan", "inf"):
+            self.run_line(f"--loadEngine={{e}} --duration={duration}", USAGE, says="--duration")
         self.run_line("--loadEngine={e} --percentile=101", USAGE, says="'101' is no percentile")
         self.run_line("--loadEngine={e} --dumpProfil", USAGE, says="did you mean '--dumpProfile'?")
 

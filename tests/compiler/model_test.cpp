@@ -1,6 +1,7 @@
 // compiler/model: progress, stopping, what becomes of a pass that crashes, and the sizes of a run.
 #include "compiler/build_plan.h"
 #include "compiler/model.h"
+#include "compiler/run_model.h"
 
 #include "tests/compiler/demo_model.h"
 #include "tests/frontend/model_builder.h"
@@ -129,6 +130,27 @@ test::ModelBuilder product() {
   std::iota(weights.begin(), weights.end(), 0.5f);
   model.input("x", test::DataType::FLOAT, "n 64").floats("w", {64, 64}, weights);
   return model.node("MatMul", {"x", "w"}).output("y");
+}
+
+TEST_F(RunTest, StopsBetweenOpsWhereAsked) {
+  test::ModelBuilder chain(18);
+  chain.input("x", test::DataType::FLOAT, "2");
+  chain.node("Exp", {"x"}, {"a"}).node("Sqrt", {"a"}, {"b"}).node("Neg", {"b"}, {"y"}).output("y");
+  Result<std::unique_ptr<Model>> model = import(chain);
+  ASSERT_TRUE(model.isOk()) << model.status().message();
+  ModelRunner runner(**model, CpuArithmetic::kFloat);
+  float x[2] = {0, 0};
+  TensorView view{plan::ElementType::f32, {2}, std::as_bytes(std::span(x))};
+  std::vector<size_t> steps;
+  auto stopsBehindTwo = [&](size_t done, size_t) {
+    steps.push_back(done);
+    return done < 2;
+  };
+  Result<std::vector<HostTensor>> stopped = runner.run({&view, 1}, stopsBehindTwo);
+  EXPECT_EQ(stopped.status().code(), StatusCode::kResources);
+  EXPECT_EQ(stopped.status().message(), "the run was stopped");
+  EXPECT_EQ(steps, (std::vector<size_t>{1, 2}));
+  EXPECT_TRUE(runner.run({&view, 1}).isOk()); // as if nothing had been
 }
 
 TEST_F(RunTest, WeightsThatAreReadAndWrittenAreCounted) {

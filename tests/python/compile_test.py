@@ -1,6 +1,9 @@
 """smelt.compile and smelt.Plan, from an installed wheel."""
 
+import os
+import signal
 import tempfile
+import threading
 import time
 import unittest
 import warnings
@@ -11,7 +14,7 @@ import onnx
 from onnx import helper
 
 import smelt
-from support import DIGITS, diamond_plan, digits, has_driver, product_model, scale_model
+from support import DIGITS, diamond_plan, digits, has_driver, many_kernels, product_model, scale_model
 
 MAX_SECONDS = 10
 
@@ -86,6 +89,31 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "import"):
             smelt.compile(scale_model(), progress=fail)
 
+    def test_an_interrupt_stops_between_kernels(self):
+        """Ctrl-C, while no line of Python runs."""
+        cache, model, counts = self.folder / "cache", many_kernels(), []
+
+        def count(phase, done, total):
+            if phase == "kernels":
+                counts.append(total)
+                return False
+
+        with self.assertRaises(smelt.ResourceError):
+            smelt.compile(model, progress=count)
+
+        def interrupt():
+            while not cache.exists() or not any(cache.iterdir()):
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        self.addCleanup(thread.join)
+        with self.assertRaises(KeyboardInterrupt):
+            smelt.compile(model, cache_dir=cache)
+        self.assertLess(len(list(cache.iterdir())), counts[0])
+        self.assertEqual([path for path in cache.iterdir() if "tmp" in path.name], [])
+
     def test_objects_that_are_no_models(self):
         for object in (7, ["model.onnx"], None, scale_model().graph):
             with self.assertRaisesRegex(TypeError, "takes a path, bytes or an onnx.ModelProto, not "):
@@ -102,13 +130,16 @@ class Compile(unittest.TestCase):
         self.assertEqual(caught.exception.code, 3)
         self.assertIsInstance(caught.exception, smelt.Error)
 
-    def test_damaged_plans(self):
+    def test_damaged_plans_and_those_of_other_versions(self):
         path = diamond_plan(self.folder)
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
         with self.assertRaises(smelt.BadPlanError):
             smelt.Plan.load(path)
+        with self.assertRaisesRegex(smelt.BadPlanError, "written by a newer Smelt") as caught:
+            smelt.Plan.load(diamond_plan(self.folder, "newer"))
+        self.assertEqual(caught.exception.code, 7)
 
     def test_run_without_a_gpu_says_that_it_is_slow(self):
         if has_driver():

@@ -73,12 +73,13 @@ def aligned(shape, seed):
     return array
 
 
-def package_calls(call):
-    """The names of the package's functions in Python that run during the call."""
-    names, folder = [], str(Path(smelt.__file__).parent)
+def python_calls(call, within=""):
+    """The names of the functions in Python that run during the call, of files whose names begin so; the tests' are not counted."""
+    names, tests = [], str(Path(__file__).parent)
 
     def listen(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(folder):
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(within) and not file.startswith(tests):
             names.append(frame.f_code.co_name)
 
     sys.setprofile(listen)
@@ -240,12 +241,34 @@ class GpuSession(unittest.TestCase):
         self.assertTrue(any("add" in row["name"] for row in rows), rows)
 
     def test_a_run_is_one_call(self):
-        """Nothing of the package's is looked up or made in Python."""
+        """Nothing is looked up or made in Python."""
         arrays, target = {"x": self.x, "y": self.y}, aligned((3, 77), 3)
         tensors = {name: ExchangingTensor(array) for name, array in arrays.items()}
-        for feeds, outputs in ((arrays, {"out": target}), (tensors, {"out": ExchangingTensor(target)})):
+        package = str(Path(smelt.__file__).parent)  # the tensors' own functions stand in for C
+        for feeds, outputs, within in ((arrays, {"out": target}, ""), (tensors, {"out": ExchangingTensor(target)}, package)):
             for arguments in ({}, {"outputs": outputs}, {"stream": 0}):
-                self.assertEqual(package_calls(lambda: self.session.run(["out"], feeds, **arguments)), ["run"])
+                calls = python_calls(lambda: self.session.run(["out"], feeds, **arguments), within)
+                self.assertEqual(calls, ["run"])
+
+
+    def test_a_run_asks_the_driver_for_what_it_needs(self):
+        """One launch, a copy for each array, one wait: no allocation, no stream or event, no graph made or changed."""
+        counted = [b"cuGraphLaunch", *COPIES, b"cuEventSynchronize", b"cuStreamSynchronize"]
+        made = [b"cuMemAlloc", b"cuMemFree", b"cuMemHostAlloc", b"cuStreamCreate", b"cuEventCreate", b"cuGraphCreate", b"cuLaunchKernelEx"]
+        made += [b"cuGraphInstantiateWithFlags", b"cuGraphExecKernelNodeSetParams", b"cuGraphExecNodeSetParams", b"cuModuleLoadDataEx"]
+        for name in (b"cuMemAlloc", b"cuGraphInstantiateWithFlags", b"cuModuleLoadDataEx"):  # what a session begins with
+            self.assertGreater(FAKE.smelt_fake_count(name), 0, name)
+        count = lambda: [FAKE.smelt_fake_count(name) for name in (*counted, *made)]
+        arrays, target = {"x": self.x, "y": self.y}, aligned((3, 77), 3)
+        for arguments in ({}, {"outputs": {"out": target}}):
+            self.session.run(["out"], arrays, **arguments)
+            before = count()
+            for _ in range(10):
+                self.session.run(["out"], arrays, **arguments)
+            launches, into, out, within, *rest = (after - earlier for earlier, after in zip(before, count()))
+            self.assertEqual((launches, into, out, within), (10, 20, 10, 0))
+            self.assertEqual(sum(rest[:2]), 10)
+            self.assertEqual(dict(zip(made, rest[2:])), dict.fromkeys(made, 0))
 
 
 class Exchange(unittest.TestCase):

@@ -2,6 +2,8 @@
 
 import collections
 import concurrent.futures
+import os
+import signal
 import tempfile
 import threading
 import time
@@ -16,7 +18,7 @@ import onnxruntime
 from onnx import TensorProto
 
 import smelt
-from support import DIGITS, diamond_plan, digits, scale_model
+from support import DIGITS, diamond_plan, digits, scale_model, without_memory
 
 
 def session_of(model):
@@ -106,6 +108,28 @@ class CpuSession(unittest.TestCase):
         with self.assertRaisesRegex(smelt.UsageError, "CPU"):
             self.session.profile({"images": images})
 
+    def test_tensors_that_are_gone(self):
+        images = self.images[:2].copy()
+
+        class Tensor:  # of another library, that gives the same capsule whenever it is asked
+            def __init__(self, capsule):
+                self.capsule = capsule
+
+            def __dlpack__(self, **kwargs):
+                return self.capsule
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+        taken = Tensor(images.__dlpack__())
+        np.from_dlpack(taken)
+        for value in (taken, Tensor(None), Tensor(7)):
+            with self.assertRaisesRegex(TypeError, "input 'images' is of type Tensor, whose __dlpack__ gave no tensor, or one"):
+                self.session.run(None, {"images": value})
+        with self.assertRaisesRegex(smelt.UsageError, "the memory of input 'images' is NULL; was it freed"):
+            self.session.run(None, {"images": Tensor(without_memory(images.__dlpack__()))})
+        self.session.run(None, {"images": images})
+
     def test_a_plan_alone_does_not_run_on_the_cpu(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(smelt.UsageError, "GPU code alone"):
@@ -127,6 +151,40 @@ class CpuSession(unittest.TestCase):
             ticks += 1
         thread.join()
         self.assertGreater(ticks, 10)
+
+    def test_an_interrupt_stops_between_ops(self):
+        """Ctrl-C, while no line of Python runs. What it saves is counted in seconds of the processor."""
+        count, rows = 40, np.zeros((2048, 512), np.float32)
+        nodes = [onnx.helper.make_node("MatMul", [f"x{i}", "w"], [f"x{i + 1}"]) for i in range(count)]
+        x, y = (onnx.helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, ["n", 512]) for i in (0, count))
+        weight = onnx.numpy_helper.from_array(np.ones((512, 512), np.float32), "w")
+        graph = onnx.helper.make_graph(nodes, "long", [x], [y], [weight])
+        session = session_of(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8))
+
+        def seconds(call):
+            begin = time.process_time()
+            call()
+            return time.process_time() - begin
+
+        run = lambda: session.run(None, {"x0": rows})
+        run()
+        whole = seconds(run)
+
+        def interrupt():
+            begin = time.process_time()
+            while time.process_time() - begin < whole / 10:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        def interrupted():
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with self.assertRaises(KeyboardInterrupt):
+                run()
+            thread.join()
+
+        self.assertLess(seconds(interrupted), 0.6 * whole)
+        np.testing.assert_array_equal(run()[0].shape, (2048, 512))
 
     def test_threads_share_a_session(self):
         parts = np.array_split(self.images, 9)

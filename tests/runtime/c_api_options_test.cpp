@@ -75,6 +75,21 @@ TEST_F(CApiOptionsTest, RunsInTheApplicationsCudaContext) {
   ASSERT_EQ(driver->cuCtxPopCurrent(&popped), CUDA_SUCCESS);
 }
 
+TEST_F(CApiOptionsTest, SharesTheWeightsOfTheEngineThatIsNamed) {
+  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+  ASSERT_TRUE(isOk(create(options)));
+  size_t uploads = model.fake.countOf("cuMemcpyHtoDAsync");
+  EXPECT_GT(uploads, 0u);
+  smelt_engine *first = std::exchange(engine, nullptr);
+  options.share_weights_with = first;
+  ASSERT_TRUE(isOk(create(options)));
+  smelt_engine_destroy(first); // the weights stay
+  EXPECT_EQ(model.fake.countOf("cuMemcpyHtoDAsync"), uploads);
+  AddScaleData data({3, 77});
+  run(data, model.fake.stream());
+  EXPECT_EQ(data.out, data.expected);
+}
+
 /// The context that is current already is neither pushed nor popped.
 TEST_F(CApiOptionsTest, StaysInTheContextThatIsCurrent) {
   CUcontext own = model.fake.createContext();

@@ -105,6 +105,70 @@ TEST_F(CApiTest, DescribesAPlanWithoutADevice) {
   EXPECT_REFUSED(SMELT_USAGE, "missing.plan", smelt_plan_open, "missing.plan", &plan);
 }
 
+TEST_F(CApiTest, TellsWhatAPlanAsksOfSizesWithoutADevice) {
+  test::TestPlan contents;
+  plan::MetadataT &metadata = contents.contents.metadata;
+  test::DimBuilder dims(metadata);
+  auto guard = [&](uint32_t left, plan::Relation relation, uint32_t right) {
+    metadata.guards.push_back(std::make_unique<plan::GuardT>());
+    plan::GuardT &added = *metadata.guards.back();
+    added.left = left, added.relation = relation, added.right = right;
+  };
+  uint32_t batch = dims.symbol("batch"), seq = dims.symbol("seq");
+  guard(dims.constant(2), plan::Relation::less_equal, seq);
+  guard(seq, plan::Relation::less_equal, dims.constant(4096)); // which the other limit implies
+  guard(batch, plan::Relation::less_equal, seq);
+  std::vector<std::byte> file = test::planBytes(contents.contents);
+  model.fake.clearCalls();
+  smelt_plan *plan = nullptr;
+  ASSERT_EQ(smelt_plan_open_from_memory(file.data(), file.size(), &plan, nullptr), SMELT_OK);
+
+  ASSERT_EQ(smelt_plan_dimension_count(plan), 2u);
+  smelt_dimension_info dimension = SMELT_DIMENSION_INFO_INIT;
+  ASSERT_EQ(smelt_plan_dimension(plan, 0, &dimension, nullptr), SMELT_OK);
+  EXPECT_STREQ(dimension.name, "batch");
+  EXPECT_EQ(dimension.least, 0);
+  EXPECT_EQ(dimension.most, -1);
+  ASSERT_EQ(smelt_plan_dimension(plan, 1, &dimension, nullptr), SMELT_OK);
+  EXPECT_STREQ(dimension.name, "seq");
+  EXPECT_EQ(dimension.least, 2);
+  EXPECT_EQ(dimension.most, 512);
+  EXPECT_REFUSED(SMELT_USAGE, "there is no dimension 2; there are 2", smelt_plan_dimension, plan, 2,
+                 &dimension);
+
+  ASSERT_EQ(smelt_plan_guard_count(plan), 4u);
+  smelt_guard_info info = SMELT_GUARD_INFO_INIT;
+  ASSERT_EQ(smelt_plan_guard(plan, 0, &info, nullptr), SMELT_OK);
+  EXPECT_STREQ(info.text, "seq <= 512");
+  EXPECT_STREQ(info.message, "the position table has 512 rows");
+  ASSERT_EQ(smelt_plan_guard(plan, 3, &info, nullptr), SMELT_OK);
+  EXPECT_STREQ(info.text, "batch <= seq");
+  EXPECT_REFUSED(SMELT_USAGE, "there is no guard 4; there are 4", smelt_plan_guard, plan, 4, &info);
+  info.struct_size = 8;
+  EXPECT_REFUSED(SMELT_USAGE, "SMELT_GUARD_INFO_INIT", smelt_plan_guard, plan, 0, &info);
+  EXPECT_REFUSED(SMELT_USAGE, "info is NULL", smelt_plan_dimension, plan, 0, nullptr);
+
+  EXPECT_EQ(smelt_plan_weight_bytes(plan), 80 * 1024 + sizeof(float));
+  smelt_plan_close(plan);
+  EXPECT_EQ(model.fake.calls(), std::vector<std::string>());
+  EXPECT_EQ(smelt_plan_guard_count(nullptr) + smelt_plan_dimension_count(nullptr), 0u);
+  EXPECT_EQ(smelt_plan_weight_bytes(nullptr), 0u);
+}
+
+TEST_F(CApiTest, AFixedSizeIsBothLimits) {
+  test::TestPlan contents;
+  plan::GuardT &guard = *contents.contents.metadata.guards[0];
+  guard.relation = plan::Relation::equal;
+  std::vector<std::byte> file = test::planBytes(contents.contents);
+  smelt_plan *plan = nullptr;
+  ASSERT_EQ(smelt_plan_open_from_memory(file.data(), file.size(), &plan, nullptr), SMELT_OK);
+  smelt_dimension_info dimension = SMELT_DIMENSION_INFO_INIT;
+  ASSERT_EQ(smelt_plan_dimension(plan, 1, &dimension, nullptr), SMELT_OK);
+  EXPECT_EQ(dimension.least, 512);
+  EXPECT_EQ(dimension.most, 512);
+  smelt_plan_close(plan);
+}
+
 TEST_F(CApiTest, HandsOutDeviceMemory) {
   smelt_memory *memory = nullptr;
   ASSERT_EQ(smelt_memory_allocate(engine, 0, &memory, nullptr), SMELT_OK);
@@ -131,22 +195,30 @@ TEST_F(CApiTest, WaitsForTheRunThatWasEnqueued) {
 }
 
 TEST_F(CApiTest, ProfilesEveryLaunch) {
+  model.fake.setKernelTimes(
+      [](const FakeKernelCall &call) { return call.entry == "add" ? 1e6 : 3e6; });
   AddScaleData data({3, 77});
   bind(data);
-  std::vector<std::string> names;
+  std::vector<double> times;
   auto append = [](void *user, const smelt_launch_time *launch) {
-    EXPECT_GE(launch->microseconds, 0);
-    auto *names = static_cast<std::vector<std::string> *>(user);
-    EXPECT_EQ(launch->number, std::to_string(names->size()));
-    names->push_back(launch->name);
+    auto *times = static_cast<std::vector<double> *>(user);
+    EXPECT_EQ(launch->number, std::to_string(times->size()));
+    EXPECT_NE(std::string(launch->name), "");
+    EXPECT_EQ(launch->flops, 3 * 77);
+    EXPECT_EQ(launch->bytes, 3 * 77 * 4);
+    ASSERT_EQ(launch->onnx_node_count, 1u);
+    EXPECT_NE(std::string(launch->onnx_nodes[0]), "");
+    times->push_back(launch->microseconds);
   };
   ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
-  ASSERT_EQ(smelt_context_profile(context, 2, append, &names, nullptr), SMELT_OK);
-  EXPECT_EQ(names.size(), 2u);
+  ASSERT_EQ(smelt_context_profile(context, 2, append, &times, nullptr), SMELT_OK);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_NEAR(times[0], 1e6, 5e5);
+  EXPECT_NEAR(times[1], 3e6, 5e5);
   EXPECT_REFUSED(SMELT_USAGE, "at least one repetition", smelt_context_profile, context, 0, append,
-                 &names);
+                 &times);
   EXPECT_REFUSED(SMELT_USAGE, "on_launch is NULL", smelt_context_profile, context, 1, nullptr,
-                 &names);
+                 &times);
 }
 
 TEST_F(CApiTest, RunsOnHostMemory) {

@@ -5,14 +5,21 @@
 // What kernels take and do otherwise is said by a file that SMELT_FAKE_KERNELS names, a line each, "ENTRY WHAT": the
 // first line counts whose ENTRY the kernel's name begins with, or is *. WHAT is a number of microseconds, "shared" (a
 // microsecond for each 64 bytes of shared memory), "crash", "hang", or "error", after which waiting fails.
+//
+// SMELT_FAKE_DEVICES is how many devices there seem to be, 1 unless set: they are one, by the name of the ordinal asked for.
+//
+// The file that SMELT_FAKE_LAUNCHES names gets a line for each stream at the end of the process: how many graphs were launched on it.
 
 #include "runtime/fake_driver_exports.h"
 #include "runtime/idle_kernels.h"
 #include "tests/runtime/fake_model.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 
 namespace smelt::runtime {
 
@@ -57,8 +64,45 @@ double play(const KernelScript &script, const FakeKernelCall &call) {
 /// On which a graph was launched last.
 CUstream lastStream = nullptr;
 
+struct GraphLaunches {
+  ~GraphLaunches() {
+    const char *path = std::getenv("SMELT_FAKE_LAUNCHES");
+    if (path == nullptr)
+      return;
+    std::ofstream file(path);
+    for (const auto &[stream, count] : counts)
+      file << count << '\n';
+  }
+
+  void add(CUstream stream) {
+    std::lock_guard lock(mutex);
+    ++counts[stream];
+  }
+
+private:
+  std::mutex mutex;
+  std::map<CUstream, size_t> counts;
+};
+
+/// Has the driver tell of so many devices.
+void pretendDevices(DriverApi &driver, int count) {
+  static int chosen = 0;
+  driver.cuDeviceGetCount = [count](int *devices) { return *devices = count, CUDA_SUCCESS; };
+  driver.cuDeviceGet = [count, get = driver.cuDeviceGet](CUdevice *device, int ordinal) {
+    if (ordinal < 0 || ordinal >= count)
+      return CUDA_ERROR_INVALID_DEVICE;
+    chosen = ordinal;
+    return get(device, 0);
+  };
+  driver.cuDeviceGetName = [](char *name, int length, CUdevice) {
+    std::snprintf(name, static_cast<size_t>(length), "Fake GPU %d", chosen);
+    return CUDA_SUCCESS;
+  };
+}
+
 Driver exportedDriver() {
   static FakeDriver &fake = fakeDriver();
+  static GraphLaunches launches;
   static const Driver table = [] {
     test::addKernels(fake);
     if (const char *path = std::getenv("SMELT_FAKE_KERNELS"))
@@ -68,8 +112,11 @@ Driver exportedDriver() {
     auto driver = std::make_shared<DriverApi>(*driverOfAnyPlan(fake));
     driver->cuGraphLaunch = [launch = driver->cuGraphLaunch](CUgraphExec graph, CUstream stream) {
       lastStream = stream;
+      launches.add(stream);
       return launch(graph, stream);
     };
+    if (const char *count = std::getenv("SMELT_FAKE_DEVICES"))
+      pretendDevices(*driver, std::atoi(count));
     return Driver(driver);
   }();
   return table;

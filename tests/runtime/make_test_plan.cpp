@@ -1,22 +1,40 @@
 // Writes the diamond plan to the path that it is given; with "ptx" behind it, with code that declares
-// its kernels to a driver that does not know them.
+// its kernels to a driver that does not know them; with "newer", as the format's next version.
 
+#include "runtime/checksum.h"
 #include "tests/runtime/diamond_plan.h"
 
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <string_view>
 
+/// Raises the version in the header of a plan's file, and seals it again.
+static void makeNewer(const char *path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  smelt::plan::PlanHeader header;
+  file.read(reinterpret_cast<char *>(&header), sizeof(header));
+  ++header.formatMinor;
+  auto sealed =
+      std::as_bytes(std::span(&header, 1)).first(offsetof(smelt::plan::PlanHeader, headerChecksum));
+  header.headerChecksum = smelt::checksumOf(sealed);
+  file.seekp(0).write(reinterpret_cast<const char *>(&header), sizeof(header));
+}
+
 int main(int argumentCount, char **arguments) {
-  bool isPtx = argumentCount == 3 && std::string_view(arguments[2]) == "ptx";
-  if (argumentCount != 2 && !isPtx) {
-    std::fprintf(stderr, "usage: make_test_plan PATH [ptx]\n");
+  std::string_view kind = argumentCount == 3 ? arguments[2] : "";
+  bool isKnown = kind.empty() || kind == "ptx" || kind == "newer";
+  if (argumentCount < 2 || argumentCount > 3 || !isKnown) {
+    std::fprintf(stderr, "usage: make_test_plan PATH [ptx|newer]\n");
     return 2;
   }
   smelt::test::DiamondPlan plan;
-  if (isPtx)
+  if (kind == "ptx")
     plan.usePtx(0, smelt::test::ptxOfAddAndScale("sm_80"));
   smelt::Status status = smelt::codegen::writePlan(arguments[1], plan.contents);
   if (!status.isOk())
     std::fprintf(stderr, "make_test_plan: %s\n", status.message().c_str());
+  else if (kind == "newer")
+    makeNewer(arguments[1]);
   return static_cast<int>(status.code());
 }

@@ -240,9 +240,24 @@ std::string CommandLine::describeUnknownFlag(int count, char **arguments) const 
   return "";
 }
 
+/// What there is to say where nothing else is asked for, or "help", or "help run"; "" elsewhere.
+static std::string helpText(const CLI::App &app, llvm::ArrayRef<char *> arguments) {
+  if (arguments.size() < 2)
+    return app.help();
+  if (arguments.size() > 3 || arguments[1] != std::string_view("help"))
+    return "";
+  if (arguments.size() == 2)
+    return app.help();
+  for (const CLI::App *command : app.get_subcommands({}))
+    if (command->get_name() == arguments[2])
+      return command->help(app.get_name());
+  return "";
+}
+
 Status CommandLine::parse(int count, char **arguments) {
-  if (count == 1) {
-    std::cout << parsers->app.help();
+  std::string help = helpText(parsers->app, llvm::ArrayRef(arguments, count));
+  if (!help.empty()) {
+    std::cout << help;
     return {};
   }
   SMELT_RETURN_IF_ERROR(refuseUnknownCommand(count, arguments));

@@ -13,7 +13,8 @@ static Status help(const OptionTable &table, const std::string &format) {
       {"fish", fishCompletion}};
   auto found = kFormats.find(format);
   if (found == kFormats.end())
-    return Status(StatusCode::kUsage, "'" + format + "' is none of man, bash, zsh, fish");
+    return Status(StatusCode::kUsage,
+                  "'" + format + "' is none of man, bash, zsh, fish, and no command");
   llvm::outs() << found->second(table);
   return {};
 }
@@ -23,7 +24,9 @@ void addHelp(CommandLine &line) {
   Command command = line.add("help", "Print the manual page, or what completes commands in a shell",
                              [&line, format] { return help(line.table(), *format); });
   command.argument("format", *format, "man, bash, zsh or fish", "man|bash|zsh|fish");
-  command.footer("examples:\n  smelt help man | man -l -\n  source <(smelt help bash)");
+  command.footer(
+      "Alone it lists the commands; behind it, a command's name lists its flags.\n"
+      "examples:\n  smelt help man | man -l -\n  source <(smelt help bash)\n  smelt help run");
 }
 
 } // namespace smelt::tools

@@ -12,6 +12,7 @@
 #include "tools/smelt/kernel_facts.h"
 #include "tools/smelt/kernel_sets.h"
 #include "tools/smelt/kernel_source.h"
+#include "tools/smelt/plan_flags.h"
 #include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
 
@@ -252,7 +253,9 @@ static void printLaunch(const runtime::Plan &plan, const plan::ProgramT &program
 
 static void printText(const runtime::Plan &plan, const Signature &signature) {
   const plan::MetadataT &metadata = plan.metadata();
-  print(joinText("model ", metadata.model_name, ", compiled by Smelt ", metadata.smelt_version));
+  std::string flags = planFlags(plan);
+  print(joinText("model ", metadata.model_name, ", compiled by Smelt ", metadata.smelt_version,
+                 flags == "none" ? "" : " with " + flags));
   printPorts("input", signature.inputs);
   printPorts("output", signature.outputs);
   for (const auto &guard : metadata.guards)
@@ -314,6 +317,7 @@ static Status inspect(Flags flags) {
                                {"plan", flags.path},
                                {"model", metadata.model_name},
                                {"smelt_version", metadata.smelt_version},
+                               {"flags", planFlags(plan)},
                                {"inputs", portsJson(signature.inputs)},
                                {"outputs", portsJson(signature.outputs)},
                                {"file_bytes", static_cast<int64_t>(plan.fileBytes())},

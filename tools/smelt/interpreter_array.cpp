@@ -24,8 +24,10 @@ Result<std::vector<HostTensor>> runOnCpu(compiler::ModelRunner &runner,
   for (const Array &input : inputs)
     views.push_back({input.type, input.shape, input.bytes});
   ProgressLine line;
-  return runner.run(
-      views, [&](size_t done, size_t total) { line.show("running ops on the CPU", done, total); });
+  return runner.run(views, [&](size_t done, size_t total) {
+    line.show("running ops on the CPU", done, total);
+    return true;
+  });
 }
 
 Array toArray(const HostTensor &tensor, ElementType type) {

@@ -47,26 +47,30 @@ double Distribution::variation() const {
 
 Distribution Measurement::of(double RunTime::*member) const {
   std::vector<double> samples;
+  samples.reserve(runs.runs.size());
   for (const RunTime &run : runs.runs)
     samples.push_back(run.*member);
   return Distribution(std::move(samples));
 }
 
-/// Runs in the interpreter for the measured time, after one run that also folds constants.
+/// Runs in the interpreter for the measured time, after the warm-up, whose first run also folds constants.
 static Status measureOnCpu(Session &session, const std::vector<Array> &inputs,
                            const MeasureOptions &options, Measurement &measurement) {
   using Clock = std::chrono::steady_clock;
   auto secondsSince = [](Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  SMELT_ASSIGN_OR_RETURN([[maybe_unused]] auto outputs, session.run(inputs));
   Clock::time_point begin = Clock::now();
+  do
+    SMELT_RETURN_IF_ERROR(session.run(inputs).status());
+  while (secondsSince(begin) < options.warmupSeconds);
+  begin = Clock::now();
   ProgressLine progress;
   std::vector<RunTime> &runs = measurement.runs.runs;
   size_t least = std::max(options.iterations, kLeastSamples);
   while (secondsSince(begin) < options.seconds || runs.size() < least) {
     Clock::time_point start = Clock::now();
-    SMELT_ASSIGN_OR_RETURN(outputs, session.run(inputs));
+    SMELT_RETURN_IF_ERROR(session.run(inputs).status());
     runs.push_back({1e3 * secondsSince(start), 0, 0, 0});
     measurement.latencies.push_back(runs.back().computeMilliseconds);
     progress.show(joinText("measured ", runs.size(), " runs"));

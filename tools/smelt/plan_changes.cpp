@@ -4,6 +4,7 @@
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/cuda_session.h"
+#include "tools/smelt/plan_flags.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -160,7 +161,7 @@ std::vector<ReportChange> planChanges(const runtime::Plan &before, const runtime
   auto orNone = [](const std::string &text) { return text.empty() ? "none" : text; };
   changes.add("Smelt", old.smelt_version, now.smelt_version);
   changes.add("model", old.model_name, now.model_name);
-  changes.add("flags", orNone(old.compile_options), orNone(now.compile_options));
+  changes.add("flags", planFlags(before), planFlags(after));
   changes.add("tilings by times of", orNone(codegen::Tuning::deviceIn(old.tuning)),
               orNone(codegen::Tuning::deviceIn(now.tuning)));
   changes.add("architectures", architecturesOf(old), architecturesOf(now));

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace smelt::tools {
@@ -23,6 +24,16 @@ static FloatPrecision precisionOf(const TrtexecFlags &flags) {
   return flags.noTf32 || flags.stronglyTyped ? FloatPrecision::fp32 : FloatPrecision::tf32;
 }
 
+static bool isPercentile(const std::string &text) {
+  double percent = 0;
+  return llvm::to_float(text, percent) && percent > 0 && percent <= 100;
+}
+
+static bool isDuration(const std::string &text) {
+  double seconds = 0;
+  return llvm::to_float(text, seconds) && seconds >= 0 && std::isfinite(seconds);
+}
+
 static Status checkFlags(const TrtexecFlags &flags) {
   if (flags.onnx.empty() == flags.loadEngine.empty())
     return Status(StatusCode::kUsage, "give a model with --onnx=FILE or a plan with "
@@ -30,10 +41,11 @@ static Status checkFlags(const TrtexecFlags &flags) {
   if (!flags.loadEngine.empty() && !flags.saveEngine.empty())
     return Status(StatusCode::kUsage, "--saveEngine keeps what --onnx compiles");
   for (const std::string &percentile : flags.percentiles)
-    if (double percent; !llvm::to_float(percentile, percent) || !(percent > 0 && percent <= 100))
+    if (!isPercentile(percentile))
       return Status(StatusCode::kUsage, joinText("'", percentile, "' is no percentile"));
-  if (double seconds; !llvm::to_float(flags.duration, seconds) || !(seconds >= 0))
-    return Status(StatusCode::kUsage, joinText("'", flags.duration, "' is no number of seconds"));
+  if (!isDuration(flags.duration))
+    return Status(StatusCode::kUsage,
+                  joinText("--duration: '", flags.duration, "' is no number of seconds"));
   return {};
 }
 
