@@ -14,7 +14,7 @@ namespace smelt::tools {
 
 /// What the plan's fused IR says; nothing where there is none, or none that this Smelt reads.
 static compiler::FusedWith readFusedWith(const runtime::Plan &plan) {
-  MLIRContext context;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<SmeltDialect, func::FuncDialect>();
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   llvm::StringRef ir(plan.ir().data(), plan.ir().size());
