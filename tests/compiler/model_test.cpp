@@ -4,6 +4,7 @@
 #include "compiler/run_model.h"
 
 #include "tests/compiler/demo_model.h"
+#include "tests/compiler/folder_test.h"
 #include "tests/frontend/model_builder.h"
 
 #include <gtest/gtest.h>
@@ -18,17 +19,7 @@ using namespace smelt::compiler;
 
 namespace {
 
-class ModelTest : public testing::Test {
-protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/smelt_XXXXXX"; // tests run side by side
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  std::string folder;
-};
+class ModelTest : public FolderTest {};
 
 TEST_F(ModelTest, ReportsEveryPhase) {
   std::vector<std::string> phases;

@@ -5,6 +5,7 @@
 #include "runtime/read_plan.h"
 #include "runtime/update_weight.h"
 #include "tests/compiler/demo_model.h"
+#include "tests/compiler/folder_test.h"
 
 #include <cstring>
 #include <filesystem>
@@ -25,15 +26,8 @@ struct Kind {
 
 using Bytes = std::vector<std::byte>;
 
-class RefitTest : public testing::Test {
+class RefitTest : public FolderTest {
 protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/smelt_XXXXXX"; // tests run side by side
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   /// The demo model with other values in the tensors of these names; fills in what they are.
   std::string changedModel(const std::set<std::string> &names) {
     onnx_wire::Model model;
@@ -114,7 +108,6 @@ protected:
     }
   }
 
-  std::string folder;
   std::map<std::string, std::vector<float>> values;
   std::map<std::string, std::string> refusals;
   size_t copied = 0;

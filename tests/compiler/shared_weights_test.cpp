@@ -4,6 +4,7 @@
 #include "runtime/engine.h"
 #include "runtime/fake_driver.h"
 #include "runtime/read_plan.h"
+#include "tests/compiler/folder_test.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -14,15 +15,8 @@ using namespace smelt::compiler;
 
 namespace {
 
-class SharedWeights : public testing::Test {
+class SharedWeights : public FolderTest {
 protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/smelt_XXXXXX"; // tests run side by side
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   runtime::Plan compile(int64_t batch) {
     ModelOptions options;
     options.path = SMELT_DEMO_MODEL;
@@ -51,7 +45,6 @@ protected:
 
   size_t uploads() const { return fake.countOf("cuMemcpyHtoDAsync"); }
 
-  std::string folder;
   std::list<std::vector<std::byte>> files;
   runtime::FakeDriver fake;
 };
