@@ -78,12 +78,7 @@ struct Problem {
   template <int I> __device__ __forceinline__ const float *moments(int batch, int m) const {
     $moments$
   }
-  template <int W>
-  __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
-                                           const Columns<W> &columns, const Inputs<W> &inputs,
-                                           const RowMoments (&rows)[$rowArray$]) const {
-    $epilogue$
-  }
+  $results$
 };
 using Config = $config$;
 } // namespace smelt
@@ -91,6 +86,35 @@ using Config = $config$;
 extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$$mapParameters$) {
   extern __shared__ __align__(1024) char shared[];
   smelt::$function$<smelt::Config$left$>(smelt::Problem{$arguments$}, $maps$shared);
+}
+)";
+
+/// What becomes of the sums: in one step, and in two.
+constexpr char kNotInFragments[] = "static constexpr bool kInFragments = false;\n";
+constexpr char kEpilogue[] = R"(
+$inFragments$
+template <int W>
+__device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
+                                         const Columns<W> &columns, const Inputs<W> &inputs,
+                                         const RowMoments (&rows)[$rowArray$]) const {
+  $epilogue$
+}
+)";
+
+constexpr char kEpilogueInFragments[] = R"(
+static constexpr bool kInFragments = true;
+template <int W> struct Results {
+  $resultMembers$
+};
+template <int W>
+__device__ __forceinline__ Results<W> results(int batch, int m, int n, const Sum (&acc)[kProducts * W],
+                                              const Columns<W> &columns, const Inputs<W> &inputs,
+                                              const RowMoments (&rows)[$rowArray$]) const {
+  $epilogue$
+}
+template <int W>
+__device__ __forceinline__ void put(int batch, int m, int n, const Results<W> &results) const {
+  $stores$
 }
 )";
 
@@ -206,6 +230,20 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"products", std::to_string(product.products())}});
 }
 
+/// What becomes of the sums, in the form that the template wants.
+std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue, int products) {
+  std::string rowArray = std::to_string(std::max<size_t>(epilogue.moments.size(), 1));
+  const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
+  if (choice.usesTensorMaps && parts && holdsFragments(choice.blockN, choice.clusterK, products))
+    return format(kEpilogueInFragments, {{"resultMembers", parts->members},
+                                         {"rowArray", rowArray},
+                                         {"epilogue", parts->text},
+                                         {"stores", parts->stores}});
+  return format(kEpilogue, {{"inFragments", choice.usesTensorMaps ? kNotInFragments : ""},
+                            {"rowArray", rowArray},
+                            {"epilogue", epilogue.text}});
+}
+
 /// The kernel's text; `used` receives the sizes that it names.
 std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &epilogue,
                                 std::set<std::string> &used) const {
@@ -240,8 +278,7 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
                         {"prefetch", epilogue.prefetch},
                         {"momentGroups", epilogue.moments.counts + "return 0;\n"},
                         {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-                        {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
-                        {"epilogue", epilogue.text},
+                        {"results", resultsText(choice, epilogue, int(product.products()))},
                         {"config", choice.config},
                         {"entry", kEntryName},
                         {"parameters", entryParameters(product.fusion, sizes)},

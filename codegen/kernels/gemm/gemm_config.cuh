@@ -24,6 +24,14 @@ namespace smelt {
 /// epilogue takes at most.
 inline constexpr int kTurnColumns = 8;
 
+/// Columns of the results that gemm_fragment_epilogue.cuh finishes at a time.
+inline constexpr int kFragmentColumns = 32;
+
+/// Whether each block of a cluster finishes whole ones.
+constexpr bool holdsFragments(int blockN, int clusterK, int products) {
+  return blockN % (kFragmentColumns * clusterK * products) == 0;
+}
+
 /// Floats by which a row is padded in an exchange buffer (see gemm_epilogue.cuh).
 inline constexpr int kExchangePadding = 8;
 

@@ -1,5 +1,6 @@
 #include "codegen/kernels/gemm/gemm_epilogue.h"
 
+#include "codegen/cuda_text.h"
 #include "codegen/emit_expression.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -20,6 +21,7 @@ public:
   EpilogueEmitter(GemmProduct &product, Lanes lanes);
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
+  std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
 
@@ -123,6 +125,46 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
+/// The stored vector that moments are of; null where there is none.
+const VectorStore *vectorOf(const VectorStore &moments, ArrayRef<VectorStore> vectors) {
+  const VectorStore *found = llvm::find_if(vectors, [&](const VectorStore &vector) {
+    return !vector.isMoments && vector.value == moments.value && vector.element == moments.element;
+  });
+  return found == vectors.end() ? nullptr : found;
+}
+
+std::optional<GemmEpilogue::InFragments>
+EpilogueEmitter::inFragments(const std::string &uniform) const {
+  Chunk chunk = emitter.allChunks().back();
+  if (emitter.getLanes().width != kMaxEpilogueWidth || !emitter.fetched().areHalfWidth ||
+      chunk.stores.size() != chunk.vectors.size())
+    return std::nullopt;
+  GemmEpilogue::InFragments parts;
+  chunk.stores = {"Results<W> results;\n"};
+  for (const VectorStore &vector : chunk.vectors) {
+    if (vector.isMoments) {
+      const VectorStore *of = vectorOf(vector, chunk.vectors);
+      if (!of || !isHalfWidth(of->element))
+        return std::nullopt;
+      llvm::erase(chunk.loads, vector.declaration);
+      llvm::erase(chunk.lanes, vector.assignment);
+      parts.stores += vector.declaration + "unpack<W>(results." + of->array + ", " + vector.array +
+                      ");\nstoreMoments<W>(" + vector.address + ", " + vector.array + ");\n";
+      continue;
+    }
+    if (!isHalfWidth(vector.element))
+      return std::nullopt;
+    std::string type = storageType(vector.element).str();
+    parts.members += "Vector<" + type + ", W> " + vector.array + ";\n";
+    chunk.stores.push_back("results." + vector.array + " = pack<" + type + ", W>(" + vector.array +
+                           ");\n");
+    parts.stores += "storeVector<W>(" + vector.address + ", results." + vector.array + ");\n";
+  }
+  chunk.stores.push_back("return results;\n");
+  parts.text = uniform + chunk.text();
+  return parts;
+}
+
 GemmEpilogue EpilogueEmitter::take() {
   auto complete = [&](const std::string &text) {
     return emitter.coordinateDefinitions(text) + text;
@@ -131,6 +173,11 @@ GemmEpilogue EpilogueEmitter::take() {
                                    &columns = emitter.fetchedColumns();
   std::string uniform = emitter.takeUniform();
   moments.addresses = complete(moments.addresses);
+  std::optional<GemmEpilogue::InFragments> fragments = inFragments(uniform);
+  if (fragments) {
+    fragments->text = complete(fragments->text);
+    fragments->stores = complete(fragments->stores);
+  }
   return GemmEpilogue{emitter.getLanes().width,
                       join(columns.declarations, ""),
                       complete(join(columns.statements, "")),
@@ -139,6 +186,7 @@ GemmEpilogue EpilogueEmitter::take() {
                       complete(join(fetched.prefetches, "")),
                       moments,
                       complete(uniform + emitter.chunk().text()),
+                      std::move(fragments),
                       emitter.printer().sizes()};
 }
 
