@@ -162,6 +162,7 @@ private:
   std::string typeOfLeft(const GemmChoice &choice) const;
   std::string wayOfLeft(const GemmChoice &choice) const;
   TensorMap mapOfLeft(const GemmChoice &choice) const;
+  TensorMap mapOfRight(const GemmChoice &choice) const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
   GemmProduct product;
@@ -302,8 +303,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfLeft(choice)));
-    int boxRows = b.isTransposed() ? choice.blockN : choice.blockK;
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(b, *matrixB, boxRows)));
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOfRight(choice)));
   }
   kernel.flops =
       kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
@@ -330,7 +330,18 @@ TensorMap GemmEmitter::mapOfLeft(const GemmChoice &choice) const {
   return mapOf(a, *matrixA, choice.blockM);
 }
 
-/// Boxes of `boxRows` rows, as gemm_tma.cuh expects them.
+TensorMap GemmEmitter::mapOfRight(const GemmChoice &choice) const {
+  if (b.isTransposed())
+    return mapOf(b, *matrixB, choice.blockN);
+  TensorMap map = mapOf(b, *matrixB, choice.blockK);
+  int columns = panelColumns(choice.blockN);
+  map.box[0] = static_cast<unsigned>(columns);
+  if (columns == 32)
+    map.swizzle = plan::Swizzle::bytes_64;
+  return map;
+}
+
+/// Boxes of `boxRows` rows of 128 bytes, as gemm_tma.cuh expects them.
 TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &matrix,
                              int boxRows) const {
   Type element = product.lhs.getElementType();
@@ -379,6 +390,8 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
+  if (product.products() > 1 && choice.usesTensorMaps && choice.blockN % 64 != 0)
+    return "two products take turns in panels of 64 columns";
   if (product.products() > 1 && isLargest)
     return "the epilogue of two products spills beside the sums of the largest tiles";
   if (product.storesMoments() && choice.blockN / product.products() % RowMomentsOp::kGroup != 0)

@@ -135,9 +135,12 @@ inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
     {64, 128, 3, 1}, {128, 64, 3, 1}, {128, 128, 3, 1}};
 inline constexpr int kShallowBytes = 640;
 
+/// Columns of a panel of B [k][n], one box of 16-bit elements, whose rows are as long as the hardware permutes them.
+constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
+
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
-/// blockN is 64, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// blockN is 64, 96, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
 /// clusterK is 1 or 2.
 struct GemmTmaTiling {
   int blockM, blockN;
@@ -152,7 +155,9 @@ struct GemmTmaTiling {
   constexpr int threads() const { return consumers() + 128; }
   constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
-  constexpr int exchangeColumns() const { return blockN > 128 || blockN / clusterK < 64 ? 32 : 64; }
+  constexpr int exchangeColumns() const {
+    return blockN > 128 || blockN % 64 != 0 || blockN / clusterK < 64 ? 32 : 64;
+  }
   constexpr int exchangeBytes() const {
     return blockM * (exchangeColumns() + kExchangePadding) * 4;
   }
@@ -178,7 +183,7 @@ struct GemmTmaConfig {
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
     {128, 64, 7, false},    {128, 128, 5, false},    {128, 192, 5, false},   {128, 256, 4, false},
     {128, 128, 5, true},    {64, 64, 12, false},     {64, 128, 8, false},    {64, 64, 12, false, 2},
-    {64, 128, 8, false, 2}, {128, 128, 5, false, 2}, {128, 192, 4, false, 2}};
+    {64, 128, 8, false, 2}, {128, 128, 5, false, 2}, {128, 192, 4, false, 2}, {128, 96, 7, false}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
 inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;

@@ -16,7 +16,7 @@
 //     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
-//     columns. Edges are filled with zeros.
+//     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
 //   - Warps that have nothing else to do prepare the epilogues of the next two tiles: bring what they
 //     read near, to L2, and combine the moments of their rows. Epilogues: gemm_fragment_epilogue.cuh; where
 //     not all is of 16 bits in whole vectors, gemm_tma_epilogue.cuh.
@@ -63,7 +63,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr bool kBytes = sizeof(ElementA) == 1;
   static constexpr int kStepK = 32 / sizeof(ElementA);  // of one multiplication
-  static constexpr int kPanel = 64;                     // columns of a box of B [k][n]
+  static constexpr int kPanel = panelColumns(kBlockN);  // columns of a box of B [k][n]
   static constexpr int kBand = kBlockN > 128 ? 16 : 12; // rows of tiles that share columns of B
   static constexpr int kColumns = kTiling.exchangeColumns();
   static_assert(kBytes
@@ -238,7 +238,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on.
   __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int row) const {
-    constexpr int kGroupRows = 8, kUnused = 16, kRowBytes = 128;
+    constexpr int kGroupRows = 8, kUnused = 16;
+    constexpr int kRowBytes = kBTransposed ? kWgmmaStepBytes : kPanel * int(sizeof(ElementB));
     constexpr int kStepBytesA = kStepK * sizeof(ElementA);
     constexpr int kStepBytesB = kBTransposed ? kStepBytesA : kStepK * kRowBytes;
     constexpr int kRowBytesA = Left::kRowBytes, kPartSteps = kRowBytesA / kStepBytesA;
