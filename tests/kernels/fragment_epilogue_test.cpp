@@ -157,6 +157,7 @@ TEST(FragmentEpilogue, WholeTiles) {
 TEST(FragmentEpilogue, TilesThatReachOut) {
   expectResults<1, 0, 64, 1>(1, 8, 0, 0);
   expectResults<1, 0, 128, 1>(77, 136, 64, 0);
+  expectResults<1, 0, 96, 1>(61, 200, 0, 96);
   expectResults<1, 0, 192, 1>(197, 520, 192, 384);
 }
 
