@@ -95,8 +95,8 @@ template <int Products, int Moments> struct NumberedProblem {
   }
 };
 
-/// One warpgroup's tile, of `Chains` times 64 rows by BlockN columns of the products, at (row0, column0) of the results.
-template <int Products, int Moments, int BlockN, int Chains>
+/// One warpgroup's tile, finished in `Shares`, of `Chains` times 64 rows by BlockN columns of the products, at (row0, column0) of the results.
+template <int Products, int Moments, int BlockN, int Chains, int Shares = 1>
 void expectResults(int rows, int columnsOfResults, int row0, int column0) {
   constexpr int kTileRows = 64 * Chains, kTileColumns = BlockN / Products;
   std::minstd_rand random(unsigned(rows * 131 + columnsOfResults));
@@ -112,14 +112,17 @@ void expectResults(int rows, int columnsOfResults, int row0, int column0) {
   std::memcpy(hostWarp.shared.data(), moments.data(), hostWarp.shared.size());
   auto run = [&](int warp, int lane) {
     threadIdx.x = warp * 32 + lane;
-    using Epilogue = FragmentEpilogue<NumberedProblem<Products, Moments>, BlockN, Chains>;
+    using Epilogue = FragmentEpilogue<NumberedProblem<Products, Moments>, BlockN, Chains, Shares>;
     typename Epilogue::Sums own; // as wgmma leaves them
     for (int chain = 0; chain < Chains; ++chain)
       for (int i = 0; i < BlockN / 2; ++i)
         own[chain][i] = sums[(chain * 64 + warp * 16 + lane / 4 + 8 * (i / 2 % 2)) * BlockN +
                              i / 4 * 8 + lane % 4 * 2 + i % 2];
     uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowMoments));
-    Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own, 0, Epilogue::kPanels);
+    constexpr int kPanels = Epilogue::kPanels / Shares;
+    for (int share = 0; share < Shares; ++share)
+      Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own, share * kPanels,
+                                                                   (share + 1) * kPanels);
   };
   for (int warp = 0; warp < 4; ++warp) {
     std::vector<std::thread> threads;
@@ -164,6 +167,11 @@ TEST(FragmentEpilogue, TilesThatReachOut) {
 TEST(FragmentEpilogue, MomentsOfRows) {
   expectResults<1, 1, 128, 2>(200, 264, 64, 128);
   expectResults<1, 1, 192, 1>(50, 200, 0, 0);
+}
+
+TEST(FragmentEpilogue, Shares) {
+  expectResults<1, 0, 64, 1, 2>(61, 56, 0, 0);
+  expectResults<1, 1, 192, 1, 2>(50, 200, 0, 0);
 }
 
 TEST(FragmentEpilogue, TwoProducts) {

@@ -31,7 +31,8 @@
 // Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
 // Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
 // 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36); of 64 columns over gemm_wgmma:
-// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of two products over it: 4096x2x8192x2048 380 (424),
+// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of 96 columns over any other: 512x2304x768 5.8 (6.5),
+// 2048x768x768 6.8 (7.3); of two products over it: 4096x2x8192x2048 380 (424),
 // 2048x2x4864x896 56 (70). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products.
 #pragma once
@@ -81,7 +82,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using Ring = RingPosition<kStages>;
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
-  using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
+  using Fragments = FragmentEpilogue<Problem, kBlockN, kChains, kClusterK>;
   static constexpr bool kInFragments =
       Problem::kInFragments && holdsFragments(kBlockN, kClusterK, Problem::kProducts);
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;

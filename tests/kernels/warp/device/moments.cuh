@@ -6,6 +6,7 @@
 #include <barrier>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #define __device__
@@ -54,5 +55,13 @@ template <class T, int W> struct alignas(W * sizeof(T)) Vector {
 struct RowMoments {
   float mean, variance;
 };
+
+/// As device/types.cuh's.
+template <int Begin, int End, class Body> void staticFor(const Body &body) {
+  if constexpr (Begin < End) {
+    body(std::integral_constant<int, Begin>());
+    staticFor<Begin + 1, End>(body);
+  }
+}
 
 } // namespace smelt
