@@ -45,13 +45,9 @@ struct ResultPlace {
 
 /// One of a chunk's stores of whole vectors, and of what it takes to store them in another way.
 struct VectorStore {
-  unsigned output;
-  std::string address;                           ///< "out0 + n"
-  std::string value;                             ///< of a lane
-  mlir::Type element;                            ///< as it is stored; of moments, what they are of
-  bool isMoments = false;                        ///< of the vector, instead of itself
-  std::string array = {};                        ///< of the lanes' values
-  std::string declaration = {}, assignment = {}; ///< of the array, among `loads` and `lanes`
+  std::string address; ///< "out0 + n"
+  std::string array;   ///< of the lanes' values
+  mlir::Type element;  ///< as it is stored
 };
 
 /// The statements of one pass over a thread's lanes. `loads` also hold what the chunk's lanes share.
@@ -135,7 +131,6 @@ public:
     std::vector<std::string> declarations; // "Vector<half, W> v3;\n"
     std::vector<std::string> statements;   // "inputs.v3 = loadVector<W>(in1 + n);\n"
     std::vector<std::string> prefetches;   // "prefetchToL2(in1 + n);\n"
-    bool areHalfWidth = true;              // all of them, of 16-bit floats
   };
   const Fetched &fetched() const { return fetchedVectors; }
   const Fetched &fetchedColumns() const { return fetchedOfColumns; }
@@ -173,9 +168,6 @@ private:
   Scope sharedScopeOf(Dim dim) const;
   /// Adds a statement where its scope has its place.
   void addStatement(Scope scope, std::string statement);
-  /// Has `store` take the array of lanes that each are `value`.
-  void storeLanes(VectorStore vector, llvm::StringRef type, llvm::StringRef value,
-                  llvm::StringRef call);
   Operand load(mlir::BlockArgument input, llvm::ArrayRef<Dim> index);
   /// `offset` from where the input's pointer stands.
   Dim fromPointer(mlir::BlockArgument input, Dim offset);

@@ -76,7 +76,6 @@ std::string ExpressionEmitter::fetch(StringRef array, Type element, Dim offset, 
   Fetched &fetched = isOfColumns ? fetchedOfColumns : fetchedVectors;
   std::string name = (isOfColumns ? "columns." : "inputs.") + array.str();
   fetched.declarations.push_back(vector + ";\n");
-  fetched.areHalfWidth &= isHalfWidth(element);
   fetched.statements.push_back(name + " = " + call);
   if (!isOfColumns)
     fetched.prefetches.push_back("prefetchToL2(" + address + ");\n");

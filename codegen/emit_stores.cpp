@@ -14,9 +14,12 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
                   knownDivisor(offset, lanes) % lanes.width == 0 &&
                   (!place || knownDivisor(place->first, Lanes()) % lanes.width == 0);
   if (isVector) {
-    Type element = type.getElementType();
-    storeLanes({output, pointer + " + " + dims.print(offset), operand.text, element},
-               computeType(element), operand.text, "store<W>");
+    std::string array = "r" + std::to_string(outputCounter++);
+    chunk().loads.push_back(computeType(type.getElementType()).str() + " " + array + "[W];\n");
+    chunk().lanes.push_back(array + "[i] = " + operand.text + ";\n");
+    std::string address = pointer + " + " + dims.print(offset);
+    chunk().stores.push_back("store<W>(" + address + ", " + array + ");\n");
+    chunk().vectors.push_back({address, array, type.getElementType()});
     return;
   }
   irregularAccesses += lanes.width > 1;
@@ -38,23 +41,14 @@ void ExpressionEmitter::storeMoments(unsigned output, ArrayRef<Dim> index, const
   Dim group =
       index.back().floorDiv(Dim::constant(fusion.getContext(), RowMomentsOp::kGroup), bounds);
   Dim offset = space.collapse(row) * groups * perGroup + group * perGroup;
+  std::string array = "r" + std::to_string(outputCounter++);
   std::string value = isHalfWidth(element)
                           ? "rounded<" + storageType(element).str() + ">(" + operand.text + ")"
                           : operand.text;
-  std::string address = outputName(output) + " + " + dims.print(offset);
-  storeLanes({output, address, operand.text, element, /*isMoments=*/true}, "float", value,
-             "storeMoments<W>");
-}
-
-void ExpressionEmitter::storeLanes(VectorStore vector, StringRef type, StringRef value,
-                                   StringRef call) {
-  vector.array = "r" + std::to_string(outputCounter++);
-  vector.declaration = type.str() + " " + vector.array + "[W];\n";
-  vector.assignment = vector.array + "[i] = " + value.str() + ";\n";
-  chunk().loads.push_back(vector.declaration);
-  chunk().lanes.push_back(vector.assignment);
-  chunk().stores.push_back(call.str() + "(" + vector.address + ", " + vector.array + ");\n");
-  chunk().vectors.push_back(std::move(vector));
+  chunk().loads.push_back("float " + array + "[W];\n");
+  chunk().lanes.push_back(array + "[i] = " + value + ";\n");
+  chunk().stores.push_back("storeMoments<W>(" + outputName(output) + " + " + dims.print(offset) +
+                           ", " + array + ");\n");
 }
 
 } // namespace smelt::codegen

@@ -26,18 +26,6 @@ __device__ __forceinline__ void keep(const void *p) { asm volatile("" ::"l"(p));
 /// Has the compiler forget what it knows about `value`.
 __device__ __forceinline__ void hide(int &value) { asm volatile("" : "+r"(value)); }
 
-/// A copy made here, and where the program comes by only: no selection among values that all are at hand.
-__device__ __forceinline__ float copy(float value) {
-  float result;
-  asm volatile("mov.b32 %0, %1;" : "=f"(result) : "f"(value));
-  return result;
-}
-__device__ __forceinline__ int32_t copy(int32_t value) {
-  int32_t result;
-  asm volatile("mov.b32 %0, %1;" : "=r"(result) : "r"(value));
-  return result;
-}
-
 // --- Asynchronous copies, global to shared ---
 
 /// Copies Bytes (4, 8 or 16) when `valid`, else writes zeros without reading `source`.

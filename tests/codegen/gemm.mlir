@@ -181,17 +181,10 @@ func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 
   return %0 : !smelt.tensor<[b, 512, 3072], f16>
 }
 
-// The moments of rows are those of the results as they are stored.
+// Results whose moments are stored, long epilogues and results of 32 bits take the way through shared memory.
 // CHECK: // gemm+row_moments wgmma, tma
-// CHECK: kInFragments = true;
-// CHECK-NEXT: template <int W> struct Results {
-// CHECK-NEXT: Vector<half, W> r0;
-// CHECK-NEXT: };
-// CHECK-NOT: rounded
-// CHECK: storeVector<W>(out0 + m * 768 + n, results.r0);
-// CHECK-NEXT: float r1[W];
-// CHECK-NEXT: unpack<W>(results.r0, r1);
-// CHECK-NEXT: storeMoments<W>(out1 + m * 48 + (n / 32) * 2, r1);
+// CHECK: kInFragments = false;
+// CHECK: store<W>(out0 + m * 768 + n, r0);
 func.func @large_with_moments(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.tensor<[768, 768], f16>) -> (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>) {
   %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[768, 768], f16>) -> (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>) {
   ^bb0(%a: !smelt.tensor<[8, 512, 768], f16>, %c: !smelt.tensor<[768, 768], f16>):
@@ -202,7 +195,18 @@ func.func @large_with_moments(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.
   return %0#0, %0#1 : !smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>
 }
 
-// Results of 32 bits take the way through shared memory.
+// CHECK: // gemm+gelu wgmma, tma
+// CHECK: kInFragments = false;
+func.func @large_with_gelu(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[8, 512, 768], f16>, %c: !smelt.tensor<[768, 3072], f16>):
+    %1 = smelt.matmul %a, %c : <[8, 512, 768], f16>, <[768, 3072], f16> -> <[8, 512, 3072], f16>
+    %2 = smelt.gelu %1 : <[8, 512, 3072], f16>
+    smelt.yield %2 : !smelt.tensor<[8, 512, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[8, 512, 3072], f16>
+}
+
 // CHECK: // gemm wgmma, tma
 // CHECK: kInFragments = false;
 // CHECK: store<W>(out0 + m * 3072 + n, r0);

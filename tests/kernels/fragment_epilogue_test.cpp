@@ -10,37 +10,33 @@
 namespace smelt {
 namespace {
 
-/// Two results of 16 bits out of the sums, a vector of columns, two tensors, and the moments of rows: numbers that tell whence they are.
-template <int Products, int Moments> struct NumberedProblem {
+/// Two results of 16 bits out of the sums, a vector of columns and the moments of rows: numbers that tell whence they are.
+template <int Moments> struct NumberedProblem {
   using Sum = float;
-  static constexpr int kProducts = Products, kRowMoments = Moments;
-  int rows, columnsOfProducts;
-  std::vector<uint16_t> bias, inputs0, inputs1, results0, results1;
+  static constexpr int kProducts = 1, kRowMoments = Moments;
+  int rows, width;
+  std::vector<uint16_t> bias, results0, results1;
   std::vector<int> writes;
   mutable std::atomic<int> outside = 0;
 
-  NumberedProblem(int rows, int columnsOfResults, std::minstd_rand &random)
-      : rows(rows), columnsOfProducts(columnsOfResults * Products), bias(columnsOfResults) {
-    size_t count = size_t(rows) * columnsOfResults;
-    for (auto *drawn : {&inputs0, &inputs1, &results0, &results1})
-      drawn->resize(count);
-    for (auto *drawn : {&bias, &inputs0, &inputs1})
-      for (uint16_t &value : *drawn)
-        value = uint16_t(random());
-    writes.resize(count);
+  NumberedProblem(int rows, int width, std::minstd_rand &random)
+      : rows(rows), width(width), bias(width) {
+    size_t count = size_t(rows) * width;
+    results0.resize(count), results1.resize(count), writes.resize(count);
+    for (uint16_t &value : bias)
+      value = uint16_t(random());
   }
 
   int m() const { return rows; }
-  int n() const { return columnsOfProducts; }
-  int width() const { return columnsOfProducts / Products; }
+  int n() const { return width; }
   /// Whether so many columns lie inside, aligned as vectors must be; counted where not.
   bool isInside(int row, int column, int count) const {
     bool inside =
-        row >= 0 && row < rows && column >= 0 && column % count == 0 && column + count <= width();
+        row >= 0 && row < rows && column >= 0 && column % count == 0 && column + count <= width;
     outside += !inside;
     return inside;
   }
-  size_t at(int row, int column) const { return size_t(row) * width() + column; }
+  size_t at(int row, int column) const { return size_t(row) * width + column; }
 
   template <int W> struct Columns {
     Vector<uint16_t, W> bias;
@@ -51,34 +47,20 @@ template <int Products, int Moments> struct NumberedProblem {
       std::memcpy(&found.bias, &bias[column], 2 * W);
     return found;
   }
-  template <int W> struct Inputs {
-    Vector<uint16_t, W> first, second;
-  };
-  template <int W> Inputs<W> inputs(int, int row, int column) const {
-    Inputs<W> found = {};
-    if (isInside(row, column, W)) {
-      std::memcpy(&found.first, &inputs0[at(row, column)], 2 * W);
-      std::memcpy(&found.second, &inputs1[at(row, column)], 2 * W);
-    }
-    return found;
-  }
-  static uint32_t number(float sum, float gate, uint32_t bias, uint32_t first, uint32_t second,
-                         const RowMoments &row) {
-    return uint32_t(sum) * 7 + uint32_t(gate) * 13 + bias * 3 + first * 5 + second * 11 +
-           uint32_t(row.mean) * 17 + uint32_t(row.variance) * 19;
+  template <int W> struct Inputs {};
+  static uint32_t number(float sum, uint32_t bias, const RowMoments &row) {
+    return uint32_t(sum) * 7 + bias * 3 + uint32_t(row.mean) * 17 + uint32_t(row.variance) * 19;
   }
   template <int W> struct Results {
     Vector<uint16_t, W> first, second;
   };
   template <int W>
-  Results<W> results(int, int row, int column, const Sum (&sums)[Products * W],
-                     const Columns<W> &of, const Inputs<W> &in,
-                     const RowMoments (&moments)[1]) const {
+  Results<W> results(int, int row, int column, const Sum (&sums)[W], const Columns<W> &of,
+                     const Inputs<W> &, const RowMoments (&moments)[1]) const {
     isInside(row, column, W);
     Results<W> found;
     for (int i = 0; i < W; ++i) {
-      uint32_t value = number(sums[i], Products == 2 ? sums[(Products - 1) * W + i] : 0, of.bias[i],
-                              in.first[i], in.second[i], Moments ? moments[0] : RowMoments{0, 0});
+      uint32_t value = number(sums[i], of.bias[i], Moments ? moments[0] : RowMoments{0, 0});
       found.first[i] = uint16_t(value);
       found.second[i] = uint16_t(value >> 3);
     }
@@ -95,12 +77,12 @@ template <int Products, int Moments> struct NumberedProblem {
   }
 };
 
-/// One warpgroup's tile, finished in `Shares`, of `Chains` times 64 rows by BlockN columns of the products, at (row0, column0) of the results.
-template <int Products, int Moments, int BlockN, int Chains, int Shares = 1>
-void expectResults(int rows, int columnsOfResults, int row0, int column0) {
-  constexpr int kTileRows = 64 * Chains, kTileColumns = BlockN / Products;
-  std::minstd_rand random(unsigned(rows * 131 + columnsOfResults));
-  NumberedProblem<Products, Moments> problem(rows, columnsOfResults, random);
+/// One warpgroup's tile, of `Chains` times 64 rows by BlockN columns, at (row0, column0) of the results.
+template <int Moments, int BlockN, int Chains>
+void expectResults(int rows, int width, int row0, int column0) {
+  constexpr int kTileRows = 64 * Chains;
+  std::minstd_rand random(unsigned(rows * 131 + width));
+  NumberedProblem<Moments> problem(rows, width, random);
   std::vector<float> sums(kTileRows * BlockN);
   for (float &sum : sums)
     sum = float(random() % 4096);
@@ -112,17 +94,14 @@ void expectResults(int rows, int columnsOfResults, int row0, int column0) {
   std::memcpy(hostWarp.shared.data(), moments.data(), hostWarp.shared.size());
   auto run = [&](int warp, int lane) {
     threadIdx.x = warp * 32 + lane;
-    using Epilogue = FragmentEpilogue<NumberedProblem<Products, Moments>, BlockN, Chains, Shares>;
+    using Epilogue = FragmentEpilogue<NumberedProblem<Moments>, BlockN, Chains>;
     typename Epilogue::Sums own; // as wgmma leaves them
     for (int chain = 0; chain < Chains; ++chain)
       for (int i = 0; i < BlockN / 2; ++i)
         own[chain][i] = sums[(chain * 64 + warp * 16 + lane / 4 + 8 * (i / 2 % 2)) * BlockN +
                              i / 4 * 8 + lane % 4 * 2 + i % 2];
     uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowMoments));
-    constexpr int kPanels = Epilogue::kPanels / Shares;
-    for (int share = 0; share < Shares; ++share)
-      Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own, share * kPanels,
-                                                                   (share + 1) * kPanels);
+    Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own);
   };
   for (int warp = 0; warp < 4; ++warp) {
     std::vector<std::thread> threads;
@@ -133,51 +112,36 @@ void expectResults(int rows, int columnsOfResults, int row0, int column0) {
   }
   EXPECT_EQ(problem.outside, 0);
   for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columnsOfResults; ++column) {
+    for (int column = 0; column < width; ++column) {
       int tileRow = row - row0, tileColumn = column - column0;
-      bool isOfTile =
-          tileRow >= 0 && tileRow < kTileRows && tileColumn >= 0 && tileColumn < kTileColumns;
+      bool isOfTile = tileRow >= 0 && tileRow < kTileRows && tileColumn >= 0 && tileColumn < BlockN;
       size_t at = problem.at(row, column);
       ASSERT_EQ(problem.writes[at], isOfTile) << row << ", " << column;
       if (!isOfTile)
         continue;
-      int first = Products == 1 ? tileColumn : tileColumn / 8 * 16 + tileColumn % 8;
-      const float *of = &sums[size_t(tileRow) * BlockN + first];
-      uint32_t value =
-          problem.number(of[0], Products == 2 ? of[8 * (Products - 1)] : 0, problem.bias[column],
-                         problem.inputs0[at], problem.inputs1[at], moments[tileRow]);
+      uint32_t value = problem.number(sums[size_t(tileRow) * BlockN + tileColumn],
+                                      problem.bias[column], moments[tileRow]);
       ASSERT_EQ(problem.results0[at], uint16_t(value)) << row << ", " << column;
       ASSERT_EQ(problem.results1[at], uint16_t(value >> 3)) << row << ", " << column;
     }
 }
 
 TEST(FragmentEpilogue, WholeTiles) {
-  expectResults<1, 0, 64, 1>(64, 64, 0, 0);
-  expectResults<1, 0, 128, 2>(256, 256, 128, 128);
-  expectResults<1, 0, 256, 1>(128, 768, 64, 256);
+  expectResults<0, 64, 1>(64, 64, 0, 0);
+  expectResults<0, 128, 2>(256, 256, 128, 128);
+  expectResults<0, 256, 1>(128, 768, 64, 256);
 }
 
 TEST(FragmentEpilogue, TilesThatReachOut) {
-  expectResults<1, 0, 64, 1>(1, 8, 0, 0);
-  expectResults<1, 0, 128, 1>(77, 136, 64, 0);
-  expectResults<1, 0, 96, 1>(61, 200, 0, 96);
-  expectResults<1, 0, 192, 1>(197, 520, 192, 384);
+  expectResults<0, 64, 1>(1, 8, 0, 0);
+  expectResults<0, 128, 1>(77, 136, 64, 0);
+  expectResults<0, 96, 1>(61, 200, 0, 96);
+  expectResults<0, 192, 1>(197, 520, 192, 384);
 }
 
 TEST(FragmentEpilogue, MomentsOfRows) {
-  expectResults<1, 1, 128, 2>(200, 264, 64, 128);
-  expectResults<1, 1, 192, 1>(50, 200, 0, 0);
-}
-
-TEST(FragmentEpilogue, Shares) {
-  expectResults<1, 0, 64, 1, 2>(61, 56, 0, 0);
-  expectResults<1, 1, 192, 1, 2>(50, 200, 0, 0);
-}
-
-TEST(FragmentEpilogue, TwoProducts) {
-  expectResults<2, 0, 64, 1>(3, 8, 0, 0);
-  expectResults<2, 0, 128, 2>(131, 72, 0, 0);
-  expectResults<2, 1, 256, 1>(61, 136, 0, 0);
+  expectResults<1, 128, 2>(200, 264, 64, 128);
+  expectResults<1, 192, 1>(50, 200, 0, 0);
 }
 
 } // namespace

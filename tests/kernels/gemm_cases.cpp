@@ -295,6 +295,11 @@ std::vector<GemmCase> gemmChecks() {
         v.bTransposed = transposed;
         v.bConstant = constant;
         cases.push_back({v, kTmaShapes});
+        GemmVariant isShort = v; // of epilogue: finished where the sums lie
+        isShort.activation = isShort.residual = false;
+        cases.push_back({isShort, kTmaShapes});
+        isShort.rowGroups = 24;
+        cases.push_back({isShort, kTmaShapes});
         if (transposed) { // rows of B, and of C, that no vector access is aligned to
           v.width = 1;
           cases.push_back({v, {{77, 197, 136, 1}, {513, 513, 200, 1}, {1, 1, 8, 1}}});

@@ -232,10 +232,10 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
 }
 
 /// What becomes of the sums, in the form that the template wants.
-std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue, int products) {
+std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) {
   std::string rowArray = std::to_string(std::max<size_t>(epilogue.moments.size(), 1));
   const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
-  if (choice.usesTensorMaps && parts && holdsFragments(choice.blockN, choice.clusterK, products))
+  if (choice.usesTensorMaps && parts && holdsFragments(choice.blockN, choice.clusterK))
     return format(kEpilogueInFragments, {{"resultMembers", parts->members},
                                          {"rowArray", rowArray},
                                          {"epilogue", parts->text},
@@ -279,7 +279,7 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
                         {"prefetch", epilogue.prefetch},
                         {"momentGroups", epilogue.moments.counts + "return 0;\n"},
                         {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-                        {"results", resultsText(choice, epilogue, int(product.products()))},
+                        {"results", resultsText(choice, epilogue)},
                         {"config", choice.config},
                         {"entry", kEntryName},
                         {"parameters", entryParameters(product.fusion, sizes)},

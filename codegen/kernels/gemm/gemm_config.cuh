@@ -27,9 +27,9 @@ inline constexpr int kTurnColumns = 8;
 /// Columns of the results that gemm_fragment_epilogue.cuh finishes at a time.
 inline constexpr int kFragmentColumns = 32;
 
-/// Whether each block of a cluster finishes whole ones.
-constexpr bool holdsFragments(int blockN, int clusterK, int products) {
-  return blockN % (kFragmentColumns * clusterK * products) == 0;
+/// Whether they tile a block's columns, of which it finishes all.
+constexpr bool holdsFragments(int blockN, int clusterK) {
+  return clusterK == 1 && blockN % kFragmentColumns == 0;
 }
 
 /// Floats by which a row is padded in an exchange buffer (see gemm_epilogue.cuh).

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda_text.h"
 #include "codegen/emit_expression.h"
+#include "codegen/scalar_ops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -22,6 +23,8 @@ public:
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
+  /// So short that a text for each panel of a tile is worth its way to the instruction caches.
+  bool isShort() const;
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
 
@@ -125,35 +128,27 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
-/// The stored vector that moments are of; null where there is none.
-const VectorStore *vectorOf(const VectorStore &moments, ArrayRef<VectorStore> vectors) {
-  const VectorStore *found = llvm::find_if(vectors, [&](const VectorStore &vector) {
-    return !vector.isMoments && vector.value == moments.value && vector.element == moments.element;
-  });
-  return found == vectors.end() ? nullptr : found;
+bool EpilogueEmitter::isShort() const {
+  constexpr size_t kMostStatements = 8;
+  return emitter.allChunks().back().lanes.size() <= kMostStatements &&
+         llvm::none_of(product.fusion.getBlock().without_terminator(), [](Operation &op) {
+           return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
+         });
 }
 
 std::optional<GemmEpilogue::InFragments>
 EpilogueEmitter::inFragments(const std::string &uniform) const {
   Chunk chunk = emitter.allChunks().back();
-  if (emitter.getLanes().width != kMaxEpilogueWidth || !emitter.fetched().areHalfWidth ||
-      chunk.stores.size() != chunk.vectors.size())
+  bool storesHalves = chunk.stores.size() == chunk.vectors.size() &&
+                      llvm::all_of(chunk.vectors, [](const VectorStore &vector) {
+                        return isHalfWidth(vector.element);
+                      });
+  if (emitter.getLanes().width != kMaxEpilogueWidth || product.products() > 1 || !storesHalves ||
+      !emitter.fetched().declarations.empty() || !isShort())
     return std::nullopt;
   GemmEpilogue::InFragments parts;
   chunk.stores = {"Results<W> results;\n"};
   for (const VectorStore &vector : chunk.vectors) {
-    if (vector.isMoments) {
-      const VectorStore *of = vectorOf(vector, chunk.vectors);
-      if (!of || !isHalfWidth(of->element))
-        return std::nullopt;
-      llvm::erase(chunk.loads, vector.declaration);
-      llvm::erase(chunk.lanes, vector.assignment);
-      parts.stores += vector.declaration + "unpack<W>(results." + of->array + ", " + vector.array +
-                      ");\nstoreMoments<W>(" + vector.address + ", " + vector.array + ");\n";
-      continue;
-    }
-    if (!isHalfWidth(vector.element))
-      return std::nullopt;
     std::string type = storageType(vector.element).str();
     parts.members += "Vector<" + type + ", W> " + vector.array + ";\n";
     chunk.stores.push_back("results." + vector.array + " = pack<" + type + ", W>(" + vector.array +

@@ -50,7 +50,8 @@ struct GemmEpilogue {
     std::string text;    ///< computes them
     std::string stores;  ///< takes them from there
   };
-  std::optional<InFragments> inFragments; ///< none where not all is of 16 bits, in whole vectors
+  std::optional<InFragments>
+      inFragments; ///< of one product, short, without inputs of each element and without moments
   std::set<std::string> sizes;
 };
 

@@ -18,8 +18,8 @@
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
 //     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
 //   - Warps that have nothing else to do prepare the epilogues of the next two tiles: bring what they
-//     read near, to L2, and combine the moments of their rows. Epilogues: gemm_fragment_epilogue.cuh; where
-//     not all is of 16 bits in whole vectors, gemm_tma_epilogue.cuh.
+//     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh; short ones
+//     gemm_fragment_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //
@@ -82,9 +82,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using Ring = RingPosition<kStages>;
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
-  using Fragments = FragmentEpilogue<Problem, kBlockN, kChains, kClusterK>;
-  static constexpr bool kInFragments =
-      Problem::kInFragments && holdsFragments(kBlockN, kClusterK, Problem::kProducts);
+  using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
+  static constexpr bool kInFragments = Problem::kInFragments && holdsFragments(kBlockN, kClusterK);
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
   static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
 
@@ -359,16 +358,10 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     }
   }
 
-  /// `way` from a warp's sums to memory: of this block's share of the panels.
-  template <class Way>
-  __device__ __forceinline__ static void finishShare(const Way &way, const Sums &sums) {
-    constexpr int kPanels = Way::kPanels / kClusterK;
-    static_assert(Way::kPanels % kClusterK == 0, "blocks finish whole panels");
-    way.run(sums, rank() * kPanels, (rank() + 1) * kPanels);
-  }
-
   /// One tile's way from its sums to memory.
   __device__ __forceinline__ void finish(int ordinal, const Sums &sums) const {
+    constexpr int kPanels = Epilogue::kPanels / kClusterK;
+    static_assert(Epilogue::kPanels % kClusterK == 0, "blocks finish whole panels");
     constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
     TileCoordinates tile = tileOf(ordinal);
     int warp = threadIdx.x / 32, warpRow = warp % (kTeamThreads / 32) * Epilogue::kRows;
@@ -378,9 +371,10 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     uint32_t moments = rows(slot) + warpRow * kMomentsBytes;
     int row = tile.m * kBlockM + warpRow, column = tile.n * kBlockN / Problem::kProducts;
     if constexpr (kInFragments)
-      finishShare(Fragments{problem, moments, row, column}, sums);
+      Fragments{problem, moments, row, column}.run(sums);
     else
-      finishShare(Epilogue{problem, exchange(warp), moments, row, column}, sums);
+      Epilogue{problem, exchange(warp), moments, row, column}.run(sums, rank() * kPanels,
+                                                                  (rank() + 1) * kPanels);
     if constexpr (kPrepares)
       mbarrier::arrive(prepareEmpty(slot));
   }

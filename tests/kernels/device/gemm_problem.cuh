@@ -39,7 +39,8 @@ struct GemmTestProblem {
   static constexpr bool kStoresMoments = StoresMoments;
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
   static constexpr int kProducts = Products;
-  static constexpr bool kInFragments = Width == 8 && kIsHalfWidth<T>;
+  static constexpr bool kInFragments =
+      Width == 8 && kIsHalfWidth<T> && Products == 1 && !Activation && !Residual && !StoresMoments;
 
   const A *aData;              // (batches, m, k)
   const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
@@ -105,9 +106,11 @@ struct GemmTestProblem {
   template <int W> __device__ Columns<W> columns(int column) const {
     return {loadVector<W>(biasData + column)};
   }
-  template <int W> struct Inputs {
+  struct Nothing {};
+  template <int W> struct ResidualOf {
     Vector<T, W> residual;
   };
+  template <int W> using Inputs = Select<Residual, ResidualOf<W>, Nothing>;
   template <int W> __device__ Inputs<W> inputs(int batch, int row, int column) const {
     Inputs<W> in;
     if constexpr (Residual)
@@ -146,11 +149,6 @@ struct GemmTestProblem {
   template <int W>
   __device__ void put(int batch, int row, int column, const Results<W> &results) const {
     storeVector<W>(cData + index(batch, row, column), results.c);
-    if constexpr (StoresMoments) {
-      float stored[W];
-      unpack<W>(results.c, stored);
-      storeMoments<W>(momentsData + index(batch, row, column) / kMomentsGroup * 2, stored);
-    }
   }
   template <int W>
   __device__ void compute(const Sum (&sums)[Products * W], const Columns<W> &of,

@@ -39,7 +39,6 @@ inline uint32_t __shfl_xor_sync(uint32_t, uint32_t word, int step) {
 }
 
 namespace ptx {
-inline float copy(float value) { return value; }
 inline void loadShared(uint32_t address, float &first, float &second) {
   std::memcpy(&first, hostWarp.shared.data() + address, 4);
   std::memcpy(&second, hostWarp.shared.data() + address + 4, 4);
