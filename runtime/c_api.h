@@ -16,6 +16,8 @@ struct smelt_engine {
 namespace smelt::api {
 
 Result<runtime::EngineOptions> readEngineOptions(const smelt_engine_options *given);
+/// on_progress of the options; nobody where they are NULL.
+Result<runtime::LoadProgressHandler> readProgress(const smelt_engine_options *given);
 Result<runtime::Logger> readLogger(const smelt_logger &given);
 Result<runtime::Binding> readBinding(const smelt_binding *given);
 

@@ -6,6 +6,8 @@
 using smelt::runtime::Binding;
 using smelt::runtime::DeviceAllocator;
 using smelt::runtime::EngineOptions;
+using smelt::runtime::LoadProgress;
+using smelt::runtime::LoadProgressHandler;
 using smelt::runtime::Location;
 using smelt::runtime::Logger;
 using smelt::runtime::Severity;
@@ -50,10 +52,23 @@ Result<Logger> readLogger(const smelt_logger &given) {
   return logger;
 }
 
+static Result<smelt_engine_options> readOwn(const smelt_engine_options *given) {
+  return readOptions(given, smelt_engine_options(SMELT_ENGINE_OPTIONS_INIT), "engine options");
+}
+
+Result<LoadProgressHandler> readProgress(const smelt_engine_options *given) {
+  SMELT_ASSIGN_OR_RETURN(smelt_engine_options read, readOwn(given));
+  if (read.on_progress == nullptr)
+    return LoadProgressHandler();
+  return LoadProgressHandler([read](const LoadProgress &progress) {
+    smelt_load_progress step = {sizeof(smelt_load_progress), progress.phase, progress.done,
+                                progress.total};
+    return read.on_progress(read.progress_user, &step) == 0;
+  });
+}
+
 Result<EngineOptions> readEngineOptions(const smelt_engine_options *given) {
-  SMELT_ASSIGN_OR_RETURN(
-      smelt_engine_options read,
-      readOptions(given, smelt_engine_options(SMELT_ENGINE_OPTIONS_INIT), "engine options"));
+  SMELT_ASSIGN_OR_RETURN(smelt_engine_options read, readOwn(given));
   EngineOptions options;
   options.device = read.device;
   options.context = static_cast<CUcontext>(read.cuda_context);
@@ -63,6 +78,7 @@ Result<EngineOptions> readEngineOptions(const smelt_engine_options *given) {
   if (read.logger != nullptr) {
     SMELT_ASSIGN_OR_RETURN(options.logger, readLogger(*read.logger));
   }
+  SMELT_ASSIGN_OR_RETURN(options.progress, readProgress(given));
   if (read.share_weights_with != nullptr)
     options.sharesWeightsWith = read.share_weights_with->engine;
   return options;
