@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+// NOLINTBEGIN(readability-identifier-naming)
 // By the names of DLPack's own header, which applications include beside smelt.h: members and their places are fixed there.
 
 struct DLPackVersion {
@@ -43,6 +44,7 @@ struct DLManagedTensorVersioned {
   uint64_t flags;
   DLTensor dl_tensor;
 };
+// NOLINTEND(readability-identifier-naming)
 
 namespace smelt::dlpack {
 
