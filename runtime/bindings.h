@@ -21,6 +21,9 @@ struct Binding {
   /// Of an output that takes over an input's memory, and of that input: the extent that the memory
   /// is laid out with along the axis that grows; 0: that of the tensor.
   int64_t capacity = 0;
+  std::optional<Shape> shape = {}; ///< of an output: the one that it must have, where that is known
+  /// What keeps the memory, where that was handed over; null: the caller keeps it.
+  std::shared_ptr<const void> owner = {};
 };
 
 inline constexpr uint64_t kBindingAlignment = 16;
@@ -67,6 +70,13 @@ public:
   };
   Result<Change> bind(bool isInput, const std::string &name, const Binding &binding);
 
+  /// What keeps memory that is bound.
+  std::vector<std::shared_ptr<const void>> owners() const;
+  /// What kept memory that was bound until something else was; hands it over.
+  std::vector<std::shared_ptr<const void>> takeFormerOwners() {
+    return std::exchange(formerOwners, {});
+  }
+
   /// Lays out the caller's memory for these sizes.
   Status layOut(const ShapeValues &values);
 
@@ -92,12 +102,14 @@ public:
 private:
   void pairAliases();
   void presetStaticShapes();
+  static Status checkShape(const Slot &output, const ShapeValues &values);
   static Status checkRoom(const char *role, const Slot &slot, const ShapeValues &values);
   Status checkCapacities(const ShapeValues &values) const;
   static Status checkInPlace(const Slot &output);
 
   const Engine &engine;
   std::vector<Slot> inputs, outputs; // their addresses are kept by partners
+  std::vector<std::shared_ptr<const void>> formerOwners;
 };
 
 } // namespace smelt::runtime

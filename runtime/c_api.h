@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/api_boundary.h"
-#include "runtime/bindings.h"
+#include "runtime/context.h"
 #include "runtime/describe_ports.h"
 #include "runtime/describe_weights.h"
 #include "runtime/engine.h"
@@ -11,6 +11,10 @@ struct smelt_engine {
   smelt::runtime::SharedEngine engine;
   smelt::api::PortDescriptions ports;
   smelt::api::WeightDescriptions weights;
+};
+
+struct smelt_context {
+  std::unique_ptr<smelt::runtime::Context> context;
 };
 
 namespace smelt::api {

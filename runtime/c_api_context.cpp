@@ -1,7 +1,6 @@
 // smelt_context_*: runs.
 #include "runtime/c_api.h"
 
-#include "runtime/context.h"
 #include "runtime/profile.h"
 
 using smelt::Result;
@@ -19,10 +18,6 @@ using smelt::runtime::ContextOptions;
 using smelt::runtime::LaunchTime;
 using smelt::runtime::Logger;
 using smelt::runtime::Shape;
-
-struct smelt_context {
-  std::unique_ptr<Context> context;
-};
 
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include "runtime/bindings.h"
 #include "runtime/graph.h"
+#include "runtime/retired_owners.h"
 
 #include <atomic>
 #include <list>
@@ -22,7 +23,8 @@ struct ContextOptions {
 ///
 /// Set shapes, bind tensors, prepare() once for the shapes, then enqueue() any number of times.
 /// Bound memory may change between runs without preparing again, as long as host memory is not
-/// bound where device memory was, and capacities stay.
+/// bound where device memory was, and capacities stay. What keeps it (Binding::owner) is dropped in a
+/// later call, once the runs that may use it are over; that of captured runs with the context.
 ///
 /// An output may take over the memory of an input (plan::TensorT::alias), such as a cache that
 /// grows. Bound to the same device address, it is updated in place. Bound elsewhere, the input is
@@ -94,6 +96,7 @@ private:
   Context(SharedEngine engine, const ContextOptions &options);
   Status createEvent();
   Status waitForLastRun();
+  void retireOwners();
   Status bind(bool isInput, const std::string &name, const Binding &binding);
   void forgetSizes();
   bool isCurrent(const Known &known) const;
@@ -128,6 +131,7 @@ private:
   bool isChecked = false;    ///< bindings, and `addresses` holds what they and the graph make of it
   CUevent lastRun = nullptr; ///< recorded behind each run that is not captured
   bool hasEnqueued = false;  ///< the device may still use the workspace, until lastRun
+  RetiredOwners retired;
   DeviceMemory ownWorkspace;
   uint64_t callerWorkspace = 0, callerWorkspaceBytes = 0;
   std::vector<uint64_t> addresses; ///< of Program.buffers
