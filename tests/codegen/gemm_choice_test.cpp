@@ -35,7 +35,7 @@ double slowdown(const std::vector<GemmChoice> &ranked, const GemmChoice &choice)
   return 0;
 }
 
-/// What parameters of a template's tilings are called, in their order in tests/kernels/h200_gemm_few_rows.txt.
+/// What parameters of a template's tilings are called, in their order in tests/kernels/h200_gemm_*.txt.
 std::vector<const char *> parametersOf(const std::string &name) {
   if (name == "mma")
     return {"blockM", "blockN", "blockK", "warpsM", "warpsN", "stages", "clusterK", "warpsK"};
@@ -47,10 +47,11 @@ std::vector<const char *> parametersOf(const std::string &name) {
 /// Microseconds by the names of tilings.
 using Measured = std::map<std::string, double>;
 
-/// What was measured of each m, n and k.
-std::map<std::tuple<int64_t, int64_t, int64_t>, Measured> fewRowsMeasured() {
-  std::map<std::tuple<int64_t, int64_t, int64_t>, Measured> products;
-  std::ifstream file(SMELT_TESTS_DIR "/kernels/h200_gemm_few_rows.txt");
+/// Of each m, n and k.
+using Products = std::map<std::tuple<int64_t, int64_t, int64_t>, Measured>;
+
+void readMeasured(const char *path, Products &products) {
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line[0] == '#')
       continue;
@@ -69,14 +70,15 @@ std::map<std::tuple<int64_t, int64_t, int64_t>, Measured> fewRowsMeasured() {
     double &microseconds = products[{m, n, k}][tiling];
     EXPECT_TRUE(in >> microseconds) << line;
   }
-  return products;
 }
 
 TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {
   constexpr double kMostForOne = 1.16, kMostOnAverage = 1.03;
   Target target = *Target::named("sm_90a");
   double logSum = 0;
-  auto products = fewRowsMeasured();
+  Products products;
+  readMeasured(SMELT_TESTS_DIR "/kernels/h200_gemm_few_rows.txt", products);
+  readMeasured(SMELT_TESTS_DIR "/kernels/h200_gemm_mma.txt", products);
   ASSERT_GT(products.size(), 60u);
   for (const auto &[product, measured] : products) {
     auto [m, n, k] = product;
