@@ -113,17 +113,19 @@ SMELT_API smelt_code smelt_compile_explain(smelt_compilation *compilation, const
  * may be destroyed afterwards; its callbacks must stay callable as long as the engine and its contexts.
  *
  * All of smelt.h that takes an engine takes this one, and fails where it would on a GPU. What differs:
- *   - Memory of SMELT_DEVICE is the host's too, used in place: that of smelt_memory_allocate, or any other
- *     that is aligned as a device's. What a GPU holds cannot be read.
+ *   - SMELT_DEVICE stands for the host's memory too: that of smelt_memory_allocate, or any other that is
+ *     aligned as a device's must be. What a GPU holds cannot be read.
  *   - smelt_context_enqueue and smelt_context_run have run the model when they return; a stream that is
  *     not NULL is refused with SMELT_USAGE. Runs of several contexts take turns.
  *   - on_progress hears of runs, on the thread that runs, as the phase "run", and stops one:
- *     SMELT_RESOURCES. on_diagnostic does not.
+ *     SMELT_RESOURCES. It must neither run a context of the engine nor update a weight. on_diagnostic
+ *     does not hear of runs.
  *   - smelt_context_workspace_bytes is 0: the interpreter takes memory as it goes. A workspace of the
  *     caller's is checked, and not used.
  *   - smelt_context_profile fails with SMELT_USAGE: it is of kernels.
- *   - smelt_engine_update_weight waits for a run, and has copied the values when it returns. It is refused
- *     for all weights at SMELT_PRECISION_FP16 and SMELT_PRECISION_BF16.
+ *   - smelt_engine_update_weight waits for a run, and has copied the values when it returns. It also takes
+ *     weights of which a plan would have computed something; at SMELT_PRECISION_FP16 and
+ *     SMELT_PRECISION_BF16 it takes none.
  *   - Of `options`, which may be NULL, only the logger may be set: SMELT_USAGE.
  *
  * Needs the runtime, of the same version, in the program: SMELT_USAGE where it is not. */
