@@ -11,8 +11,8 @@ using smelt::api::required;
 using smelt::runtime::Logger;
 using namespace smelt::compiler;
 
-// The runtime's. Programs that only compile need not link it.
-extern "C" __attribute__((weak)) const char *smelt_version(void);
+// The runtime's: programs that only compile need not link it.
+#pragma weak smelt_version
 
 namespace {
 

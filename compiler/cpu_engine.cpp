@@ -78,7 +78,7 @@ smelt_code CpuEngine::createContext(const smelt_context_options *given, smelt_co
     Result<std::unique_ptr<CpuContext>> created = CpuContext::create(model, options);
     const Logger &logger = options.logger ? *options.logger : model->logger();
     SMELT_RETURN_IF_ERROR(loggedAs(logger, created.status()));
-    *context = new CpuApiContext(std::move(*created));
+    *context = std::make_unique<CpuApiContext>(std::move(*created)).release();
     return {};
   });
 }

@@ -86,7 +86,7 @@ smelt_code GpuEngine::allocateMemory(size_t bytes, smelt_memory **memory,
     SMELT_ASSIGN_OR_RETURN(DeviceMemory allocated,
                            DeviceMemory::allocate(engine->device(), engine->allocator(),
                                                   std::max<size_t>(bytes, 1), "a tensor"));
-    *memory = new GpuMemory(std::move(allocated));
+    *memory = std::make_unique<GpuMemory>(std::move(allocated)).release();
     return {};
   });
 }
@@ -99,7 +99,7 @@ smelt_code GpuEngine::createContext(const smelt_context_options *given, smelt_co
     Result<std::unique_ptr<Context>> created = Context::create(engine, options);
     const Logger &logger = options.logger ? *options.logger : engine->logger();
     SMELT_RETURN_IF_ERROR(loggedAs(logger, created.status()));
-    *context = new GpuContext(std::move(*created));
+    *context = std::make_unique<GpuContext>(std::move(*created)).release();
     return {};
   });
 }
