@@ -135,6 +135,8 @@ TEST_F(CpuEngineTest, StopsWhereProgressSays) {
 
   listener.stops = true;
   listener.steps = 0;
+  Batch batch{x, {}, {}};
+  batch.bind(context);
   EXPECT_REFUSED(SMELT_RESOURCES, "stopped", smelt_context_run, context, nullptr);
   EXPECT_EQ(listener.steps, 1u);
   listener.stops = false;

@@ -45,28 +45,43 @@ inline smelt_binding bindingOf(std::vector<float> &values) {
   return binding;
 }
 
+/// What a run reads and writes.
+struct Batch {
+  /// Becomes the context's, with room for the outputs.
+  void bind(smelt_context *context) {
+    smelt_int64 rows = static_cast<smelt_int64>(x.size()) / kWidth;
+    const smelt_int64 shape[] = {rows, kWidth};
+    EXPECT_EQ(smelt_context_set_input_shape(context, "x", shape, 2, nullptr), SMELT_OK);
+    EXPECT_EQ(smelt_context_set_input_shape(context, "spare", shape, 1, nullptr), SMELT_OK);
+    smelt_int64 extents[2] = {};
+    size_t rank = 0;
+    EXPECT_EQ(smelt_context_output_shape(context, "out", extents, 2, &rank, nullptr), SMELT_OK);
+    EXPECT_EQ(rank, 2u);
+    spare.resize(rows);
+    out.resize(extents[0] * extents[1]);
+    smelt_binding input = bindingOf(x), output = bindingOf(out), unread = bindingOf(spare);
+    EXPECT_EQ(smelt_context_bind_input(context, "x", &input, nullptr), SMELT_OK);
+    EXPECT_EQ(smelt_context_bind_input(context, "spare", &unread, nullptr), SMELT_OK);
+    EXPECT_EQ(smelt_context_bind_output(context, "out", &output, nullptr), SMELT_OK);
+  }
+
+  std::vector<float> x, spare, out;
+};
+
 /// An application: runs a batch of any size, on whatever device its engine has.
 inline std::vector<float> runBatch(smelt_context *context, std::vector<float> x) {
-  smelt_int64 batch = static_cast<smelt_int64>(x.size()) / kWidth;
-  const smelt_int64 shape[] = {batch, kWidth};
-  EXPECT_EQ(smelt_context_set_input_shape(context, "x", shape, 2, nullptr), SMELT_OK);
-  EXPECT_EQ(smelt_context_set_input_shape(context, "spare", shape, 1, nullptr), SMELT_OK);
-  smelt_int64 extents[2] = {};
-  size_t rank = 0, bytes = 0;
-  EXPECT_EQ(smelt_context_output_shape(context, "out", extents, 2, &rank, nullptr), SMELT_OK);
-  EXPECT_EQ(rank, 2u);
-  std::vector<float> spare(batch), out(extents[0] * extents[1]);
-  smelt_binding input = bindingOf(x), output = bindingOf(out), unread = bindingOf(spare);
-  EXPECT_EQ(smelt_context_bind_input(context, "spare", &unread, nullptr), SMELT_OK);
-  EXPECT_EQ(smelt_context_bind_input(context, "x", &input, nullptr), SMELT_OK);
-  EXPECT_EQ(smelt_context_bind_output(context, "out", &output, nullptr), SMELT_OK);
+  Batch batch{std::move(x), {}, {}};
+  batch.bind(context);
+  size_t bytes = 0;
   EXPECT_EQ(smelt_context_workspace_bytes(context, &bytes, nullptr), SMELT_OK);
   smelt_error error = SMELT_ERROR_INIT;
   EXPECT_EQ(smelt_context_prepare(context, &error), SMELT_OK) << error.message;
   EXPECT_EQ(smelt_context_enqueue(context, nullptr, &error), SMELT_OK) << error.message;
   EXPECT_EQ(smelt_context_wait(context, &error), SMELT_OK) << error.message;
+  std::vector<float> enqueued = batch.out;
   EXPECT_EQ(smelt_context_run(context, nullptr, &error), SMELT_OK) << error.message;
-  return out;
+  EXPECT_EQ(batch.out, enqueued);
+  return batch.out;
 }
 
 /// `cpu` is open, with a `context`; a test opens `gpu` where it needs one.
