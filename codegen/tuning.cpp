@@ -1,11 +1,11 @@
 #include "codegen/tuning.h"
 
 #include "codegen/embedded_headers.h"
+#include "codegen/shallow_json.h"
 #include "runtime/text.h"
 #include "runtime/version.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 #include <algorithm>
 #include <cmath>
@@ -95,23 +95,9 @@ static std::optional<TilingTime> readTime(const llvm::json::Value &value) {
                     isMeasured ? "" : failure->str()};
 }
 
-/// Brackets are nested no deeper than in what text() writes, by far: the parser calls itself for each.
-static bool isShallow(llvm::StringRef text) {
-  constexpr int64_t kDeepest = 64;
-  int64_t depth = 0;
-  for (char c : text) {
-    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-    if (depth > kDeepest)
-      return false;
-  }
-  return true;
-}
-
 /// Null where the text is no JSON.
 static llvm::json::Value parseJson(llvm::StringRef text) {
-  if (!isShallow(text))
-    return nullptr;
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  llvm::Expected<llvm::json::Value> value = parseShallowJson(text);
   if (value)
     return std::move(*value);
   llvm::consumeError(value.takeError());

@@ -54,6 +54,7 @@ Status CpuContext::bind(bool isInput, const std::string &name, const Binding &bi
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
   SMELT_ASSIGN_OR_RETURN(Bindings::Change change, bindings.bind(isInput, name, binding));
+  bindings.takeFormerOwners();               // no run uses what was bound before
   if (change == Bindings::Change::kCapacity) // while host memory needs no copy on a device here
     forgetSizes();
   return {};

@@ -20,6 +20,7 @@ public:
   static Result<std::unique_ptr<CpuContext>> create(std::shared_ptr<CpuModel> model,
                                                     runtime::ContextOptions options);
 
+  const plan::MetadataT &metadata() const { return model->metadata(); }
   const runtime::Logger &logger() const {
     return options.logger ? *options.logger : model->logger();
   }

@@ -31,6 +31,14 @@ private:
   void *memory;
 };
 
+Result<std::unique_ptr<HostMemory>> allocateHost(uint64_t bytes) {
+  auto memory = std::make_unique<HostMemory>(bytes);
+  if (memory->address() == nullptr)
+    return Status(StatusCode::kResources,
+                  joinText("there is no host memory for a tensor of ", bytes, " bytes"));
+  return memory;
+}
+
 class CpuApiContext : public api::ApiContext<CpuContext> {
 public:
   using ApiContext::ApiContext;
@@ -39,6 +47,12 @@ private:
   Status timeLaunches(CpuContext &context, size_t repetitions, LaunchReceiver onLaunch,
                       void *user) override {
     return Status(StatusCode::kUsage, "a profile is of kernels, and the engine runs on the CPU");
+  }
+  DLDevice device(const CpuContext &context) const override { return {dlpack::kCpu, 0}; }
+  Result<dlpack::Room> allocate(CpuContext &context, uint64_t bytes) const override {
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> memory, allocateHost(bytes));
+    std::shared_ptr<const HostMemory> kept = std::move(memory);
+    return dlpack::Room{kept, kept->address()};
   }
 };
 
@@ -61,10 +75,8 @@ smelt_code CpuEngine::allocateMemory(size_t bytes, smelt_memory **memory,
                                      smelt_error *error) const noexcept {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(memory, "memory"));
-    auto allocated = std::make_unique<HostMemory>(std::max<size_t>(bytes, 1));
-    if (allocated->address() == nullptr)
-      return Status(StatusCode::kResources,
-                    joinText("there is no host memory for a tensor of ", bytes, " bytes"));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> allocated,
+                           allocateHost(std::max<size_t>(bytes, 1)));
     *memory = allocated.release();
     return {};
   });

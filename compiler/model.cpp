@@ -14,13 +14,13 @@
 #include "frontend/import.h"
 #include "frontend/model_file.h"
 #include "ir/interpret/size_solver.h"
+#include "ir/parse_text.h"
 #include "passes/row_bound.h"
 #include "runtime/plan_format.h"
 #include "runtime/text.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -280,7 +280,7 @@ Status Model::readDump(const ModelOptions &options) {
       return Status(StatusCode::kUsage,
                     options.path + " has its shapes; give others when compiling the model");
   context->loadDialect<SmeltDialect, func::FuncDialect>();
-  OwningOpRef<ModuleOp> dump = parseSourceFile<ModuleOp>(options.path, context.get());
+  OwningOpRef<ModuleOp> dump = parseTextFile(options.path, context.get());
   auto path = dump ? (*dump)->getAttrOfType<StringAttr>(kModelPath) : StringAttr();
   auto phase = dump ? (*dump)->getAttrOfType<StringAttr>(kPhase) : StringAttr();
   if (!path || !phase || !isPhase(phase.getValue()))
@@ -317,7 +317,7 @@ Status Model::take(OwningOpRef<ModuleOp> dump, const char *what, ModelOptions or
 Result<std::unique_ptr<Model>> Model::reopen(const ModelOptions &options, const std::string &ir) {
   std::unique_ptr<Model> model(new Model(options));
   model->context->loadDialect<SmeltDialect, func::FuncDialect>();
-  OwningOpRef<ModuleOp> fused = parseSourceString<ModuleOp>(ir, model->context.get());
+  OwningOpRef<ModuleOp> fused = parseText(ir, model->context.get());
   if (!fused || !fused->lookupSymbol<func::FuncOp>("main"))
     return model->collector.asStatus(StatusCode::kPlan, "the IR of the plan cannot be read");
   SMELT_RETURN_IF_ERROR(model->take(std::move(fused), "the plan", options));

@@ -114,7 +114,8 @@ SMELT_API smelt_code smelt_compile_explain(smelt_compilation *compilation, const
  *
  * All of smelt.h that takes an engine takes this one, and fails where it would on a GPU. What differs:
  *   - SMELT_DEVICE stands for the host's memory too: that of smelt_memory_allocate, or any other that is
- *     aligned as a device's must be. What a GPU holds cannot be read.
+ *     aligned as a device's must be. What a GPU holds cannot be read. By DLPack, tensors come from and go
+ *     to the CPU.
  *   - smelt_context_enqueue and smelt_context_run have run the model when they return; a stream that is
  *     not NULL is refused with SMELT_USAGE. Runs of several contexts take turns.
  *   - on_progress hears of runs, on the thread that runs, as the phase "run", and stops one:

@@ -445,12 +445,18 @@ FailureOr<Dim> parseFactor(AsmParser &parser) {
   return parser.emitError(location) << "unknown dimension function '" << name << "'", failure();
 }
 
+/// A few sums of two symbols multiply to more terms than there is memory for. What is printed multiplies no sums.
 FailureOr<Dim> parseProduct(AsmParser &parser) {
+  constexpr size_t kMaxTerms = 4096;
   FailureOr<Dim> product = parseFactor(parser);
   while (succeeded(product) && succeeded(parser.parseOptionalStar())) {
     FailureOr<Dim> factor = parseFactor(parser);
     if (failed(factor))
       return failure();
+    if (product->getTerms().size() * factor->getTerms().size() > kMaxTerms)
+      return parser.emitError(parser.getCurrentLocation())
+                 << "a product of sizes has more than " << kMaxTerms << " terms",
+             failure();
     product = *product * *factor;
   }
   return product;

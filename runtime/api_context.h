@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/caller_options.h"
+#include "runtime/dlpack_binding.h"
 #include "runtime/engine_interface.h"
 #include "runtime/shape_program.h"
 
@@ -98,9 +99,41 @@ public:
     });
   }
 
+  smelt_code bindDlpack(bool isInput, const char *name, DLManagedTensorVersioned *tensor,
+                        smelt_error *error) noexcept override {
+    return attempt(error, [&]() -> Status {
+      dlpack::SharedTensor kept = dlpack::takeOver(tensor);
+      SMELT_RETURN_IF_ERROR(required(tensor, "tensor", name, "name"));
+      SMELT_ASSIGN_OR_RETURN(
+          dlpack::BoundTensor bound,
+          dlpack::read(runs->metadata(), device(*runs), isInput, name, std::move(kept)));
+      if (!isInput)
+        return runs->bindOutput(name, bound.binding);
+      SMELT_RETURN_IF_ERROR(runs->bindInput(name, bound.binding));
+      return runs->setInputShape(name, bound.shape);
+    });
+  }
+
+  smelt_code allocateOutputDlpack(const char *name, DLManagedTensorVersioned **tensor,
+                                  smelt_error *error) noexcept override {
+    return attempt(error, [&]() -> Status {
+      SMELT_RETURN_IF_ERROR(required(name, "name", tensor, "tensor"));
+      SMELT_ASSIGN_OR_RETURN(runtime::Shape shape, runs->outputShape(name));
+      const plan::MetadataT &metadata = runs->metadata();
+      SMELT_ASSIGN_OR_RETURN(uint64_t bytes, dlpack::outputBytes(metadata, name, shape));
+      SMELT_ASSIGN_OR_RETURN(dlpack::Room room, allocate(*runs, std::max<uint64_t>(bytes, 1)));
+      SMELT_RETURN_IF_ERROR(runs->bindOutput(name, dlpack::bindingOf(metadata, name, shape, room)));
+      *tensor = dlpack::giveOut(metadata, device(*runs), name, shape, room);
+      return {};
+    });
+  }
+
 private:
   virtual Status timeLaunches(Runs &runs, size_t repetitions, LaunchReceiver onLaunch,
                               void *user) = 0;
+  /// Where it runs, in DLPack's words.
+  virtual DLDevice device(const Runs &runs) const = 0;
+  virtual Result<dlpack::Room> allocate(Runs &runs, uint64_t bytes) const = 0;
 
   /// The context's logger hears of a failure.
   template <typename Body> smelt_code attempt(smelt_error *error, Body body) noexcept {

@@ -3,6 +3,10 @@
 
 #include "runtime/plan_format.h"
 
+#include <memory>
+#include <optional>
+#include <vector>
+
 namespace smelt::runtime {
 
 enum class Location { kDevice, kHost };
@@ -17,6 +21,10 @@ struct Binding {
   /// Of an output that takes over an input's memory, and of that input: the extent that the memory
   /// is laid out with along the axis that grows; 0: that of the tensor.
   int64_t capacity = 0;
+  /// Of an output: the shape that it must have, where that is known.
+  std::optional<std::vector<int64_t>> shape = {};
+  /// What keeps the memory, where that was handed over; null: the caller keeps it.
+  std::shared_ptr<const void> owner = {};
 };
 
 inline constexpr uint64_t kBindingAlignment = 16;

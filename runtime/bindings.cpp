@@ -97,7 +97,7 @@ Result<Bindings::Change> Bindings::bind(bool isInput, const std::string &name,
       reinterpret_cast<uint64_t>(binding.data) % kBindingAlignment != 0)
     return Status(StatusCode::kUsage,
                   joinText(role, " '", name, "' is bound to device memory that is not aligned to ",
-                           kBindingAlignment, " bytes"));
+                           kBindingAlignment, " bytes; copy the tensor to memory that is"));
   if (binding.capacity < 0 || (binding.capacity != 0 && !slot->grows))
     return Status(StatusCode::kUsage,
                   joinText(role, " '", name, "' is bound with a capacity of ", binding.capacity,
@@ -107,9 +107,20 @@ Result<Bindings::Change> Bindings::bind(bool isInput, const std::string &name,
     change = Change::kStaging;
   if (slot->binding.capacity != binding.capacity)
     change = Change::kCapacity;
+  if (slot->binding.owner)
+    formerOwners.push_back(slot->binding.owner);
   slot->binding = binding;
   slot->isBound = true;
   return change;
+}
+
+std::vector<std::shared_ptr<const void>> Bindings::owners() const {
+  std::vector<std::shared_ptr<const void>> owners;
+  for (const auto *slots : {&inputs, &outputs})
+    for (const Slot &slot : *slots)
+      if (slot.binding.owner)
+        owners.push_back(slot.binding.owner);
+  return owners;
 }
 
 Status Bindings::layOut(const ShapeValues &values) {
@@ -155,12 +166,25 @@ uint64_t Bindings::addressOf(const Slot &slot, uint64_t workspace) const {
 Status Bindings::check(const ShapeValues &values, MemoryRange workspace) const {
   for (const Slot &slot : inputs)
     SMELT_RETURN_IF_ERROR(checkRoom("input", slot, values));
-  for (const Slot &slot : outputs)
+  for (const Slot &slot : outputs) {
+    SMELT_RETURN_IF_ERROR(checkShape(slot, values));
     SMELT_RETURN_IF_ERROR(checkRoom("output", slot, values));
+  }
   SMELT_RETURN_IF_ERROR(checkCapacities(values));
   for (const Slot &slot : outputs)
     SMELT_RETURN_IF_ERROR(checkInPlace(slot));
   return checkOverlaps(workspace);
+}
+
+Status Bindings::checkShape(const Slot &output, const ShapeValues &values) {
+  const std::optional<Shape> &bound = output.binding.shape;
+  Shape shape = shapeOf(*output.tensor, values);
+  if (!bound || *bound == shape)
+    return {};
+  return Status(StatusCode::kUsage,
+                joinText("output '", output.tensor->name, "' has shape ", shapeText(shape),
+                         " for these inputs, and is bound to a tensor of shape ", shapeText(*bound),
+                         "; bind one of its shape"));
 }
 
 Status Bindings::checkRoom(const char *role, const Slot &slot, const ShapeValues &values) {

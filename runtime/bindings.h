@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace smelt::runtime {
 
@@ -61,6 +62,13 @@ public:
   };
   Result<Change> bind(bool isInput, const std::string &name, const Binding &binding);
 
+  /// What keeps memory that is bound.
+  std::vector<std::shared_ptr<const void>> owners() const;
+  /// What kept memory that was bound until something else was; hands it over.
+  std::vector<std::shared_ptr<const void>> takeFormerOwners() {
+    return std::exchange(formerOwners, {});
+  }
+
   /// Lays out the caller's memory for these sizes.
   Status layOut(const ShapeValues &values);
 
@@ -82,12 +90,14 @@ public:
 private:
   void pairAliases();
   void presetStaticShapes();
+  static Status checkShape(const Slot &output, const ShapeValues &values);
   static Status checkRoom(const char *role, const Slot &slot, const ShapeValues &values);
   Status checkCapacities(const ShapeValues &values) const;
   static Status checkInPlace(const Slot &output);
 
   const plan::MetadataT &metadata;
   std::vector<Slot> inputs, outputs; // their addresses are kept by partners
+  std::vector<std::shared_ptr<const void>> formerOwners;
 };
 
 } // namespace smelt::runtime

@@ -34,6 +34,7 @@ Context::~Context() {
   Status waited = waitForLastRun();
   static_cast<void>(waited); // a destructor has nobody to tell
   engine().api().cuEventDestroy(lastRun);
+  retired.destroyEvent(engine().api());
 }
 
 Status Context::createEvent() {
@@ -50,6 +51,26 @@ Status Context::waitForLastRun() {
     SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the former run", cuEventSynchronize,
                                lastRun);
   hasEnqueued = false;
+  retired.dropAll();
+  return {};
+}
+
+/// Drops what kept memory that is bound no more, as far as no run can use it.
+Status Context::retireOwners() {
+  std::vector<std::shared_ptr<const void>> former = bindings.takeFormerOwners();
+  if (former.empty() && retired.isEmpty())
+    return {};
+  if (!hasEnqueued) {
+    retired.dropAll();
+    return {};
+  }
+  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+  RelaxedCapture relaxed(engine().api());
+  SMELT_RETURN_IF_ERROR(retired.add(engine().api(), std::move(former)));
+  if (engine().api().cuEventQuery(lastRun) == CUDA_SUCCESS)
+    retired.dropAll();
+  else
+    retired.dropUnused(engine().api());
   return {};
 }
 
@@ -92,7 +113,7 @@ Status Context::bind(bool isInput, const std::string &name, const Binding &bindi
     isPrepared = false;
   if (change == Bindings::Change::kCapacity)
     forgetSizes();
-  return {};
+  return retireOwners();
 }
 
 bool Context::isCurrent(const Known &known) const {
@@ -394,12 +415,16 @@ Status Context::enqueueTurn(CUstream stream) {
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   NvtxRange range(engine().metadata().model_name);
   SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(engine().api(), stream));
+  SMELT_RETURN_IF_ERROR(retireOwners());
   Status issued = issue(stream, isCaptured);
-  if (isCaptured)
+  if (isCaptured) {
+    retired.keepForGraph(bindings.owners());
     return issued;
+  }
   hasEnqueued = true; // what was issued before a failure also runs
   SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "marking the end of the run", cuEventRecord, lastRun,
                              stream);
+  SMELT_RETURN_IF_ERROR(retired.mark(engine().api(), stream));
   return issued;
 }
 
@@ -422,6 +447,7 @@ Status Context::run(CUstream stream) {
   RelaxedCapture relaxed(engine().api());
   SMELT_RETURN_IF_CUDA_ERROR(engine().api(), "waiting for the run", cuStreamSynchronize, stream);
   hasEnqueued = false;
+  retired.dropAll();
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/context_options.h"
 #include "runtime/engine.h"
 #include "runtime/graph.h"
+#include "runtime/retired_owners.h"
 
 #include <atomic>
 #include <list>
@@ -18,7 +19,8 @@ namespace smelt::runtime {
 ///
 /// Set shapes, bind tensors, prepare() once for the shapes, then enqueue() any number of times.
 /// Bound memory may change between runs without preparing again, as long as host memory is not
-/// bound where device memory was, and capacities stay.
+/// bound where device memory was, and capacities stay. What keeps it (Binding::owner) is dropped in a
+/// later call, once the runs that may use it are over; that of captured runs with the context.
 ///
 /// An output may take over the memory of an input (plan::TensorT::alias), such as a cache that
 /// grows. Bound to the same device address, it is updated in place. Bound elsewhere, the input is
@@ -34,6 +36,7 @@ public:
   Context(const Context &) = delete;
 
   const Engine &engine() const { return *sharedEngine; }
+  const plan::MetadataT &metadata() const { return engine().metadata(); }
   const Logger &logger() const { return options.logger ? *options.logger : engine().logger(); }
 
   /// Inputs whose shape is fixed in the model need no call.
@@ -91,6 +94,7 @@ private:
   Context(SharedEngine engine, const ContextOptions &options);
   Status createEvent();
   Status waitForLastRun();
+  Status retireOwners();
   Status bind(bool isInput, const std::string &name, const Binding &binding);
   void forgetSizes();
   bool isCurrent(const Known &known) const;
@@ -125,6 +129,7 @@ private:
   bool isChecked = false;    ///< bindings, and `addresses` holds what they and the graph make of it
   CUevent lastRun = nullptr; ///< recorded behind each run that is not captured
   bool hasEnqueued = false;  ///< the device may still use the workspace, until lastRun
+  RetiredOwners retired;
   DeviceMemory ownWorkspace;
   uint64_t callerWorkspace = 0, callerWorkspaceBytes = 0;
   std::vector<uint64_t> addresses; ///< of Program.buffers

@@ -23,6 +23,8 @@ public:
   const DriverApi &api() const { return *driver; }
   CUcontext context() const { return held; }
   const std::string &name() const { return deviceName; }
+  /// As the driver and other libraries number devices.
+  int ordinal() const { return handle; }
   /// Ten times the major compute capability, plus the minor one: 90 on Hopper.
   int computeCapability() const { return capability; }
   /// The most shared memory that one block may opt in to.

@@ -33,6 +33,11 @@ struct smelt_context {
   virtual smelt_code profile(size_t repetitions,
                              void (*onLaunch)(void *user, const smelt_launch_time *launch),
                              void *user, smelt_error *error) noexcept = 0;
+  /// Takes the tensor over, whether it fails or not.
+  virtual smelt_code bindDlpack(bool isInput, const char *name, DLManagedTensorVersioned *tensor,
+                                smelt_error *error) noexcept = 0;
+  virtual smelt_code allocateOutputDlpack(const char *name, DLManagedTensorVersioned **tensor,
+                                          smelt_error *error) noexcept = 0;
 };
 
 struct smelt_engine {

@@ -155,10 +155,14 @@ std::shared_ptr<const FakeGraph> FakeDriver::endCapture(CUstream handle) {
 /// Breaks every capture under way where this thread calls what the real driver was seen to take
 /// amiss meanwhile, and has not said that it knows better.
 void FakeDriver::disturbCaptures(std::string_view function) {
-  static constexpr std::string_view kUnsafe[] = {
-      "cuMemAlloc",         "cuMemFree",           "cuModuleUnload",
-      "cuEventSynchronize", "cuStreamSynchronize", "cuGraphInstantiateWithFlags",
-      "cuGraphExecDestroy"};
+  static constexpr std::string_view kUnsafe[] = {"cuMemAlloc",
+                                                 "cuMemFree",
+                                                 "cuModuleUnload",
+                                                 "cuEventSynchronize",
+                                                 "cuEventQuery",
+                                                 "cuStreamSynchronize",
+                                                 "cuGraphInstantiateWithFlags",
+                                                 "cuGraphExecDestroy"};
   auto mode = captureModes.find(std::this_thread::get_id());
   if (mode != captureModes.end() && mode->second == CU_STREAM_CAPTURE_MODE_RELAXED)
     return;

@@ -460,6 +460,9 @@ void FakeDriver::fillEvents(DriverApi &api) {
   });
   api.cuEventDestroy =
       releasing("cuEventDestroy", [this](CUevent event) { return drop(events, event); });
+  api.cuEventQuery = traced("cuEventQuery", [this](CUevent event) {
+    return events.at(event)->isCaptured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+  });
   api.cuEventRecord = traced("cuEventRecord", [this](CUevent event, CUstream handle) {
     Stream *stream = streamOf(handle);
     events.at(event)->recorded = std::chrono::steady_clock::now() + kernelTime;

@@ -30,6 +30,10 @@ public:
 private:
   Status timeLaunches(Context &context, size_t repetitions, LaunchReceiver onLaunch,
                       void *user) override;
+  DLDevice device(const Context &context) const override {
+    return {dlpack::kCuda, context.engine().device()->ordinal()};
+  }
+  Result<dlpack::Room> allocate(Context &context, uint64_t bytes) const override;
 };
 
 void report(const LaunchTime &launch, void (*receive)(void *, const smelt_launch_time *),
@@ -55,6 +59,17 @@ Status GpuContext::timeLaunches(Context &context, size_t repetitions, LaunchRece
   for (const LaunchTime &launch : launches)
     report(launch, onLaunch, user);
   return {};
+}
+
+Result<dlpack::Room> GpuContext::allocate(Context &context, uint64_t bytes) const {
+  const Engine &engine = context.engine();
+  SMELT_ASSIGN_OR_RETURN(auto current, CurrentContext::enter(*engine.device()));
+  RelaxedCapture relaxed(engine.api());
+  SMELT_ASSIGN_OR_RETURN(
+      DeviceMemory memory,
+      DeviceMemory::allocate(engine.device(), engine.allocator(), bytes, "an output"));
+  auto kept = std::make_shared<const DeviceMemory>(std::move(memory));
+  return dlpack::Room{kept, reinterpret_cast<void *>(kept->address())};
 }
 
 } // namespace

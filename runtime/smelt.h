@@ -330,6 +330,41 @@ SMELT_API smelt_code smelt_context_bind_input(smelt_context *context, const char
 SMELT_API smelt_code smelt_context_bind_output(smelt_context *context, const char *name,
                                                const smelt_binding *binding, smelt_error *error);
 
+/* A tensor as DLPack describes it, by which libraries hand each other tensors where they lie: of
+ * DLPack's own header, version 1. A plain DLTensor is handed in inside one of these without a
+ * deleter. */
+struct DLManagedTensorVersioned;
+
+/* Binds a tensor of another library where it lies, and takes an input's shape from it. It must be
+ * row-major; where a model lets it grow in place, it may be a slice of memory that has more room
+ * along capacity_axis. It lies on the engine's device, aligned to 16 bytes with its byte_offset, or in
+ * host memory, which is copied around each run. Elements of fewer than 8 bits each have a byte of
+ * their own (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED). What is bound to an output must not be
+ * read-only, and has the output's shape.
+ *
+ * A run reads and writes it in the order of its stream: what fills the tensor elsewhere, and what
+ * reads an output there, must be ordered with it by the caller.
+ *
+ * Takes the tensor over, also where the call fails: its deleter is called exactly once, before the
+ * call returns if it fails, else by a later call of this context (at the latest by
+ * smelt_context_destroy) when something else is bound in its place and the runs that may use it are
+ * over. What was bound while a run was captured is kept as long as the context. The deleter must not
+ * call back into the context. */
+SMELT_API smelt_code smelt_context_bind_input_dlpack(smelt_context *context, const char *name,
+                                                     struct DLManagedTensorVersioned *tensor,
+                                                     smelt_error *error);
+SMELT_API smelt_code smelt_context_bind_output_dlpack(smelt_context *context, const char *name,
+                                                      struct DLManagedTensorVersioned *tensor,
+                                                      smelt_error *error);
+
+/* Gives out an output: allocates device memory of the engine's allocator for its current shape, binds
+ * it, and describes it by DLPack. Runs write there, in the order of their streams, until something
+ * else is bound. Whoever gets the tensor calls its deleter once, on any thread; the memory lasts
+ * until then, whatever ends before, and as long as the context has it bound. */
+SMELT_API smelt_code smelt_context_allocate_output_dlpack(smelt_context *context, const char *name,
+                                                          struct DLManagedTensorVersioned **tensor,
+                                                          smelt_error *error);
+
 /* Device memory that the current shapes and bindings take besides weights, bound memory, and what is
  * kept for each shape (values such as position masks, which the engine's allocator provides). */
 SMELT_API smelt_code smelt_context_workspace_bytes(smelt_context *context, size_t *bytes,

@@ -370,6 +370,26 @@ public:
       return smelt_context_bind_output(handle, name.c_str(), &memory.binding(), error);
     });
   }
+  /// A tensor of another library, by DLPack; takes it over, also when this throws.
+  void bindInput(const std::string &name, DLManagedTensorVersioned *tensor) {
+    check([&](smelt_error *error) {
+      return smelt_context_bind_input_dlpack(handle, name.c_str(), tensor, error);
+    });
+  }
+  void bindOutput(const std::string &name, DLManagedTensorVersioned *tensor) {
+    check([&](smelt_error *error) {
+      return smelt_context_bind_output_dlpack(handle, name.c_str(), tensor, error);
+    });
+  }
+  /// Device memory for an output of the current shapes, bound and given out by DLPack; whoever gets it
+  /// calls its deleter.
+  DLManagedTensorVersioned *allocateOutput(const std::string &name) {
+    DLManagedTensorVersioned *tensor = nullptr;
+    check([&](smelt_error *error) {
+      return smelt_context_allocate_output_dlpack(handle, name.c_str(), &tensor, error);
+    });
+    return tensor;
+  }
   std::size_t workspaceBytes() {
     std::size_t bytes = 0;
     check(

@@ -1,6 +1,8 @@
 // Tensors that cross between Python and the runtime without a copy.
 #pragma once
 
+#include "runtime/dlpack.h"
+
 #include <functional>
 #include <memory>
 #include <nanobind/nanobind.h>
@@ -44,9 +46,9 @@ struct DeviceTensor {
 
 std::size_t elementCount(const Shape &shape);
 
-/// As DLPack describes it. UsageError where it is not contiguous, of a type that Smelt does not know or
-/// neither in host memory nor on a CUDA device.
-TensorView viewOf(const nanobind::dlpack::dltensor &tensor, std::shared_ptr<const void> kept);
+/// As DLPack describes it; what dlpack::view refuses is refused.
+Result<TensorView> viewOf(const DLTensor &tensor, std::uint64_t flags,
+                          std::shared_ptr<const void> kept);
 
 void bindTensors(nanobind::module_ &module);
 

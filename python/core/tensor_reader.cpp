@@ -1,10 +1,30 @@
 #include "python/core/tensor_reader.h"
 
 #include "python/core/dlpack_exchange.h"
+#include "python/core/errors.h"
 
 #include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
+
+namespace smelt::dlpack {
+
+const ExchangeTable *exchangeTableOf(nb::handle type) {
+  nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
+  if (!PyCapsule_CheckExact(capsule.ptr()))
+    return nullptr;
+  void *table = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
+  if (table == nullptr)
+    PyErr_Clear();
+  auto *header = static_cast<const ExchangeHeader *>(table);
+  while (header != nullptr && header->version.major > 1)
+    header = header->previous;
+  if (header == nullptr || header->version.major != 1)
+    return nullptr;
+  return reinterpret_cast<const ExchangeTable *>(header);
+}
+
+} // namespace smelt::dlpack
 
 namespace smelt::python {
 
@@ -38,17 +58,16 @@ bool isTracked(nb::handle value) {
 }
 
 struct ReleaseManaged {
-  void operator()(dlpack::ManagedTensor *tensor) const {
+  void operator()(DLManagedTensorVersioned *tensor) const {
     if (tensor->deleter != nullptr)
       tensor->deleter(tensor);
   }
 };
 
 /// Whether work of the tensor's library that is under way comes before what `stream` gets next.
-bool isReady(const dlpack::ExchangeTable &table, const dlpack::Tensor &tensor,
-             std::uintptr_t stream) {
+bool isReady(const dlpack::ExchangeTable &table, const DLTensor &tensor, std::uintptr_t stream) {
   int deviceType = tensor.device.device_type;
-  if (deviceType != nb::device::cuda::value && deviceType != nb::device::cuda_managed::value)
+  if (deviceType != dlpack::kCuda && deviceType != dlpack::kCudaManaged)
     return true;
   void *current = nullptr;
   if (table.currentStream(deviceType, tensor.device.device_id, &current) != 0) {
@@ -58,39 +77,33 @@ bool isReady(const dlpack::ExchangeTable &table, const dlpack::Tensor &tensor,
   return isSameStream(reinterpret_cast<std::uintptr_t>(current), stream);
 }
 
+/// "input 'x'", for messages.
+std::string describe(const char *role, nb::handle name) {
+  return std::string(role) + " '" + nb::cast<std::string>(nb::str(name)) + "'";
+}
+
 /// Nothing where __dlpack__ has to look at it: it orders streams, and says why it refuses a tensor.
-std::optional<TensorView> viewByExchange(nb::handle value, std::uintptr_t stream, bool isWritten) {
+std::optional<TensorView> viewByExchange(nb::handle value, std::uintptr_t stream, const char *role,
+                                         nb::handle name, bool isWritten) {
   const dlpack::ExchangeTable *table = dlpack::exchangeTableOf(value.type());
   if (table == nullptr || isTracked(value))
     return std::nullopt;
-  dlpack::ManagedTensor *made = nullptr;
+  DLManagedTensorVersioned *made = nullptr;
   if (table->toManaged(value.ptr(), &made) != 0) {
     PyErr_Clear();
     return std::nullopt;
   }
-  std::shared_ptr<dlpack::ManagedTensor> kept(made, ReleaseManaged());
+  std::shared_ptr<DLManagedTensorVersioned> kept(made, ReleaseManaged());
   bool isReadOnly = (kept->flags & dlpack::kReadOnly) != 0;
-  if ((isWritten && isReadOnly) || !isReady(*table, kept->tensor, stream))
+  if ((isWritten && isReadOnly) || !isReady(*table, kept->dl_tensor, stream))
     return std::nullopt;
-  return viewOf(kept->tensor, kept);
+  Result<TensorView> view = viewOf(kept->dl_tensor, kept->flags, kept);
+  if (!view.isOk())
+    refuse(view.status().within(describe(role, name)).message());
+  return std::move(*view);
 }
 
 } // namespace
-
-const dlpack::ExchangeTable *dlpack::exchangeTableOf(nb::handle type) {
-  nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
-  if (!PyCapsule_CheckExact(capsule.ptr()))
-    return nullptr;
-  void *table = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
-  if (table == nullptr)
-    PyErr_Clear();
-  auto *header = static_cast<const ExchangeHeader *>(table);
-  while (header != nullptr && header->version.major > 1)
-    header = header->previous;
-  if (header == nullptr || header->version.major != 1)
-    return nullptr;
-  return reinterpret_cast<const ExchangeTable *>(header);
-}
 
 TensorReader::TensorReader() : readAnyway(nb::module_::import_("smelt._tensor").attr("view_of")) {}
 
@@ -100,10 +113,9 @@ TensorView TensorReader::read(nb::handle value, std::uintptr_t stream, const cha
     return std::move(*view);
   if (nb::isinstance<DeviceTensor>(value))
     return viewOfOwn(nb::cast<const DeviceTensor &>(value), stream);
-  if (std::optional<TensorView> view = viewByExchange(value, stream, isWritten))
+  if (std::optional<TensorView> view = viewByExchange(value, stream, role, name, isWritten))
     return std::move(*view);
-  std::string what = std::string(role) + " '" + nb::cast<std::string>(nb::str(name)) + "'";
-  return nb::cast<TensorView>(readAnyway(value, what, stream, isWritten));
+  return nb::cast<TensorView>(readAnyway(value, describe(role, name), stream, isWritten));
 }
 
 std::optional<std::uintptr_t> streamOf(nb::handle stream) {

@@ -88,7 +88,7 @@ def view_of(value: Any, what: str, stream: int, writable: bool = False) -> _core
     is_on_device = value.__dlpack_device__()[0] in _CUDA_DEVICES
     capsule = value.__dlpack__(stream=stream or _LEGACY_STREAM) if is_on_device else value.__dlpack__()
     try:
-        return _core.TensorView.of(capsule)
+        return _core.TensorView.of(capsule, what)
     except TypeError:  # nanobind's, of what is no capsule, or was taken
         raise TypeError(
             f"{what} is of type {type(value).__name__}, whose __dlpack__ gave no tensor, or one that was handed over before"

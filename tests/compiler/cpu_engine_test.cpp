@@ -1,5 +1,6 @@
 // Engines of smelt.h on the CPU: what an application does with a GPU's engine it does with them.
 #include "tests/compiler/cpu_engine_test.h"
+#include "runtime/dlpack.h"
 #include "tests/runtime/expect_refused.h"
 
 #include <cstring>
@@ -161,6 +162,67 @@ TEST_F(CpuEngineTest, ContextsOfOneEngineRunInThreads) {
   smelt_compile_destroy(std::exchange(compilation, nullptr));
   std::vector<float> x = makeInput(2);
   EXPECT_EQ(runBatch(context, x), expectedFor(x, 3)); // a context keeps what it needs
+}
+
+/// A tensor of another library, which counts what was let go of.
+struct OthersTensor {
+  OthersTensor(std::vector<float> &values, std::vector<int64_t> extents, int32_t device,
+               size_t &released)
+      : shape(std::move(extents)), released(released) {
+    managed.version = dlpack::kVersion;
+    managed.manager_ctx = this;
+    managed.deleter = [](DLManagedTensorVersioned *self) {
+      auto *owner = static_cast<OthersTensor *>(self->manager_ctx);
+      ++owner->released;
+      delete owner;
+    };
+    managed.dl_tensor = {values.data(),
+                         {device, 0},
+                         static_cast<int32_t>(shape.size()),
+                         dlpack::typeOf(SMELT_F32),
+                         shape.data(),
+                         nullptr,
+                         0};
+  }
+
+  DLManagedTensorVersioned managed = {};
+  std::vector<int64_t> shape;
+  size_t &released;
+};
+
+TEST_F(CpuEngineTest, TakesAndGivesTensorsByDlpack) {
+  std::vector<float> x = makeInput(77), spare(77);
+  size_t released = 0;
+  auto give = [&](std::vector<float> &values, std::vector<int64_t> shape,
+                  int32_t device = dlpack::kCpu) {
+    return &(new OthersTensor(values, std::move(shape), device, released))->managed;
+  };
+  ASSERT_EQ(smelt_context_bind_input_dlpack(context, "x", give(x, {77, kWidth}), nullptr),
+            SMELT_OK);
+  ASSERT_EQ(smelt_context_bind_input_dlpack(context, "spare", give(spare, {77}), nullptr),
+            SMELT_OK);
+  DLManagedTensorVersioned *out = nullptr;
+  ASSERT_EQ(smelt_context_allocate_output_dlpack(context, "out", &out, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_run(context, nullptr, nullptr), SMELT_OK);
+  EXPECT_EQ(released, 0u);
+  EXPECT_EQ(out->dl_tensor.device.device_type, dlpack::kCpu);
+  const auto *values = static_cast<const float *>(out->dl_tensor.data);
+  EXPECT_EQ(std::vector(values, values + 77 * kWidth), expectedFor(x, 3));
+
+  EXPECT_REFUSED(SMELT_USAGE, "the tensor lies on CUDA device 0, the engine runs on the CPU",
+                 smelt_context_bind_input_dlpack, context, "x",
+                 give(x, {77, kWidth}, dlpack::kCuda));
+  EXPECT_EQ(released, 1u);
+  ASSERT_EQ(smelt_context_bind_input_dlpack(context, "x", give(x, {77, kWidth}), nullptr),
+            SMELT_OK);
+  EXPECT_EQ(released, 2u); // no run uses the one before
+  EXPECT_REFUSED(SMELT_USAGE, "context is NULL", smelt_context_bind_input_dlpack, nullptr, "x",
+                 give(x, {77, kWidth}));
+  EXPECT_EQ(released, 3u);
+  smelt_context_destroy(std::exchange(context, nullptr));
+  EXPECT_EQ(released, 5u);
+  EXPECT_EQ(values[0], expectedFor(x, 3)[0]); // an output outlives its context
+  out->deleter(out);
 }
 
 TEST_F(CpuEngineTest, UpdatesWeights) {

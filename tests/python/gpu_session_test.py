@@ -345,7 +345,7 @@ class Exchange(unittest.TestCase):
 
     def test_strides(self):
         self.feeds["x"] = ExchangingTensor(aligned((6, 77), 1)[::2])
-        with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
+        with self.assertRaisesRegex(smelt.UsageError, "input 'x': the tensor is not contiguous"):
             self.session.run(None, self.feeds)
 
 

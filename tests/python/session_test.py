@@ -64,7 +64,7 @@ class CpuSession(unittest.TestCase):
         (expected,) = self.session.run(None, {"images": self.images[:8:2].copy()})
         np.testing.assert_array_equal(self.session.run(None, {"images": self.images[:8:2]})[0], expected)
         np.testing.assert_array_equal(self.session.run(None, {"images": Tensor(self.images[:8:2].copy())})[0], expected)
-        with self.assertRaisesRegex(smelt.UsageError, "not contiguous"):
+        with self.assertRaisesRegex(smelt.UsageError, "input 'images': the tensor is not contiguous"):
             self.session.run(None, {"images": Tensor(self.images[:8:2])})
 
     def test_any_mapping_will_do(self):
@@ -137,7 +137,7 @@ class CpuSession(unittest.TestCase):
         for value in (taken, Tensor(None), Tensor(7)):
             with self.assertRaisesRegex(TypeError, "input 'images' is of type Tensor, whose __dlpack__ gave no tensor, or one"):
                 self.session.run(None, {"images": value})
-        with self.assertRaisesRegex(smelt.UsageError, "input 'images' is bound to a null pointer"):
+        with self.assertRaisesRegex(smelt.UsageError, r"input 'images': the tensor of shape \[\d+, 1, 8, 8\] has no memory \(data is NULL\): it was freed"):
             self.session.run(None, {"images": Tensor(without_memory(images.__dlpack__()))})
         self.session.run(None, {"images": images})
 

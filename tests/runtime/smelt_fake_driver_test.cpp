@@ -5,6 +5,7 @@
 #include "runtime/smelt.hpp"
 #include "tests/runtime/diamond_plan.h"
 #include "tests/runtime/expect_refused.h"
+#include "tests/runtime/lent_tensor.h"
 
 #include <cstring>
 #include <fstream>
@@ -68,6 +69,35 @@ TEST_F(FakeDriverLibrary, ComputesNothing) {
   float untouched;
   std::memset(&untouched, 0xA5, sizeof(untouched));
   EXPECT_EQ(run(), std::vector<float>(6, untouched));
+}
+
+TEST_F(FakeDriverLibrary, RunsOnTensorsByDlpack) {
+  GivenTensor out;
+  {
+    Engine engine(plan);
+    DeviceMemory first(engine, 24), second(engine, 24);
+    LentTensor x(first.address(), {2, 3}), y(second.address(), {2, 3}), wrong(nullptr, {2, 3});
+    {
+      Context context(engine);
+      context.bindInput("x", &x.managed);
+      context.bindInput("y", &y.managed);
+      EXPECT_THROW(context.bindInput("y", &wrong.managed), Error);
+      EXPECT_EQ(wrong.released, 1);
+      out.reset(context.allocateOutput("out"));
+      EXPECT_EQ(context.outputShape("out"), Shape({2, 3}));
+      context.run();
+      LentTensor mine(out->dl_tensor.data, {2, 3});
+      context.bindOutput("out", &mine.managed);
+      context.bindOutput("out", device(static_cast<float *>(first.address()), 6));
+      EXPECT_EQ(mine.released, 1);
+      EXPECT_EQ(x.released + y.released, 0);
+    }
+    EXPECT_EQ(x.released + y.released, 2);
+  }
+  EXPECT_EQ(smelt_fake_driver_call_count("cuMemcpyDtoHAsync"), 0u);
+  EXPECT_EQ(smelt_fake_driver_check_released(nullptr), SMELT_USAGE);
+  out.reset();
+  EXPECT_EQ(smelt_fake_driver_check_released(nullptr), SMELT_OK);
 }
 
 TEST_F(FakeDriverLibrary, ReplaysARecordedOutput) {

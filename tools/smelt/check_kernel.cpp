@@ -4,6 +4,7 @@
 #include "codegen/tuning.h"
 #include "compiler/diagnostics.h"
 #include "ir/interpret/interpret.h"
+#include "ir/parse_text.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/compare_fusions.h"
@@ -13,7 +14,6 @@
 #include "tools/smelt/interpreter_array.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ public:
                     joinText("the plan does not say what ", patch.entry,
                              " computes: it was written by an older Smelt, or the kernel updates "
                              "its input in place"));
-    module = parseSourceString<ModuleOp>(llvm::StringRef(text), &context);
+    module = parseText(text, &context);
     return module ? Status() : failure("the fusion cannot be read");
   }
 

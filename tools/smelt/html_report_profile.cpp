@@ -1,4 +1,5 @@
 // Times that `smelt bench --json` measured, for a report.
+#include "codegen/shallow_json.h"
 #include "runtime/text.h"
 #include "tools/smelt/html_report_data.h"
 
@@ -22,7 +23,7 @@ Result<json::Object> readProfile(const std::string &path) {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
     return refuse(path, "cannot be read: " + text.getError().message());
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
+  llvm::Expected<llvm::json::Value> value = codegen::parseShallowJson((*text)->getBuffer());
   if (!value)
     return refuse(path, "is no JSON: " + llvm::toString(value.takeError()));
   json::Object *object = value->getAsObject();

@@ -2,11 +2,11 @@
 
 #include "compiler/fused_ir.h"
 #include "ir/dialect.h"
+#include "ir/parse_text.h"
 #include "runtime/text.h"
 #include "tools/smelt/report.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 
 using namespace mlir;
 
@@ -18,7 +18,7 @@ static compiler::FusedWith readFusedWith(const runtime::Plan &plan) {
   context.loadDialect<SmeltDialect, func::FuncDialect>();
   ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   llvm::StringRef ir(plan.ir().data(), plan.ir().size());
-  OwningOpRef<ModuleOp> fused = parseSourceString<ModuleOp>(ir, &context);
+  OwningOpRef<ModuleOp> fused = parseText(ir, &context);
   return fused ? compiler::fusedWith(*fused) : compiler::FusedWith();
 }
 

@@ -1,9 +1,9 @@
 #include "tools/smelt/tune_jobs.h"
 
 #include "codegen/output_file.h"
+#include "codegen/shallow_json.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <array>
@@ -47,7 +47,7 @@ Result<TuneJobs> readJobs(const std::string &path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return none;
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
+  llvm::Expected<llvm::json::Value> value = codegen::parseShallowJson((*file)->getBuffer());
   if (!value) {
     llvm::consumeError(value.takeError());
     return none;
@@ -76,7 +76,7 @@ std::string lineOf(const TuneReport &report) {
 }
 
 std::optional<TuneReport> parseReport(const std::string &line) {
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+  llvm::Expected<llvm::json::Value> value = codegen::parseShallowJson(line);
   if (!value) {
     llvm::consumeError(value.takeError());
     return std::nullopt;

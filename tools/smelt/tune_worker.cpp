@@ -3,6 +3,7 @@
 #include "codegen/compile.h"
 #include "compiler/diagnostics.h"
 #include "ir/dialect.h"
+#include "ir/parse_text.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
@@ -12,7 +13,6 @@
 #include "tools/smelt/worker_process.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -44,7 +44,7 @@ public:
         collector(context, "a product", nullptr) {
     context.loadDialect<SmeltDialect, func::FuncDialect>();
     weights.drawMissing(0);
-    module = parseSourceString<ModuleOp>(llvm::StringRef(job.module), &context);
+    module = parseText(job.module, &context);
   }
 
   Result<runtime::Plan> build(const std::string &tiling) {
