@@ -17,13 +17,14 @@ hljs.configure({ hideUpgradeWarningAcceptNoSupportOrSecurityUpdates: true }); //
 ")
 
 set(scripts "")
-foreach(name tree graph charts panes main)
+foreach(name svg tree graph charts plots panes main)
   file(READ ${HTML}/${name}.js script)
   string(APPEND scripts "${script}\n")
 endforeach()
+file(READ ${HTML}/charts.css charts)
 file(READ ${HTML}/style.css style)
 
-string(REPLACE "@STYLE@" "${style}" page "${page}")
+string(REPLACE "@STYLE@" "${charts}${style}" page "${page}")
 string(REPLACE "@LIBRARIES@" "${libraries}" page "${page}")
 string(REPLACE "@SCRIPTS@" "${scripts}" page "${page}")
 string(HEX "${page}" bytes)

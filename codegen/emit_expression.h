@@ -43,9 +43,17 @@ struct ResultPlace {
   Dim first;
 };
 
+/// One of a chunk's stores of whole vectors, and of what it takes to store them in another way.
+struct VectorStore {
+  std::string address; ///< "out0 + n"
+  std::string array;   ///< of the lanes' values
+  mlir::Type element;  ///< as it is stored
+};
+
 /// The statements of one pass over a thread's lanes. `loads` also hold what the chunk's lanes share.
 struct Chunk {
   std::vector<std::string> loads, lanes, stores;
+  std::vector<VectorStore> vectors; ///< that are among `stores`
 
   /// The whole chunk; the loop over lanes is left out where it is empty.
   std::string text() const;

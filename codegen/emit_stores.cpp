@@ -17,8 +17,9 @@ void ExpressionEmitter::store(unsigned output, ArrayRef<Dim> index, const Operan
     std::string array = "r" + std::to_string(outputCounter++);
     chunk().loads.push_back(computeType(type.getElementType()).str() + " " + array + "[W];\n");
     chunk().lanes.push_back(array + "[i] = " + operand.text + ";\n");
-    chunk().stores.push_back("store<W>(" + pointer + " + " + dims.print(offset) + ", " + array +
-                             ");\n");
+    std::string address = pointer + " + " + dims.print(offset);
+    chunk().stores.push_back("store<W>(" + address + ", " + array + ");\n");
+    chunk().vectors.push_back({address, array, type.getElementType()});
     return;
   }
   irregularAccesses += lanes.width > 1;

@@ -204,6 +204,11 @@ std::string roundingExpression(Operation *op, const ByteRounding &rounding,
          ", " + std::to_string(rounding.added) + ")";
 }
 
+bool isOneInstruction(Operation *op) {
+  return isa<AbsOp, NegOp, ReluOp, AddOp, SubOp, MulOp, MinOp, MaxOp, SelectOp, CastOp, BitcastOp>(
+      op);
+}
+
 FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {
   if (auto cast = dyn_cast<CastOp>(op))
     return castExpression(cast, operands[0]);

@@ -12,6 +12,9 @@ namespace smelt::codegen {
 mlir::FailureOr<std::string> scalarExpression(mlir::Operation *op,
                                               llvm::ArrayRef<std::string> operands);
 
+/// Whether an elementwise op takes about one instruction for each element of floats.
+bool isOneInstruction(mlir::Operation *op);
+
 /// The value is only rounded to few multiples of a number, of at least `leastStep`, as where it is quantised:
 /// an approximation does, of which the error is small beside that, or beside a step of a byte's range.
 bool needsNoExactness(mlir::Value value, double leastStep);

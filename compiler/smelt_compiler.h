@@ -127,7 +127,8 @@ SMELT_API smelt_code smelt_compile_explain(smelt_compilation *compilation, const
  *   - smelt_engine_update_weight waits for a run, and has copied the values when it returns. It also takes
  *     weights of which a plan would have computed something; at SMELT_PRECISION_FP16 and
  *     SMELT_PRECISION_BF16 it takes none.
- *   - Of `options`, which may be NULL, only the logger may be set: SMELT_USAGE.
+ *   - Of `options`, which may be NULL, only the logger and on_progress may be set: SMELT_USAGE. The
+ *     latter hears nothing: loading is the compilation's work, whose on_progress does.
  *
  * Needs the runtime, of the same version, in the program: SMELT_USAGE where it is not. */
 SMELT_API smelt_code smelt_compile_to_cpu_engine(smelt_compilation *compilation,

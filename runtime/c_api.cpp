@@ -58,7 +58,8 @@ smelt_code smelt_engine_create(const char *path, const smelt_engine_options *opt
                                smelt_engine **engine, smelt_error *error) {
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(path, "path", engine, "engine"));
-    SMELT_ASSIGN_OR_RETURN(Plan read, smelt::runtime::readPlan(path));
+    SMELT_ASSIGN_OR_RETURN(auto progress, smelt::api::readProgress(options));
+    SMELT_ASSIGN_OR_RETURN(Plan read, smelt::runtime::readPlan(path, progress));
     return createEngine(read, options, engine);
   });
 }
@@ -69,7 +70,9 @@ smelt_code smelt_engine_create_from_memory(const void *data, size_t bytes,
   return guarded(error, [&]() -> Status {
     SMELT_RETURN_IF_ERROR(required(data, "plan", engine, "engine"));
     std::span file(static_cast<const std::byte *>(data), bytes);
-    SMELT_ASSIGN_OR_RETURN(Plan read, smelt::runtime::readPlan(file, "the plan in memory"));
+    SMELT_ASSIGN_OR_RETURN(auto progress, smelt::api::readProgress(options));
+    SMELT_ASSIGN_OR_RETURN(Plan read,
+                           smelt::runtime::readPlan(file, "the plan in memory", progress));
     return createEngine(read, options, engine);
   });
 }

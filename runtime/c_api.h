@@ -8,6 +8,8 @@ namespace smelt::api {
 
 /// `given` may be null.
 Result<runtime::EngineOptions> readEngineOptions(const smelt_engine_options *given);
+/// on_progress of the options; nobody where they are NULL.
+Result<runtime::LoadProgressHandler> readProgress(const smelt_engine_options *given);
 
 } // namespace smelt::api
 

@@ -5,6 +5,8 @@
 using smelt::runtime::DeviceAllocator;
 using smelt::runtime::EngineOptions;
 using smelt::runtime::GpuEngine;
+using smelt::runtime::LoadProgress;
+using smelt::runtime::LoadProgressHandler;
 
 namespace smelt::api {
 
@@ -27,10 +29,23 @@ static Result<DeviceAllocator> readAllocator(const smelt_allocator &given) {
   return read;
 }
 
+static Result<smelt_engine_options> readOwn(const smelt_engine_options *given) {
+  return readOptions(given, smelt_engine_options(SMELT_ENGINE_OPTIONS_INIT), "engine options");
+}
+
+Result<LoadProgressHandler> readProgress(const smelt_engine_options *given) {
+  SMELT_ASSIGN_OR_RETURN(smelt_engine_options read, readOwn(given));
+  if (read.on_progress == nullptr)
+    return LoadProgressHandler();
+  return LoadProgressHandler([read](const LoadProgress &progress) {
+    smelt_load_progress step = {sizeof(smelt_load_progress), progress.phase, progress.done,
+                                progress.total};
+    return read.on_progress(read.progress_user, &step) == 0;
+  });
+}
+
 Result<EngineOptions> readEngineOptions(const smelt_engine_options *given) {
-  SMELT_ASSIGN_OR_RETURN(
-      smelt_engine_options read,
-      readOptions(given, smelt_engine_options(SMELT_ENGINE_OPTIONS_INIT), "engine options"));
+  SMELT_ASSIGN_OR_RETURN(smelt_engine_options read, readOwn(given));
   EngineOptions options;
   options.device = read.device;
   options.context = static_cast<CUcontext>(read.cuda_context);
@@ -40,6 +55,7 @@ Result<EngineOptions> readEngineOptions(const smelt_engine_options *given) {
   if (read.logger != nullptr) {
     SMELT_ASSIGN_OR_RETURN(options.logger, readLogger(*read.logger));
   }
+  SMELT_ASSIGN_OR_RETURN(options.progress, readProgress(given));
   if (read.share_weights_with != nullptr) {
     if (!read.share_weights_with->runsPlan())
       return Status(StatusCode::kUsage, "share_weights_with is an engine on the CPU; weights are "

@@ -55,23 +55,21 @@ Status Context::waitForLastRun() {
   return {};
 }
 
-/// Drops what kept memory that is bound no more, as far as no run can use it.
-Status Context::retireOwners() {
+/// Drops what kept memory that is bound no more, as far as no run can use it. A driver that fails here
+/// fails the run too: nothing is lost but that it is kept until the context has waited.
+void Context::retireOwners() {
   std::vector<std::shared_ptr<const void>> former = bindings.takeFormerOwners();
   if (former.empty() && retired.isEmpty())
-    return {};
-  if (!hasEnqueued) {
-    retired.dropAll();
-    return {};
-  }
-  SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
+    return;
+  if (!hasEnqueued)
+    return retired.dropAll();
+  Result<CurrentContext> current = CurrentContext::enter(*engine().device());
   RelaxedCapture relaxed(engine().api());
-  SMELT_RETURN_IF_ERROR(retired.add(engine().api(), std::move(former)));
+  retired.add(engine().api(), std::move(former));
   if (engine().api().cuEventQuery(lastRun) == CUDA_SUCCESS)
     retired.dropAll();
   else
     retired.dropUnused(engine().api());
-  return {};
 }
 
 Status Context::wait() {
@@ -113,7 +111,8 @@ Status Context::bind(bool isInput, const std::string &name, const Binding &bindi
     isPrepared = false;
   if (change == Bindings::Change::kCapacity)
     forgetSizes();
-  return retireOwners();
+  retireOwners();
+  return {};
 }
 
 bool Context::isCurrent(const Known &known) const {
@@ -415,7 +414,7 @@ Status Context::enqueueTurn(CUstream stream) {
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine().device()));
   NvtxRange range(engine().metadata().model_name);
   SMELT_ASSIGN_OR_RETURN(bool isCaptured, isCapturing(engine().api(), stream));
-  SMELT_RETURN_IF_ERROR(retireOwners());
+  retireOwners();
   Status issued = issue(stream, isCaptured);
   if (isCaptured) {
     retired.keepForGraph(bindings.owners());

@@ -94,7 +94,7 @@ private:
   Context(SharedEngine engine, const ContextOptions &options);
   Status createEvent();
   Status waitForLastRun();
-  Status retireOwners();
+  void retireOwners();
   Status bind(bool isInput, const std::string &name, const Binding &binding);
   void forgetSizes();
   bool isCurrent(const Known &known) const;

@@ -77,7 +77,7 @@ Result<SharedEngine> Engine::create(const Plan &plan, Driver driver, const Engin
                   "engines share weights within one CUDA context, and the one to "
                   "share with is in another, or on another device");
   std::shared_ptr<Engine> engine(new Engine(plan, std::move(device), options));
-  SMELT_RETURN_IF_ERROR(engine->load(plan));
+  SMELT_RETURN_IF_ERROR(engine->load(plan, options.progress));
   return SharedEngine(std::move(engine));
 }
 
@@ -96,7 +96,7 @@ Engine::~Engine() {
     api().cuModuleUnload(module);
 }
 
-Status Engine::load(const Plan &plan) {
+Status Engine::load(const Plan &plan, const LoadProgressHandler &progress) {
   const plan::ProgramT *chosen = chooseProgram(metadata(), openDevice->computeCapability(),
                                                static_cast<uint32_t>(openDevice->maxSharedBytes()));
   if (chosen == nullptr)
@@ -105,11 +105,11 @@ Status Engine::load(const Plan &plan) {
   SMELT_ASSIGN_OR_RETURN(architecture, parseArchitecture(chosen->arch));
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*openDevice));
   RelaxedCapture relaxed(api());
-  SMELT_RETURN_IF_ERROR(loadModules(plan));
+  SMELT_RETURN_IF_ERROR(loadModules(plan, progress));
   SMELT_RETURN_IF_ERROR(loadKernels());
   SMELT_RETURN_IF_ERROR(checkParameters(plan));
   SMELT_RETURN_IF_ERROR(configureKernels());
-  SMELT_RETURN_IF_ERROR(placeWeights(plan));
+  SMELT_RETURN_IF_ERROR(placeWeights(plan, progress));
   log.log(Severity::kInfo, "loaded '", metadata().model_name, "' onto ", openDevice->name(),
           ": the program for ", chosen->arch, ", ", functions.size(), " kernels, ",
           weights.uploadedBytes, " bytes of weights", weights.sharedBytes > 0 ? ", and " : "",
@@ -117,7 +117,7 @@ Status Engine::load(const Plan &plan) {
   return {};
 }
 
-Status Engine::loadModules(const Plan &plan) {
+Status Engine::loadModules(const Plan &plan, const LoadProgressHandler &progress) {
   if (architecture.isPtx)
     log.log(Severity::kWarning, "no machine code in the plan suits ", openDevice->name(),
             ", so the driver translates its PTX now; compile the model with --arch sm_",
@@ -132,6 +132,7 @@ Status Engine::loadModules(const Plan &plan) {
                                  cuModuleLoadDataEx, &loaded, plan.code(*module).data(), 0, nullptr,
                                  nullptr);
     modules.push_back(loaded);
+    SMELT_RETURN_IF_ERROR(tell(progress, {"kernels", modules.size(), program().modules.size()}));
   }
   return {};
 }
@@ -259,12 +260,12 @@ Status Engine::checkParameters(const Plan &plan, const plan::KernelNodeT &kernel
   return {};
 }
 
-Status Engine::placeWeights(const Plan &plan) {
+Status Engine::placeWeights(const Plan &plan, const LoadProgressHandler &progress) {
   std::vector<bool> isUsed(metadata().weights.size());
   for (const auto &buffer : program().buffers)
     if (buffer->kind == plan::BufferKind::weight)
       isUsed[buffer->index] = true;
-  SMELT_ASSIGN_OR_RETURN(weights, pool->place(plan, isUsed, openDevice, memoryAllocator));
+  SMELT_ASSIGN_OR_RETURN(weights, pool->place(plan, isUsed, openDevice, memoryAllocator, progress));
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/device.h"
 #include "runtime/launch_table.h"
+#include "runtime/load_progress.h"
 #include "runtime/logger.h"
 #include "runtime/read_plan.h"
 #include "runtime/verify_metadata.h"
@@ -24,7 +25,8 @@ struct EngineOptions {
       nullptr; ///< of the caller, who keeps it alive; null: the device's primary one
   Logger logger = {};
   SharedEngine sharesWeightsWith =
-      nullptr; ///< in the same context of the same device; null: nobody
+      nullptr;                       ///< in the same context of the same device; null: nobody
+  LoadProgressHandler progress = {}; ///< hears of "kernels" and "weights"
 };
 
 class Engine {
@@ -50,14 +52,14 @@ public:
 
 private:
   Engine(const Plan &plan, SharedDevice device, const EngineOptions &options);
-  Status load(const Plan &plan);
-  Status loadModules(const Plan &plan);
+  Status load(const Plan &plan, const LoadProgressHandler &progress);
+  Status loadModules(const Plan &plan, const LoadProgressHandler &progress);
   Status translate(const plan::ModuleT &module, std::span<const std::byte> ptx, CUmodule &loaded);
   Status loadKernels();
   Status checkParameters(const Plan &plan) const;
   Status configureKernels();
   Status checkParameters(const Plan &plan, const plan::KernelNodeT &kernel) const;
-  Status placeWeights(const Plan &plan);
+  Status placeWeights(const Plan &plan, const LoadProgressHandler &progress);
 
   std::shared_ptr<const plan::MetadataT> planMetadata;
   SharedDevice openDevice;

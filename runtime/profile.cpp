@@ -121,14 +121,24 @@ private:
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
+/// Of work that lasts until both so many seconds have passed and so many of its parts are done.
+double shareDone(double seconds, double ofSeconds, size_t parts, size_t ofParts) {
+  double bySeconds = ofSeconds > 0 ? seconds / ofSeconds : 1;
+  double byParts = ofParts > 0 ? static_cast<double>(parts) / static_cast<double>(ofParts) : 1;
+  return std::min({1.0, bySeconds, byParts});
+}
+
 /// Runs launches for a while and tells how long one takes.
 Result<double> warmUp(Context &context, CUstream stream, const std::vector<Event> &events,
-                      double seconds) {
+                      const TimingOptions &options) {
   Stopwatch watch;
-  double latest = 0;
-  for (size_t i = 0; i < kMinSamples || watch.seconds() < seconds; ++i) {
+  double latest = 0, passed = 0;
+  for (size_t i = 0; i < kMinSamples || passed < options.warmupSeconds; ++i) {
     SMELT_ASSIGN_OR_RETURN(std::vector<double> times, timeBurst(context, stream, events, 1, 1));
     latest = times[0];
+    passed = watch.seconds();
+    if (options.progress)
+      options.progress({true, shareDone(passed, options.warmupSeconds, i + 1, kMinSamples)});
   }
   return std::max(latest, kMinMilliseconds);
 }
@@ -227,6 +237,28 @@ Status runInTurn(const std::vector<Lane> &lanes, std::vector<RunEvents> &events,
   return {};
 }
 
+/// What ends a batch: its own seconds, or those and the runs of all batches.
+struct BatchEnd {
+  double seconds, ownSeconds;
+  size_t runs;
+};
+
+/// Goes on with `times`: the lanes begin and end empty.
+Status runBatch(const std::vector<Lane> &lanes, std::vector<RunEvents> &events, const BatchEnd &end,
+                RunTimes &times) {
+  size_t before = times.runs.size();
+  Stopwatch watch;
+  auto isEnough = [&](size_t queued) {
+    double passed = watch.seconds();
+    bool isAll = before + queued >= end.runs && times.seconds + passed >= end.seconds;
+    bool isWhole = queued > 0 && queued % lanes.size() == 0; // no lane gets more than others
+    return isAll || (isWhole && passed >= end.ownSeconds);
+  };
+  SMELT_RETURN_IF_ERROR(runInTurn(lanes, events, isEnough, times.runs));
+  times.seconds += watch.seconds();
+  return {};
+}
+
 } // namespace
 
 Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &options) {
@@ -237,18 +269,17 @@ Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &opti
     SMELT_ASSIGN_OR_RETURN(RunEvents around, RunEvents::create(engine.api()));
     events.push_back(std::move(around));
   }
-  RunTimes times;
-  auto run = [&](size_t least, double seconds) -> Status {
-    times.runs.clear();
-    Stopwatch watch;
-    auto isEnough = [&](size_t queued) { return queued >= least && watch.seconds() >= seconds; };
-    SMELT_RETURN_IF_ERROR(runInTurn(lanes, events, isEnough, times.runs));
-    times.seconds = watch.seconds();
-    return {};
+  auto run = [&](bool isWarmUp, size_t least, double seconds) -> Result<RunTimes> {
+    RunTimes times;
+    do {
+      SMELT_RETURN_IF_ERROR(runBatch(lanes, events, {seconds, options.batchSeconds, least}, times));
+      if (options.progress)
+        options.progress({isWarmUp, shareDone(times.seconds, seconds, times.runs.size(), least)});
+    } while (times.runs.size() < least || times.seconds < seconds);
+    return times;
   };
-  SMELT_RETURN_IF_ERROR(run(lanes.size(), options.warmupSeconds));
-  SMELT_RETURN_IF_ERROR(run(options.leastRuns, options.seconds));
-  return times;
+  SMELT_RETURN_IF_ERROR(run(true, lanes.size(), options.warmupSeconds).status());
+  return run(false, options.leastRuns, options.seconds);
 }
 
 double median(std::vector<double> values) {
@@ -266,20 +297,25 @@ Result<std::vector<double>> timeGraph(Context &context, CUstream stream,
   bool isSingle = options.sampleMilliseconds <= 0;
   size_t burst = isSingle ? kBurstLaunches : 1;
   SMELT_ASSIGN_OR_RETURN(std::vector<Event> events, createEvents(engine.api(), burst + 1));
-  SMELT_ASSIGN_OR_RETURN(double estimate, warmUp(context, stream, events, options.warmupSeconds));
+  SMELT_ASSIGN_OR_RETURN(double estimate, warmUp(context, stream, events, options));
   size_t launches =
       isSingle ? 1
                : std::max<size_t>(1, static_cast<size_t>(options.sampleMilliseconds / estimate));
   std::vector<double> samples;
-  for (Stopwatch watch; samples.size() < kMinSamples || watch.seconds() < options.seconds;) {
+  double passed = 0;
+  for (Stopwatch watch; samples.size() < kMinSamples || passed < options.seconds;) {
     SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
                            timeBurst(context, stream, events, burst, launches));
     samples.insert(samples.end(), times.begin(), times.end());
+    passed = watch.seconds();
+    if (options.progress)
+      options.progress({false, shareDone(passed, options.seconds, samples.size(), kMinSamples)});
   }
   return samples;
 }
 
-Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions) {
+Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions,
+                                        const TimingProgressHandler &progress) {
   const Engine &engine = context.engine();
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
   SMELT_ASSIGN_OR_RETURN(Context::Ready ready, context.ready());
@@ -288,11 +324,14 @@ Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_
                          createEvents(engine.api(), 2 + 2 * kLaunchesPerGate));
   std::vector<std::vector<double>> times(launches.size());
   std::vector<double> empty;
-  for (size_t repetition = 0; repetition < repetitions; ++repetition)
+  for (size_t repetition = 0; repetition < repetitions; ++repetition) {
     for (size_t first = 0; first < launches.size(); first += kLaunchesPerGate)
       SMELT_RETURN_IF_ERROR(timeLaunches(engine.api(), ready, stream, events, first,
                                          std::min(first + kLaunchesPerGate, launches.size()), times,
                                          empty));
+    if (progress)
+      progress({false, shareDone(0, 0, repetition + 1, repetitions)});
+  }
   double nothing = median(empty);
   std::vector<double> medians;
   medians.reserve(launches.size());

@@ -8,12 +8,23 @@
 
 namespace smelt::runtime {
 
+/// How far a measurement is.
+struct TimingProgress {
+  bool isWarmUp;
+  double share; ///< of the warm-up, or of what is measured after it; up to 1
+};
+
+/// Called between what is timed, when all of it is over and nothing waits: it may take its time, which
+/// is in no figure.
+using TimingProgressHandler = std::function<void(const TimingProgress &)>;
+
 struct TimingOptions {
   double warmupSeconds = 0.2;
   double seconds = 3.0;
   /// A sample is the mean of as many back-to-back launches as fill this time; with 0, every launch
   /// is a sample by itself and carries the cost of an event, about a microsecond.
   double sampleMilliseconds = 20.0;
+  TimingProgressHandler progress = {};
 };
 
 /// Milliseconds for one graph launch, sample by sample, at least five. The context must be ready to
@@ -38,13 +49,16 @@ struct Lane {
 
 struct RunTimes {
   std::vector<RunTime> runs;
-  double seconds = 0; ///< that all of them took, by the clock on the wall
+  double seconds =
+      0; ///< that all of them took, by the clock on the wall; not what lay between batches
 };
 
 struct RunOptions {
   double warmupSeconds = 0.2;
   double seconds = 3.0;
   size_t leastRuns = 10;
+  double batchSeconds = 1.0; ///< after which the lanes run empty, and `progress` hears of it
+  TimingProgressHandler progress = {};
 };
 
 /// Times every run by itself, taking turns between the lanes, whose runs may overlap. The contexts must
@@ -54,7 +68,8 @@ Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &opti
 /// Microseconds for each launch of the program when launched by itself, in the program's order: the
 /// median over the repetitions of the time between two events around it, less the time between two
 /// events around nothing. Launches without work take 0.
-Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions);
+Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions,
+                                        const TimingProgressHandler &progress = {});
 
 /// One launch of the current shapes, and what it takes by itself.
 struct LaunchTime {

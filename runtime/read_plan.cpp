@@ -107,9 +107,18 @@ Status checkLayout(Bytes file, const SectionTable &table) {
   return end == file.size() ? Status() : damaged("its sections do not fill it");
 }
 
-Result<Bytes> readSection(Bytes file, const plan::SectionEntry &entry) {
+/// Verifies the section's checksum, which is what reads its bytes from the disk.
+Result<Bytes> readSection(Bytes file, const plan::SectionEntry &entry,
+                          const LoadProgressHandler &progress) {
   Bytes section = file.subspan(entry.offset, entry.size);
-  if (checksumOf(section) != entry.checksum)
+  ChecksumStream checksum;
+  for (uint64_t next = 0; next < section.size();) {
+    uint64_t size = std::min(kLoadProgressBytes, section.size() - next);
+    checksum.add(section.subspan(next, size));
+    next += size;
+    SMELT_RETURN_IF_ERROR(tell(progress, {"read", entry.offset + next, file.size()}));
+  }
+  if (checksum.result() != entry.checksum)
     return damaged("the checksum of its ", nameOf(entry.type), " section does not match");
   return section;
 }
@@ -170,17 +179,17 @@ Bytes Plan::bytes(const plan::WeightT &weight) const {
   return weights.subspan(weight.data.offset(), weight.data.size());
 }
 
-Result<Plan> readPlan(Bytes file, const std::string &name) {
+Result<Plan> readPlan(Bytes file, const std::string &name, const LoadProgressHandler &progress) {
   auto read = [&]() -> Result<Plan> {
     SMELT_ASSIGN_OR_RETURN(plan::PlanHeader header, readHeader(file));
     SMELT_ASSIGN_OR_RETURN(SectionTable table, readTable(file, header));
     SMELT_RETURN_IF_ERROR(checkLayout(file, table));
     Plan plan;
     plan.totalBytes = file.size();
-    SMELT_ASSIGN_OR_RETURN(Bytes metadata, readSection(file, table[0]));
-    SMELT_ASSIGN_OR_RETURN(plan.codes, readSection(file, table[1]));
-    SMELT_ASSIGN_OR_RETURN(plan.sources, readSection(file, table[2]));
-    SMELT_ASSIGN_OR_RETURN(plan.weights, readSection(file, table[3]));
+    SMELT_ASSIGN_OR_RETURN(Bytes metadata, readSection(file, table[0], progress));
+    SMELT_ASSIGN_OR_RETURN(plan.codes, readSection(file, table[1], progress));
+    SMELT_ASSIGN_OR_RETURN(plan.sources, readSection(file, table[2], progress));
+    SMELT_ASSIGN_OR_RETURN(plan.weights, readSection(file, table[3], progress));
     SMELT_ASSIGN_OR_RETURN(
         plan.unpacked,
         readMetadata(metadata, {plan.codes.size(), plan.sources.size(), plan.weights.size()}));
@@ -191,9 +200,9 @@ Result<Plan> readPlan(Bytes file, const std::string &name) {
   return plan.isOk() ? std::move(plan) : Result<Plan>(plan.status().within(name));
 }
 
-Result<Plan> readPlan(const std::string &path) {
+Result<Plan> readPlan(const std::string &path, const LoadProgressHandler &progress) {
   SMELT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  SMELT_ASSIGN_OR_RETURN(Plan plan, readPlan(file.bytes(), path));
+  SMELT_ASSIGN_OR_RETURN(Plan plan, readPlan(file.bytes(), path, progress));
   plan.file = std::move(file);
   return plan;
 }

@@ -1,6 +1,7 @@
 // Reads a plan: verifies every byte once, then hands out views.
 #pragma once
 
+#include "runtime/load_progress.h"
 #include "runtime/mapped_file.h"
 #include "runtime/plan_format.h"
 #include "runtime/status.h"
@@ -31,8 +32,9 @@ public:
   uint64_t fileBytes() const { return totalBytes; }
 
 private:
-  friend Result<Plan> readPlan(std::span<const std::byte>, const std::string &);
-  friend Result<Plan> readPlan(const std::string &);
+  friend Result<Plan> readPlan(std::span<const std::byte>, const std::string &,
+                               const LoadProgressHandler &);
+  friend Result<Plan> readPlan(const std::string &, const LoadProgressHandler &);
 
   MappedFile file;
   uint64_t totalBytes = 0;
@@ -43,10 +45,11 @@ private:
 };
 
 /// Reads the plan at `path`. Fails with kUsage when the file cannot be read, and with kPlan when it
-/// is no plan, is truncated or damaged, or is of another format version.
-Result<Plan> readPlan(const std::string &path);
+/// is no plan, is truncated or damaged, or is of another format version. `progress` hears of "read".
+Result<Plan> readPlan(const std::string &path, const LoadProgressHandler &progress = {});
 
 /// The same for a plan in memory, which must outlive the result. `name` stands in messages.
-Result<Plan> readPlan(std::span<const std::byte> bytes, const std::string &name);
+Result<Plan> readPlan(std::span<const std::byte> bytes, const std::string &name,
+                      const LoadProgressHandler &progress = {});
 
 } // namespace smelt::runtime

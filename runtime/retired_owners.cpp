@@ -4,12 +4,10 @@
 
 namespace smelt::runtime {
 
-Status RetiredOwners::add(const DriverApi &api, std::vector<Owner> owners) {
+void RetiredOwners::add(const DriverApi &api, std::vector<Owner> owners) {
   fresh.insert(fresh.end(), std::move_iterator(owners.begin()), std::move_iterator(owners.end()));
-  if (event == nullptr)
-    SMELT_RETURN_IF_CUDA_ERROR(api, "creating an event", cuEventCreate, &event,
-                               CU_EVENT_DISABLE_TIMING);
-  return {};
+  if (event == nullptr && api.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    event = nullptr;
 }
 
 /// Runs of a context follow one another, so that the end of this one is that of all before it.

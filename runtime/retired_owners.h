@@ -14,7 +14,7 @@ public:
   using Owner = std::shared_ptr<const void>;
 
   /// Runs that were enqueued until now may use their memory. With the device current.
-  Status add(const DriverApi &api, std::vector<Owner> owners);
+  void add(const DriverApi &api, std::vector<Owner> owners);
   /// A graph that outlives this call uses their memory: they are kept as long as the object.
   void keepForGraph(std::vector<Owner> owners) { ofGraphs.insert(owners.begin(), owners.end()); }
 
@@ -33,7 +33,7 @@ private:
   std::vector<Owner> fresh;  ///< since the last mark
   std::vector<Owner> marked; ///< in use until the device reaches `event`
   std::set<Owner> ofGraphs;
-  CUevent event = nullptr;
+  CUevent event = nullptr; ///< null: there is none, and what is fresh waits for dropAll()
 };
 
 } // namespace smelt::runtime

@@ -211,6 +211,17 @@ typedef struct smelt_allocator {
 } smelt_allocator;
 #define SMELT_ALLOCATOR_INIT {sizeof(smelt_allocator), 0, 0, 0}
 
+/* How far smelt_engine_create is. */
+typedef struct smelt_load_progress {
+  size_t struct_size;
+  /* "read" (bytes of the plan that are verified), "kernels" (modules of machine code that are loaded;
+   * those of PTX are translated), "weights" (bytes that are uploaded), in this order. Lives as long as
+   * the process. */
+  const char *phase;
+  size_t done;
+  size_t total;
+} smelt_load_progress;
+
 typedef struct smelt_engine_options {
   size_t struct_size;
   int device;                       /* CUDA ordinal; its primary context is used */
@@ -230,8 +241,12 @@ typedef struct smelt_engine_options {
    * and is released with the last engine that uses a part of it, in whatever order they end. NULL:
    * none is shared. */
   const smelt_engine *share_weights_with;
+  /* Called while the engine is created, on the calling thread; not after that. Not 0 stops: creating
+   * fails with SMELT_RESOURCES and leaves nothing behind. NULL: nobody. */
+  int (*on_progress)(void *user, const smelt_load_progress *progress);
+  void *progress_user;
 } smelt_engine_options;
-#define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0, 0, 0, 0}
+#define SMELT_ENGINE_OPTIONS_INIT {sizeof(smelt_engine_options), 0, 0, 0, 0, 0, 0, 0}
 
 /* Reads and verifies the plan file, loads its kernels, uploads its weights. `options` may be
  * NULL. */

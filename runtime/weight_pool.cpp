@@ -33,7 +33,8 @@ const WeightPool::Entry *WeightPool::find(const plan::WeightT &weight, bool isOn
 
 Result<PlacedWeights> WeightPool::place(const Plan &plan, const std::vector<bool> &isUsed,
                                         const SharedDevice &device,
-                                        const DeviceAllocator &allocator) {
+                                        const DeviceAllocator &allocator,
+                                        const LoadProgressHandler &progress) {
   std::lock_guard lock(mutex);
   forgetReleased();
   const auto &weights = plan.metadata().weights;
@@ -58,14 +59,37 @@ Result<PlacedWeights> WeightPool::place(const Plan &plan, const std::vector<bool
     if (std::find(placed.blocks.begin(), placed.blocks.end(), block) == placed.blocks.end())
       placed.blocks.push_back(std::move(block));
   }
-  SMELT_RETURN_IF_ERROR(upload(plan, missing, device, allocator, placed));
+  SMELT_RETURN_IF_ERROR(upload(plan, missing, device, allocator, progress, placed));
   return placed;
+}
+
+/// Queues the copies of these weights, in pieces, and tells how much is done before each.
+static Status copyWeights(const Plan &plan, const std::vector<size_t> &missing,
+                          const std::vector<CUdeviceptr> &addresses, const DriverApi &api,
+                          CUstream stream, const LoadProgressHandler &progress) {
+  const auto &weights = plan.metadata().weights;
+  uint64_t done = 0, total = 0;
+  for (size_t i : missing)
+    total += weights[i]->data.size();
+  for (size_t i : missing) {
+    std::span<const std::byte> bytes = plan.bytes(*weights[i]);
+    for (uint64_t next = 0; next < bytes.size();) {
+      SMELT_RETURN_IF_ERROR(tell(progress, {"weights", done, total}));
+      uint64_t size = std::min(kLoadProgressBytes, bytes.size() - next);
+      SMELT_RETURN_IF_CUDA_ERROR(api, joinText("uploading the weight '", weights[i]->name, "'"),
+                                 cuMemcpyHtoDAsync, addresses[i] + next, bytes.data() + next, size,
+                                 stream);
+      next += size;
+      done += size;
+    }
+  }
+  return {};
 }
 
 /// Allocates these weights one behind the other, and copies them there.
 Status WeightPool::upload(const Plan &plan, const std::vector<size_t> &missing,
                           const SharedDevice &device, const DeviceAllocator &allocator,
-                          PlacedWeights &placed) {
+                          const LoadProgressHandler &progress, PlacedWeights &placed) {
   const auto &weights = plan.metadata().weights;
   for (size_t i : missing) // sizes are bounded by the file, so the sum cannot overflow
     placed.uploadedBytes += *checkedAlign(weights[i]->data.size(), plan::kWeightBytes);
@@ -76,16 +100,19 @@ Status WeightPool::upload(const Plan &plan, const std::vector<size_t> &missing,
   const DriverApi &api = device->api();
   SMELT_ASSIGN_OR_RETURN(OwnStream stream, OwnStream::create(api));
   CUdeviceptr next = block->address();
+  uint64_t bytes = 0;
   for (size_t i : missing) {
-    std::span<const std::byte> bytes = plan.bytes(*weights[i]);
     placed.addresses[i] = next;
-    next += *checkedAlign(bytes.size(), plan::kWeightBytes);
-    if (!bytes.empty())
-      SMELT_RETURN_IF_CUDA_ERROR(api, joinText("uploading the weight '", weights[i]->name, "'"),
-                                 cuMemcpyHtoDAsync, placed.addresses[i], bytes.data(), bytes.size(),
-                                 stream.get());
+    next += *checkedAlign(weights[i]->data.size(), plan::kWeightBytes);
+    bytes += weights[i]->data.size();
   }
-  SMELT_RETURN_IF_CUDA_ERROR(api, "uploading the weights", cuStreamSynchronize, stream.get());
+  Status copied = copyWeights(plan, missing, placed.addresses, api, stream.get(), progress);
+  CUresult waited = api.cuStreamSynchronize(stream.get()); // what failed goes back to the allocator
+  SMELT_RETURN_IF_ERROR(copied);
+  if (waited != CUDA_SUCCESS)
+    return cudaFailure(api, waited, "cuStreamSynchronize", "uploading the weights");
+  if (bytes > 0)
+    SMELT_RETURN_IF_ERROR(tell(progress, {"weights", bytes, bytes}));
   for (size_t i : missing)
     if (isKnown(*weights[i]))
       entries.emplace(keyOf(*weights[i]), Entry{weights[i]->name, placed.addresses[i], block});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device.h"
+#include "runtime/load_progress.h"
 #include "runtime/read_plan.h"
 
 #include <atomic>
@@ -27,9 +28,11 @@ struct PlacedWeights {
 /// Which bytes a weight has is the plan's word: one that lies gets as many bytes of another.
 class WeightPool {
 public:
-  /// Finds or uploads the weights that are used. The device's context must be current.
+  /// Finds or uploads the weights that are used. The device's context must be current. `progress` hears
+  /// of the bytes that are uploaded, and must not make the pool place others meanwhile.
   Result<PlacedWeights> place(const Plan &plan, const std::vector<bool> &isUsed,
-                              const SharedDevice &device, const DeviceAllocator &allocator);
+                              const SharedDevice &device, const DeviceAllocator &allocator,
+                              const LoadProgressHandler &progress = {});
 
   /// The weight at this address gets other bytes.
   void update(CUdeviceptr address);
@@ -51,7 +54,8 @@ private:
   void forgetReleased();
   const Entry *find(const plan::WeightT &weight, bool isOnlyOne) const;
   Status upload(const Plan &plan, const std::vector<size_t> &missing, const SharedDevice &device,
-                const DeviceAllocator &allocator, PlacedWeights &placed);
+                const DeviceAllocator &allocator, const LoadProgressHandler &progress,
+                PlacedWeights &placed);
 
   std::mutex mutex; ///< of the entries, also while weights are uploaded: nobody uploads them twice
   std::multimap<Key, Entry> entries;

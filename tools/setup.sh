@@ -19,13 +19,13 @@ packages=(
   node-highlight.js
   # the plan and the runtime
   flatbuffers-compiler libflatbuffers-dev libxxhash-dev
-  # tests
+  # tests, and the plots of what was measured (chromium)
   libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv groff-base zsh fish chromium chromium-driver
   # Python's package
   python3-dev
 )
 python_packages=('numpy>=2,<3' 'onnx>=1.20,<2' 'onnxruntime>=1.23,<2' 'selenium>=4.30,<5' 'nanobind>=2.4,<3'
-  'scikit-build-core>=0.11,<1' 'matplotlib==3.10.7') # plots are compared letter by letter: one version
+  'scikit-build-core>=0.11,<1')
 bundles=tools/smelt/html/bundles.txt # of JavaScript, in wheels
 cuda_packages=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*'
   'nvidia-nvtx==13.0.*')

@@ -12,8 +12,9 @@ import unittest
 from onnx import TensorProto, helper
 
 import support
-from support import OK, SMELT, CliTest
+from support import ACCURACY, OK, SMELT, CliTest
 
+FAKE_DRIVER = os.environ["FAKE_DRIVER"]  # the folder of a libcuda.so.1; set by CMake
 CLEAR = "\r\x1b[K"
 
 
@@ -40,8 +41,8 @@ def slow_down(process):
             time.sleep(seconds)
 
 
-class Progress(CliTest):
-    def in_terminal(self, *arguments, slow=False):
+class TerminalTest(CliTest):
+    def in_terminal(self, *arguments, slow=False, code=OK):
         """(what stdout says, what the terminal got as stderr)"""
         ours, theirs = pty.openpty()
         command = [SMELT, *map(str, arguments)]
@@ -59,8 +60,20 @@ class Progress(CliTest):
             pass
         os.close(ours)
         printed = running.communicate(timeout=120)[0]
-        self.assertEqual(running.returncode, OK, b"".join(pieces))
+        self.assertEqual(running.returncode, code, b"".join(pieces))
         return printed, b"".join(pieces).decode()
+
+    def check_lines(self, shown, *wanted):
+        """Of one line that is rewritten, and cleared in the end: there is one of each kind, and an estimate."""
+        pieces = shown.split(CLEAR)
+        self.assertEqual((pieces[0], pieces[-1]), ("", ""), shown)
+        lines = [piece for piece in pieces if piece]
+        for pattern in wanted:
+            self.assertTrue(any(re.fullmatch(pattern, line) for line in lines), (pattern, lines))
+        self.assertTrue(any("s left" in line for line in lines), lines)
+
+
+class Progress(TerminalTest):
 
     def test_a_terminal_shows_one_line_with_an_estimate(self):
         model = self.save(support.many_kernels())
@@ -73,15 +86,6 @@ class Progress(CliTest):
         self.assertTrue(any("s left" in line for line in lines), shown)
         printed, shown = self.in_terminal("compile", model, "-o", "m.plan", "--arch", "sm_80,sm_86")
         self.assertEqual(shown, "")  # all kernels lie in the cache: too quick to be worth a line
-
-    def check_lines(self, shown, *wanted):
-        """Of one line that is rewritten, and cleared in the end: there is one of each kind, and an estimate."""
-        pieces = shown.split(CLEAR)
-        self.assertEqual((pieces[0], pieces[-1]), ("", ""), shown)
-        lines = [piece for piece in pieces if piece]
-        for pattern in wanted:
-            self.assertTrue(any(re.fullmatch(pattern, line) for line in lines), (pattern, lines))
-        self.assertTrue(any("s left" in line for line in lines), lines)
 
     def test_weights_that_are_drawn_and_written(self):
         model = self.save(chain("missing.bin"))
@@ -128,6 +132,80 @@ class Progress(CliTest):
         self.use_fake_clock(1)
         done = self.expect(OK, "compile", self.save(support.many_kernels()), "-o", "m.plan", "--arch", "sm_80,sm_86")
         self.assertEqual(done.stderr, "")
+
+
+SHARE = r"(?:\d+) %(, about \d+ s left)?"
+BYTES = r"[0-9.]+ M?i?B of 64\.0 MiB(, about \d+ s left)?"
+
+
+class OnAGpu(TerminalTest):
+    """A fake one, on a clock that goes on when it is looked at, as whoever shows progress does."""
+
+    @classmethod
+    def setUpClass(cls):
+        made = cls.make_once()
+        made.save(chain("missing.bin"))
+        made.expect(OK, "compile", "model.onnx", "-o", "m.plan", "--random-weights", "1")
+
+    def setUp(self):
+        super().setUp()
+        self.environment |= {"LD_LIBRARY_PATH": FAKE_DRIVER, "SMELT_CACHE_DIR": self.made.environment["SMELT_CACHE_DIR"]}
+        self.model, self.plan = (self.made.folder / name for name in ("model.onnx", "m.plan"))
+
+    def test_a_measurement(self):
+        self.use_fake_clock(50)
+        _, shown = self.in_terminal("bench", self.plan, "--duration", "6", "--warm-up", "2")
+        phases = ("warming up", "measuring launches back to back", "measuring single runs", "measuring kernels")
+        self.check_lines(shown, *(f"smelt: {phase}: {SHARE}" for phase in phases))
+
+    def test_a_measurement_of_so_many_runs(self):
+        self.use_fake_clock(50)
+        _, shown = self.in_terminal("bench", self.plan, "--duration", "0.1", "--warm-up", "0.1", "--iterations", "300")
+        shares = [int(share) for share in re.findall(r"measuring single runs: (\d+) %", shown)]
+        self.assertGreater(len(set(shares)), 5, shown)
+        self.assertEqual(shares, sorted(shares))
+        self.assertRegex(shown, r"measuring single runs: \d+ %, about \d+ s left")
+
+    def test_a_measurement_on_the_cpu(self):
+        self.use_fake_clock(50)
+        model = self.save(support.scale_model())
+        _, shown = self.in_terminal("bench", model, "--device", "cpu", "--duration", "6", "--warm-up", "2")
+        self.check_lines(shown, f"smelt: warming up: {SHARE}", f"smelt: measuring single runs: {SHARE}")
+
+    def test_elsewhere_a_measurement_says_a_line_every_ten_seconds(self):
+        self.use_fake_clock(50)
+        done = self.expect(OK, "bench", self.plan, "--duration", "60")
+        lines = [re.fullmatch(rf"smelt: ([a-z ]+): {SHARE} \((\d+) s\)", line) for line in done.stderr.splitlines()]
+        self.assertTrue(all(lines), done.stderr)
+        self.assertEqual({line[1] for line in lines}, {"measuring launches back to back", "measuring single runs", "measuring kernels"})
+        seconds = [int(line[3]) for line in lines]
+        self.assertTrue(all(later - earlier >= 10 for earlier, later in zip([0, *seconds], seconds)), seconds)
+        self.assertGreaterEqual(len(seconds), 7)
+
+    def test_elsewhere_a_quick_measurement_says_nothing(self):
+        self.use_fake_clock(1)
+        self.assertEqual(self.expect(OK, "bench", self.plan, "--duration", "2").stderr, "")
+
+    def test_weights_that_are_uploaded(self):
+        self.use_fake_clock(50)
+        compare = ("compare", self.model, "--random-weights", "1", "--plan", self.plan)
+        report = ("report", self.plan, "-o", "report.html", "--duration", "1")
+        for arguments, code in ((("run", self.plan), OK), (compare, ACCURACY), (report, OK)):  # the fake computes nothing
+            _, shown = self.in_terminal(*arguments, code=code)
+            self.assertRegex(shown, re.escape(CLEAR) + rf"smelt: uploading weights: {BYTES}" + re.escape(CLEAR))
+        self.assertRegex(shown, r"smelt: measuring kernels: \d+ %, about")
+
+    def test_a_plan_that_is_read(self):
+        self.use_fake_clock(300)
+        self.assertRegex(self.in_terminal("inspect", self.plan)[1], r"smelt: reading the plan: [0-9.]+ [KM]iB of 64\.\d MiB")
+
+    def test_elsewhere_an_upload_says_a_line_every_ten_seconds(self):
+        self.use_fake_clock(1500)
+        lines = [line for line in self.expect(OK, "run", self.plan).stderr.splitlines() if "uploading" in line]
+        for line in lines:
+            self.assertRegex(line, rf"^smelt: uploading weights: {BYTES} \(\d+ s\)$")
+        self.assertGreaterEqual(len(lines), 2)
+        self.assertLess(len(lines), 10)
 
 
 if __name__ == "__main__":

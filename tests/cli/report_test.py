@@ -5,12 +5,12 @@ Needs chromium, chromium-driver and selenium (tools/setup.sh).
 
 import json
 import os
+import sys
 import unittest
 from pathlib import Path
 
 import axe_playwright_python
 from onnx import TensorProto, helper
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -19,18 +19,12 @@ import encoder
 import support
 from support import INVALID_MODEL, OK, PLAN, RESOURCES, USAGE, CliTest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from headless_browser import open_browser  # noqa: E402
+
 FAKE_DRIVER = os.environ.get("FAKE_DRIVER", "")  # the folder of a libcuda.so.1; set by CMake
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 SHAPE = ("--shape", "ids=2x128")
-
-
-def open_browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
 
 
 class PageTest(CliTest):
@@ -161,6 +155,37 @@ class Encoder(PageTest):
             self.assertNotEqual(label, first)
             first = label
 
+    def test_what_takes_the_time(self):
+        data = self.data()
+        times = {}
+        for launch in data["launches"]:
+            if not data["steps"][launch["step"]]["once"]:
+                key = launch.get("kernel", launch["name"])
+                times[key] = times.get(key, 0) + launch["time_us"]
+        bars = self.all("#costs-chart rect.time[role=button]")
+        self.assertEqual(len(bars), len(times))
+        widths = [float(bar.get_attribute("width")) for bar in bars]
+        for width, time in zip(widths, sorted(times.values(), reverse=True)):
+            self.assertAlmostEqual(width / widths[0], time / max(times.values()), delta=0.01)
+        attention = next(bar for bar in bars if "attention × 12" in bar.get_attribute("aria-label"))
+        self.click(attention)
+        self.assertIn("attention", self.find("#kernel-table tr.chosen").text)
+        self.assertEqual(len(self.all("#costs-chart rect.chosen")), 2)  # its time and its roofline
+
+    def test_the_roofline_has_a_mark_for_each_launch(self):
+        data = self.data()
+        runs = [launch for launch in data["launches"] if not data["steps"][launch["step"]]["once"] and launch["time_us"] and launch["least_us"]]
+        marks = self.all("#roofline-chart path[role=button]")
+        self.assertEqual(len(marks), len(runs))
+        launch = runs[-1]
+        label = f"{launch['number']} {launch['name']}: "
+        mark = next(mark for mark in marks if mark.get_attribute("aria-label").startswith(label))
+        share = 100 * launch["least_us"] / launch["time_us"]
+        self.assertAlmostEqual(float(mark.get_attribute("aria-label").removeprefix(label).split()[0]), share, delta=0.01 * share)
+        self.click(mark)
+        self.assertIn(f"kernel {launch['step']} ", self.find("#chosen").text)
+        self.assertEqual([chosen.get_attribute("aria-label") for chosen in self.all("#roofline-chart path.chosen")], [mark.get_attribute("aria-label")])
+
     def test_what_the_machine_code_takes(self):
         launch = self.data()["launches"][5]
         code = launch["machine_code"]
@@ -250,6 +275,9 @@ class Files(PageTest):
         self.assertIn("a plan holds the names of nodes alone", missing)
         self.assertIn("bench --json", missing)
         self.assertIn("Predicted by the roofline of H200, not measured", self.find("#timeline-note").text)
+        self.assertIn("measured times", self.find("#roofline-note").text)
+        self.assertEqual(self.all("#roofline-chart svg"), [])
+        self.assertEqual((len(self.all("#costs-chart rect.time")), len(self.all("#costs-chart rect.least"))), (0, 2))  # a bar, and its name
         self.click(self.find("#fused g.box"))
         self.assertIn("/scale/Mul", self.find("#chosen").text)
         self.assertIn("smelt report", self.find("#facts").text.replace(support.SMELT, "smelt"))

@@ -284,7 +284,7 @@ class OnAFakeGpu(TuneTest):
         return running()
 
     def test_a_terminal_shows_how_far_it_is(self):
-        in_terminal = progress_test.Progress.in_terminal
+        in_terminal = progress_test.TerminalTest.in_terminal
         arguments = ("compile", self.model, "-o", "m.plan", "--shape", "x=64x256", "--tune")
         self.use_fake_clock(100)  # what takes a few looks at the clock is worth a line
         _, shown = in_terminal(self, *arguments)

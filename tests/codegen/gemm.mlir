@@ -159,6 +159,16 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 // CHECK-NEXT: // grid [min(132, 96*b), 1, 1], block [384]
 // CHECK: #include "kernels/gemm/gemm_tma.cuh"
 // CHECK-NOT: const ElementA *a(
+// Sums become results where they lie: pairs of columns are computed, vectors of eight stored.
+// CHECK: static constexpr bool kInFragments = true;
+// CHECK-NEXT: template <int W> struct Results {
+// CHECK-NEXT: Vector<half, W> r0;
+// CHECK: Results<W> results(
+// CHECK: results.r0 = pack<half, W>(r0);
+// CHECK-NEXT: return results;
+// CHECK: void put(int batch, int m, int n, const Results<W> &results) const {
+// CHECK-NEXT: storeVector<W>(out0 + m * 3072 + n, results.r0);
+// CHECK-NEXT: }
 // CHECK: int size_b, const __grid_constant__ smelt::TensorMap mapA, const __grid_constant__ smelt::TensorMap mapB)
 // CHECK: smelt::gemmTma<smelt::Config>(smelt::Problem{in0, in1, in2, out0, size_b}, mapA, mapB, shared);
 func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>, %bias: !smelt.tensor<[3072], f16>) -> !smelt.tensor<[b, 512, 3072], f16> {
@@ -169,6 +179,44 @@ func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 
     smelt.yield %2 : !smelt.tensor<[b, 512, 3072], f16>
   }
   return %0 : !smelt.tensor<[b, 512, 3072], f16>
+}
+
+// Results whose moments are stored, long epilogues and results of 32 bits take the way through shared memory.
+// CHECK: // gemm+row_moments wgmma, tma
+// CHECK: kInFragments = false;
+// CHECK: store<W>(out0 + m * 768 + n, r0);
+func.func @large_with_moments(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.tensor<[768, 768], f16>) -> (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>) {
+  %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[768, 768], f16>) -> (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>) {
+  ^bb0(%a: !smelt.tensor<[8, 512, 768], f16>, %c: !smelt.tensor<[768, 768], f16>):
+    %1 = smelt.matmul %a, %c : <[8, 512, 768], f16>, <[768, 768], f16> -> <[8, 512, 768], f16>
+    %2 = smelt.row_moments %1 : <[8, 512, 768], f16> -> <[8, 512, 24, 2], f32>
+    smelt.yield %1, %2 : !smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[8, 512, 24, 2], f32>
+}
+
+// CHECK: // gemm+gelu wgmma, tma
+// CHECK: kInFragments = false;
+func.func @large_with_gelu(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[8, 512, 768], f16>, %c: !smelt.tensor<[768, 3072], f16>):
+    %1 = smelt.matmul %a, %c : <[8, 512, 768], f16>, <[768, 3072], f16> -> <[8, 512, 3072], f16>
+    %2 = smelt.gelu %1 : <[8, 512, 3072], f16>
+    smelt.yield %2 : !smelt.tensor<[8, 512, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[8, 512, 3072], f16>
+}
+
+// CHECK: // gemm wgmma, tma
+// CHECK: kInFragments = false;
+// CHECK: store<W>(out0 + m * 3072 + n, r0);
+func.func @large_floats(%x: !smelt.tensor<[8, 512, 768], f16>, %w: !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f32> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[8, 512, 768], f16>, !smelt.tensor<[768, 3072], f16>) -> !smelt.tensor<[8, 512, 3072], f32> {
+  ^bb0(%a: !smelt.tensor<[8, 512, 768], f16>, %c: !smelt.tensor<[768, 3072], f16>):
+    %1 = smelt.matmul %a, %c : <[8, 512, 768], f16>, <[768, 3072], f16> -> <[8, 512, 3072], f32>
+    smelt.yield %1 : !smelt.tensor<[8, 512, 3072], f32>
+  }
+  return %0 : !smelt.tensor<[8, 512, 3072], f32>
 }
 
 // Rows of 770 elements do not: the copies of gemm_wgmma take them.

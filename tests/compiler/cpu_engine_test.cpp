@@ -58,6 +58,9 @@ TEST_F(CpuEngineTest, SaysThatItIsSlow) {
   };
   smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
   options.logger = &logger;
+  options.on_progress = [](void *, const smelt_load_progress *) {
+    return 1;
+  }; // has nothing to stop
   smelt_engine *engine = nullptr;
   ASSERT_EQ(smelt_compile_to_cpu_engine(compilation, &options, &engine, nullptr), SMELT_OK);
   std::string name = smelt_engine_device_name(engine);

@@ -295,6 +295,11 @@ std::vector<GemmCase> gemmChecks() {
         v.bTransposed = transposed;
         v.bConstant = constant;
         cases.push_back({v, kTmaShapes});
+        GemmVariant isShort = v; // of epilogue: finished where the sums lie
+        isShort.activation = isShort.residual = false;
+        cases.push_back({isShort, kTmaShapes});
+        isShort.rowGroups = 24;
+        cases.push_back({isShort, kTmaShapes});
         if (transposed) { // rows of B, and of C, that no vector access is aligned to
           v.width = 1;
           cases.push_back({v, {{77, 197, 136, 1}, {513, 513, 200, 1}, {1, 1, 8, 1}}});
@@ -449,6 +454,21 @@ template <class Add> void addFewRows(const Add &add) {
     }
 }
 
+/// The same for mma's tilings, which small batches choose from.
+template <class Add> void addFewRowsOfMma(const Add &add) {
+  for (auto [n, k] : {std::pair(384, 384),
+                      {1536, 384},
+                      {384, 1536},
+                      {768, 768},
+                      {2304, 768},
+                      {3072, 768},
+                      {768, 3072}})
+    for (int m : {16, 32, 64, 128, 197, 256})
+      for (const GemmTiling &tiling :
+           {kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
+        add(tiling, {m, n, k, 1});
+}
+
 std::vector<GemmCase> gemmTimings() {
   std::vector<GemmCase> cases;
   auto add = [&cases](auto tiling, GemmShape shape) {
@@ -484,6 +504,7 @@ std::vector<GemmCase> gemmTimings() {
   add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
   addRowsOfOneWave(add);
   addFewRows(add);
+  addFewRowsOfMma(add);
   for (GemmShape shape :
        {GemmShape{512, 16384, 2048, 1}, {4096, 16384, 2048, 1}, {2048, 9728, 896, 1}}) {
     auto addPair = [&](auto tiling) {

@@ -134,6 +134,8 @@ MappedParameters mapped(const Gpu &gpu, const GemmVariant &variant, const GemmSh
   BoxedTensor a = matrix(parameters.a, s.m, s.k, unsigned(variant.blockM()));
   BoxedTensor b = variant.bTransposed ? matrix(parameters.b, s.n, s.k, unsigned(variant.blockN()))
                                       : matrix(parameters.b, s.k, s.n, boxColumns);
+  if (!variant.bTransposed)
+    b.box[0] = unsigned(panelColumns(variant.blockN()));
   return {parameters,
           variant.windows ? gpu.encode(windowed(variant, s, parameters.a)) : gpu.encode(a),
           gpu.encode(b)};

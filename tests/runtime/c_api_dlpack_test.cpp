@@ -355,6 +355,20 @@ TEST_F(CApiDlpackTest, KeepsWhatRunsInFlightUse) {
   EXPECT_EQ(x.released + third.released, 1);
 }
 
+TEST_F(CApiDlpackTest, NoBindingFailsForWantOfAnEvent) {
+  LentTensor &x = lend(onDevice(data.x), data.shape), &y = lend(onDevice(data.y), data.shape);
+  LentTensor &second = lend(onDevice(data.x), data.shape);
+  bindAll(x, y);
+  ASSERT_EQ(smelt_context_prepare(context, nullptr), SMELT_OK);
+  ASSERT_EQ(smelt_context_enqueue(context, model.fake.stream(), nullptr), SMELT_OK);
+  model.fake.failCall("cuEventCreate", 0, CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(smelt_context_bind_input_dlpack(context, "x", &second.managed, nullptr), SMELT_OK);
+  EXPECT_TRUE(model.fake.hasFailed());
+  ASSERT_EQ(smelt_context_wait(context, nullptr), SMELT_OK);
+  EXPECT_EQ(x.released, 1);
+  EXPECT_EQ(second.released, 0);
+}
+
 TEST_F(CApiDlpackTest, LetsGoWhenTheNextCallFindsTheRunOver) {
   LentTensor &x = lend(onDevice(data.x), data.shape), &y = lend(onDevice(data.y), data.shape);
   LentTensor &second = lend(onDevice(data.x), data.shape);

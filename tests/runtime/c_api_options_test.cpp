@@ -4,6 +4,7 @@
 #include "tests/runtime/expect_refused.h"
 #include "tests/runtime/fake_model.h"
 
+#include <map>
 #include <mutex>
 
 namespace smelt::runtime {
@@ -88,6 +89,62 @@ TEST_F(CApiOptionsTest, SharesTheWeightsOfTheEngineThatIsNamed) {
   AddScaleData data({3, 77});
   run(data, model.fake.stream());
   EXPECT_EQ(data.out, data.expected);
+}
+
+/// What an application hears while its plan is loaded, in order.
+struct Told {
+  static int write(void *user, const smelt_load_progress *progress) {
+    auto *told = static_cast<Told *>(user);
+    told->steps.push_back({progress->phase, progress->done, progress->total});
+    return progress->phase == told->stopsAt;
+  }
+  struct Step {
+    std::string phase;
+    size_t done, total;
+  };
+  std::vector<Step> steps;
+  std::string stopsAt;
+};
+
+TEST_F(CApiOptionsTest, TellsHowFarLoadingIs) {
+  Told told;
+  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+  options.on_progress = Told::write;
+  options.progress_user = &told;
+  Result<LoadProgressHandler> handler = api::readProgress(&options);
+  ASSERT_TRUE(isOk(handler));
+  ASSERT_TRUE(isOk(readPlan(model.file, "m.plan", *handler)));
+  EXPECT_EQ(told.steps.front().phase, "read");
+  EXPECT_EQ(told.steps.back().total, model.file.size());
+  told.steps.clear();
+  ASSERT_TRUE(isOk(create(options)));
+  ASSERT_GE(told.steps.size(), 3u);
+  EXPECT_EQ(told.steps.front().phase, "kernels");
+  EXPECT_EQ(told.steps.back().phase, "weights");
+  std::map<std::string, size_t> done;
+  for (const Told::Step &step : told.steps) {
+    EXPECT_LE(step.done, step.total);
+    EXPECT_GE(step.done, done[step.phase]);
+    done[step.phase] = step.done;
+  }
+  EXPECT_EQ(done["kernels"], told.steps.front().total);
+  EXPECT_EQ(done["weights"], told.steps.back().total);
+  EXPECT_GT(done["weights"], 0u);
+}
+
+TEST_F(CApiOptionsTest, StopsWhereItIsTold) {
+  for (const char *phase : {"kernels", "weights"}) {
+    Told told{{}, phase};
+    smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+    options.on_progress = Told::write;
+    options.progress_user = &told;
+    EXPECT_TRUE(isRefused(create(options), StatusCode::kResources, "stopped"));
+    EXPECT_EQ(told.steps.back().phase, phase);
+    EXPECT_EQ(model.fake.leaks(), std::vector<std::string>());
+  }
+  auto stop = [](const LoadProgress &) { return false; };
+  EXPECT_TRUE(
+      isRefused(readPlan(model.file, "m.plan", stop).status(), StatusCode::kResources, "stopped"));
 }
 
 /// The context that is current already is neither pushed nor popped.

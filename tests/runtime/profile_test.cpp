@@ -2,6 +2,7 @@
 
 #include "tests/runtime/fake_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -112,6 +113,60 @@ TEST_F(ProfileTest, TimesRunsForAWhile) {
   ASSERT_TRUE(isOk(times));
   EXPECT_GT(times->runs.size(), 8u); // more than are in flight
   EXPECT_GE(times->seconds, 0.1);
+}
+
+/// Who is told how far it is may take its time: nothing is under way, and no figure has that time in it.
+TEST_F(ProfileTest, TellsHowFarItIsBetweenBatches) {
+  using Clock = std::chrono::steady_clock;
+  ASSERT_TRUE(isOk(context->prepare()));
+  auto secondsSince = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  std::vector<double> warmUp, shares;
+  double told = 0;
+  auto listen = [&](const TimingProgress &progress) {
+    Clock::time_point start = Clock::now();
+    EXPECT_EQ(model.fake.countOf("cuGraphLaunch"), model.fake.countOf("cuEventSynchronize"));
+    (progress.isWarmUp ? warmUp : shares).push_back(progress.share);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    told += secondsSince(start);
+  };
+  Clock::time_point start = Clock::now();
+  Result<RunTimes> times =
+      timeRuns({{context.get(), model.fake.stream(), {}, {}}}, {.warmupSeconds = 0.02,
+                                                                .seconds = 0.05,
+                                                                .leastRuns = 40,
+                                                                .batchSeconds = 0.01,
+                                                                .progress = listen});
+  ASSERT_TRUE(isOk(times));
+  EXPECT_LE(times->seconds + told, secondsSince(start));
+  EXPECT_GE(times->seconds, 0.05);
+  EXPECT_GE(times->runs.size(), 40u);
+  for (const std::vector<double> &phase : {warmUp, shares}) {
+    ASSERT_GE(phase.size(), 2u);
+    EXPECT_TRUE(std::is_sorted(phase.begin(), phase.end()));
+    EXPECT_LT(phase.front(), 1.0);
+    EXPECT_EQ(phase.back(), 1.0);
+  }
+}
+
+TEST_F(ProfileTest, TellsHowFarLaunchesAndKernelsAre) {
+  ASSERT_TRUE(isOk(context->prepare()));
+  std::vector<double> shares;
+  bool isWarm = false;
+  auto listen = [&](const TimingProgress &progress) {
+    isWarm = isWarm || progress.isWarmUp;
+    if (!progress.isWarmUp)
+      shares.push_back(progress.share);
+  };
+  ASSERT_TRUE(isOk(
+      timeGraph(*context, model.fake.stream(),
+                {.warmupSeconds = 0, .seconds = 0, .sampleMilliseconds = 1, .progress = listen})));
+  EXPECT_TRUE(isWarm);
+  EXPECT_EQ(shares, (std::vector{0.2, 0.4, 0.6, 0.8, 1.0}));
+  shares.clear();
+  ASSERT_TRUE(isOk(timeKernels(*context, model.fake.stream(), 4, listen)));
+  EXPECT_EQ(shares, (std::vector{0.25, 0.5, 0.75, 1.0}));
 }
 
 TEST_F(ProfileTest, NeedsAPreparedContext) {

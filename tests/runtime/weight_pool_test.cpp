@@ -101,6 +101,41 @@ TEST_F(WeightPoolTest, TellsEqualWeightsApartByName) {
   EXPECT_NE(renamed->weightAddress(0), prefill->weightAddress(1));
 }
 
+/// More than is uploaded between two reports of how far it is.
+TEST_F(WeightPoolTest, UploadsALargeWeightInPieces) {
+  test::TestPlan plan;
+  plan.table.resize(kLoadProgressBytes / sizeof(float) + 1000);
+  for (size_t i = 0; i < plan.table.size(); ++i)
+    plan.table[i] = static_cast<float>(i % 100003);
+  plan.contents.weights[1] = codegen::WeightBytes::of(std::as_bytes(std::span(plan.table)));
+  plan.contents.metadata.initializers.clear();
+  for (size_t i = 0; i < 2; ++i)
+    plan.program(i).buffers.push_back(weightBuffer(1));
+  file = test::planBytes(plan.contents);
+  std::vector<uint64_t> done;
+  EngineOptions options;
+  options.progress = [&](const LoadProgress &progress) {
+    if (progress.phase == std::string_view("weights"))
+      done.push_back(progress.done);
+    return true;
+  };
+  Result<Plan> read = readPlan(file, "m.plan");
+  ASSERT_TRUE(isOk(read));
+  Result<SharedEngine> engine = Engine::create(*read, first.fake.driver(), options);
+  ASSERT_TRUE(isOk(engine));
+  uint64_t bytes = plan.table.size() * sizeof(float);
+  EXPECT_EQ(done, (std::vector<uint64_t>{0, 4, 4 + kLoadProgressBytes, 4 + bytes}));
+  std::vector<float> held(plan.table.size());
+  Result<CurrentContext> current = CurrentContext::enter(*(*engine)->device());
+  ASSERT_TRUE(isOk(current));
+  CUstream stream = first.fake.stream();
+  ASSERT_EQ(first.fake.driver()->cuMemcpyDtoHAsync(held.data(), (*engine)->weightAddress(1), bytes,
+                                                   stream),
+            CUDA_SUCCESS);
+  ASSERT_EQ(first.fake.driver()->cuStreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_TRUE(held == plan.table);
+}
+
 TEST_F(WeightPoolTest, UploadsWhatAnotherPlanHasBesides) {
   SharedEngine prefill = make(nullptr);
   usesTable = true;

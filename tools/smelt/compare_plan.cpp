@@ -2,13 +2,14 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/dump_kernels.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 
 namespace smelt::tools {
 
 Result<JudgedPlan> JudgedPlan::read(const std::string &path, const ModelFlags &model) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(path));
   JudgedPlan judged(path, std::move(plan));
   if (judged.given.ir().empty()) {
     judged.reason = Status(StatusCode::kUsage,

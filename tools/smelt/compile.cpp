@@ -8,6 +8,7 @@
 #include "tools/smelt/commands.h"
 #include "tools/smelt/dimensions.h"
 #include "tools/smelt/dump_kernels.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/tune.h"
 
@@ -84,7 +85,7 @@ static Status emitMlir(Model &model, const Flags &flags) {
 
 /// What the finished plan holds; reading it also verifies every byte of it.
 static Status addContents(const std::string &path, llvm::json::Object &report, std::string &text) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(path));
   const plan::ProgramT &program = *plan.metadata().programs[0];
   report["launches"] = static_cast<int64_t>(runtime::countLaunches(program));
   report["kernels"] = static_cast<int64_t>(program.kernels.size());

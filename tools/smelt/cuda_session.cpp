@@ -3,6 +3,7 @@
 #include "codegen/target.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
+#include "tools/smelt/load_plan.h"
 
 namespace smelt::tools {
 
@@ -63,14 +64,19 @@ CudaSession::~CudaSession() {
 }
 
 Result<std::unique_ptr<CudaSession>> CudaSession::open(const std::string &path, int device) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(path));
   return open(plan, device);
 }
 
 Result<std::unique_ptr<CudaSession>> CudaSession::open(const runtime::Plan &plan, int device) {
   SMELT_ASSIGN_OR_RETURN(runtime::Driver driver, runtime::openDriver());
+  ProgressLine line;
+  runtime::EngineOptions options;
+  options.device = device;
+  options.progress = shownOn(line);
   SMELT_ASSIGN_OR_RETURN(runtime::SharedEngine engine,
-                         runtime::Engine::create(plan, driver, {device, {}}));
+                         runtime::Engine::create(plan, driver, options));
+  line.clear();
   SMELT_ASSIGN_OR_RETURN(runtime::CurrentContext current,
                          runtime::CurrentContext::enter(*engine->device()));
   SMELT_ASSIGN_OR_RETURN(auto context, runtime::Context::create(engine, {}));

@@ -19,7 +19,7 @@ Result<std::string> deviceArchitecture(int number);
 
 class CudaSession : public Session {
 public:
-  /// Loads the plan onto the GPU of that number; it is not needed afterwards.
+  /// Loads the plan onto the GPU of that number, with progress on stderr; it is not needed afterwards.
   static Result<std::unique_ptr<CudaSession>> open(const runtime::Plan &plan, int device);
   /// The same for the plan at `path`.
   static Result<std::unique_ptr<CudaSession>> open(const std::string &path, int device);

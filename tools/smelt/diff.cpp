@@ -3,6 +3,7 @@
 #include "runtime/mapped_file.h"
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/plan_changes.h"
 #include "tools/smelt/report.h"
 
@@ -108,8 +109,8 @@ static llvm::json::Object diffJson(const Flags &flags, const std::vector<PlacedC
 }
 
 static Status diff(const Flags &flags) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan before, runtime::readPlan(flags.before));
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan after, runtime::readPlan(flags.after));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan before, readPlan(flags.before));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan after, readPlan(flags.after));
   SMELT_ASSIGN_OR_RETURN(NamedShapes given, parseShapes(flags.shapes));
   SMELT_ASSIGN_OR_RETURN(ComparedShapes shapes, chooseShapes(signatureOf(before.metadata()),
                                                              signatureOf(after.metadata()), given));

@@ -4,6 +4,7 @@
 #include "runtime/read_plan.h"
 #include "runtime/text.h"
 #include "tools/smelt/cuda_session.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/model_flags.h"
 #include "tools/smelt/suggestion.h"
 
@@ -50,7 +51,7 @@ Result<std::vector<NamedInput>> inputsOf(const std::string &path) {
       inputs.push_back({std::move(port.name), std::move(port.shape)});
     return inputs;
   }
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(path));
   for (const Port &port : signatureOf(plan.metadata()).inputs) {
     inputs.push_back({port.name, {}});
     for (const Extent &extent : port.shape)

@@ -91,10 +91,7 @@ runtime::Lane GpuBench::laneOf(Worker &worker) {
   return lane;
 }
 
-Result<std::vector<double>> GpuBench::timeGraph(double seconds, double warmupSeconds) {
-  runtime::TimingOptions options;
-  options.seconds = seconds;
-  options.warmupSeconds = warmupSeconds;
+Result<std::vector<double>> GpuBench::timeGraph(const runtime::TimingOptions &options) {
   return runtime::timeGraph(*workers[0]->context, workers[0]->stream.get(), options);
 }
 
@@ -105,10 +102,12 @@ Result<runtime::RunTimes> GpuBench::timeRuns(const runtime::RunOptions &options)
   return runtime::timeRuns(lanes, options);
 }
 
-Result<std::vector<KernelTime>> GpuBench::timeKernels(size_t repetitions) {
+Result<std::vector<KernelTime>>
+GpuBench::timeKernels(size_t repetitions, const runtime::TimingProgressHandler &progress) {
   runtime::Context &context = *workers[0]->context;
-  SMELT_ASSIGN_OR_RETURN(std::vector<double> times,
-                         runtime::timeKernels(context, workers[0]->stream.get(), repetitions));
+  SMELT_ASSIGN_OR_RETURN(
+      std::vector<double> times,
+      runtime::timeKernels(context, workers[0]->stream.get(), repetitions, progress));
   SMELT_ASSIGN_OR_RETURN(runtime::Context::Ready ready, context.ready());
   const runtime::Schedule &schedule = ready.graph->schedule();
   auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : schedule.shapes->dims[dim]; };

@@ -38,11 +38,12 @@ public:
   prepare(const CudaSession &session, const std::vector<Array> &inputs, Options options);
 
   /// Milliseconds per graph launch on one stream, without transfers.
-  Result<std::vector<double>> timeGraph(double seconds, double warmupSeconds);
+  Result<std::vector<double>> timeGraph(const runtime::TimingOptions &options);
   Result<runtime::RunTimes> timeRuns(const runtime::RunOptions &options);
   /// Of one launch of the graph, the medians of so many.
   static constexpr size_t kUsualRepetitions = 50;
-  Result<std::vector<KernelTime>> timeKernels(size_t repetitions = kUsualRepetitions);
+  Result<std::vector<KernelTime>> timeKernels(size_t repetitions = kUsualRepetitions,
+                                              const runtime::TimingProgressHandler &progress = {});
   /// By the device's clocks; nothing for one whose architecture is not known.
   Result<std::optional<Peaks>> peaks() const;
 

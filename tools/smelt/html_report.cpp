@@ -4,6 +4,7 @@
 #include "runtime/text.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/html_report_measure.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/plan_changes.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
@@ -84,7 +85,7 @@ static Result<DescribedPlan> describeWithGpu(runtime::Plan plan, const Flags &fl
 }
 
 static Result<DescribedPlan> describePlanFile(const Flags &flags) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.model.path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(flags.model.path));
   SMELT_ASSIGN_OR_RETURN(DescribedPlan described, describeWithGpu(std::move(plan), flags));
   described.report.missing.push_back(
       "The ONNX graph: a plan holds the names of nodes alone. Give the .onnx instead of the plan.");
@@ -110,7 +111,7 @@ static Result<DescribedPlan> describeModel(const Flags &flags, std::vector<std::
   SMELT_RETURN_IF_ERROR(fuse(*model, options));
   SMELT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create("plan"));
   SMELT_RETURN_IF_ERROR(build(*model, {{architectureOf(flags)}, flags.precision}, file.path()));
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(file.path()));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(file.path()));
   SMELT_ASSIGN_OR_RETURN(DescribedPlan described, describeWithGpu(std::move(plan), flags));
   addGraph(described.report, flags.model.path);
   return described;
@@ -123,7 +124,7 @@ static Status write(const std::string &path, const std::string &text) {
 }
 
 static Status compareWith(const Flags &flags, const runtime::Plan &plan, ReportData &report) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan other, runtime::readPlan(flags.against));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan other, readPlan(flags.against));
   Result<ReportData> before = describe(other, report.arch, flags.model.shapes);
   if (!before.isOk())
     return before.status().within("--against " + flags.against);

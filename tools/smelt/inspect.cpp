@@ -12,6 +12,7 @@
 #include "tools/smelt/kernel_facts.h"
 #include "tools/smelt/kernel_sets.h"
 #include "tools/smelt/kernel_source.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/plan_flags.h"
 #include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
@@ -294,7 +295,7 @@ static Status printKernel(const runtime::Plan &plan, size_t number) {
 }
 
 static Status inspect(Flags flags) {
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.path));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(flags.path));
   const plan::MetadataT &metadata = plan.metadata();
   Signature signature = signatureOf(metadata);
   if (!flags.source.empty()) {

@@ -53,6 +53,13 @@ Distribution Measurement::of(double RunTime::*member) const {
   return Distribution(std::move(samples));
 }
 
+/// Says on stderr how far `what` is, or the warm-up before it.
+static runtime::TimingProgressHandler shownAs(const char *what, ProgressLine &line) {
+  return [what, &line](const runtime::TimingProgress &progress) {
+    line.showShare(progress.isWarmUp ? "warming up" : what, progress.share);
+  };
+}
+
 /// Runs in the interpreter for the measured time, after the warm-up, whose first run also folds constants.
 static Status measureOnCpu(Session &session, const std::vector<Array> &inputs,
                            const MeasureOptions &options, Measurement &measurement) {
@@ -60,22 +67,26 @@ static Status measureOnCpu(Session &session, const std::vector<Array> &inputs,
   auto secondsSince = [](Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  Clock::time_point begin = Clock::now();
-  do
+  ProgressLine line;
+  for (Clock::time_point begin = Clock::now();;) {
     SMELT_RETURN_IF_ERROR(session.run(inputs).status());
-  while (secondsSince(begin) < options.warmupSeconds);
-  begin = Clock::now();
-  ProgressLine progress;
-  std::vector<RunTime> &runs = measurement.runs.runs;
-  size_t least = std::max(options.iterations, kLeastSamples);
-  while (secondsSince(begin) < options.seconds || runs.size() < least) {
+    double passed = secondsSince(begin);
+    if (passed >= options.warmupSeconds)
+      break;
+    line.showShare("warming up", passed / options.warmupSeconds);
+  }
+  auto &[runs, seconds] = measurement.runs;
+  auto least = static_cast<double>(std::max(options.iterations, kLeastSamples));
+  for (double share = 0; share < 1;) {
     Clock::time_point start = Clock::now();
     SMELT_RETURN_IF_ERROR(session.run(inputs).status());
-    runs.push_back({1e3 * secondsSince(start), 0, 0, 0});
+    double taken = secondsSince(start);
+    seconds += taken;
+    runs.push_back({1e3 * taken, 0, 0, 0});
     measurement.latencies.push_back(runs.back().computeMilliseconds);
-    progress.show(joinText("measured ", runs.size(), " runs"));
+    share = std::min(seconds / options.seconds, static_cast<double>(runs.size()) / least);
+    line.showShare("measuring single runs", std::min(share, 1.0));
   }
-  measurement.runs.seconds = secondsSince(begin);
   return {};
 }
 
@@ -87,14 +98,22 @@ static Status measureOnGpu(const CudaSession &session, const std::vector<Array> 
   };
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<GpuBench> bench,
                          GpuBench::prepare(session, inputs, {options.streams, options.copies}));
-  SMELT_ASSIGN_OR_RETURN(measurement.latencies,
-                         bench->timeGraph(options.seconds, options.warmupSeconds));
+  ProgressLine line;
+  SMELT_ASSIGN_OR_RETURN(
+      measurement.latencies,
+      bench->timeGraph({.warmupSeconds = options.warmupSeconds,
+                        .seconds = options.seconds,
+                        .progress = shownAs("measuring launches back to back", line)}));
   noteState();
-  runtime::RunOptions single{options.warmupSeconds, options.seconds * kShareOfSingleRuns,
-                             std::max(options.iterations, kLeastSamples)};
+  runtime::RunOptions single{.warmupSeconds = options.warmupSeconds,
+                             .seconds = options.seconds * kShareOfSingleRuns,
+                             .leastRuns = std::max(options.iterations, kLeastSamples),
+                             .progress = shownAs("measuring single runs", line)};
   SMELT_ASSIGN_OR_RETURN(measurement.runs, bench->timeRuns(single));
   noteState();
-  SMELT_ASSIGN_OR_RETURN(measurement.kernels, bench->timeKernels());
+  SMELT_ASSIGN_OR_RETURN(
+      measurement.kernels,
+      bench->timeKernels(GpuBench::kUsualRepetitions, shownAs("measuring kernels", line)));
   SMELT_ASSIGN_OR_RETURN(measurement.peaks, bench->peaks());
   return {};
 }

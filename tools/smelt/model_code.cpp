@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/kernel_sets.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/repeats.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
@@ -14,7 +15,7 @@ namespace smelt::tools {
 Result<std::vector<LaunchCode>> compileAndMeasureCode(Model &fused, const BuildFlags &flags) {
   SMELT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create("plan"));
   SMELT_RETURN_IF_ERROR(build(fused, flags, file.path()));
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(file.path()));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(file.path()));
   const plan::ProgramT &program = *plan.metadata().programs.front();
   std::vector<LaunchCode> launches;
   for (const PlanLaunch &each : launchesOf(program))

@@ -3,6 +3,7 @@
 #include "tools/smelt/check_kernel.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/environment.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/report.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -148,7 +149,7 @@ static Status patchPlan(Flags flags) {
                   joinText("'", flags.change, "' names no change; write KERNEL=FILE.cu"));
   if (flags.output.empty())
     flags.output = flags.plan;
-  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(flags.plan));
+  SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(flags.plan));
   SMELT_ASSIGN_OR_RETURN(std::string entry, findKernel(plan, flags.change.substr(0, equals)));
   SMELT_ASSIGN_OR_RETURN(std::string text, readText(flags.change.substr(equals + 1)));
   SMELT_ASSIGN_OR_RETURN(KernelPatch patch,

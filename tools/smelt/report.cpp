@@ -89,18 +89,26 @@ void ProgressLine::show(const std::string &text) {
 }
 
 void ProgressLine::show(const std::string &text, size_t done, size_t total) {
-  showShare(text, std::to_string(done), std::to_string(total), secondsLeft(done, total));
+  showDone(text, joinText(done, " of ", total), secondsLeft(done, total));
 }
 
 void ProgressLine::showBytes(const std::string &text, uint64_t done, uint64_t total) {
-  showShare(text, bytesText(static_cast<double>(done)), bytesText(static_cast<double>(total)),
-            secondsLeft(done, total));
+  showDone(
+      text,
+      joinText(bytesText(static_cast<double>(done)), " of ", bytesText(static_cast<double>(total))),
+      secondsLeft(done, total));
 }
 
-void ProgressLine::showShare(const std::string &text, const std::string &done,
-                             const std::string &total, std::optional<double> left) {
+void ProgressLine::showShare(const std::string &text, double share) {
+  constexpr double kSteps = 1e6;
+  showDone(text, numberText(100 * share, 0) + " %",
+           secondsLeft(static_cast<size_t>(kSteps * share), static_cast<size_t>(kSteps)));
+}
+
+void ProgressLine::showDone(const std::string &text, const std::string &done,
+                            std::optional<double> left) {
   std::string estimate = left ? ", about " + numberText(*left, 0) + " s left" : "";
-  show(joinText(text, ": ", done, " of ", total, estimate));
+  show(joinText(text, ": ", done, estimate));
 }
 
 std::optional<double> ProgressLine::secondsLeft(size_t done, size_t total) {

@@ -49,15 +49,16 @@ public:
   void clear();
 
   void show(const std::string &text);
+  /// "measuring single runs: 40 %, about 2 s left"; of a share up to 1.
+  void showShare(const std::string &text, double share);
   /// "writing weights: 1.2 GiB of 4.0 GiB, about 3 s left".
   void showBytes(const std::string &text, uint64_t done, uint64_t total);
   /// "compiling kernels: 3 of 17, about 12 s left". Work that begins anew, with fewer steps done, is estimated anew.
   void show(const std::string &text, size_t done, size_t total);
 
 private:
-  /// "TEXT: DONE of TOTAL, about 12 s left".
-  void showShare(const std::string &text, const std::string &done, const std::string &total,
-                 std::optional<double> left);
+  /// "TEXT: DONE, about 12 s left".
+  void showDone(const std::string &text, const std::string &done, std::optional<double> left);
   /// The seconds that the steps left will take, as those before them did; nothing before two of them are done.
   std::optional<double> secondsLeft(size_t done, size_t total);
 

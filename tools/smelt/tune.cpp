@@ -8,6 +8,7 @@
 #include "tools/smelt/cuda_session.h"
 #include "tools/smelt/environment.h"
 #include "tools/smelt/limits.h"
+#include "tools/smelt/load_plan.h"
 #include "tools/smelt/report.h"
 #include "tools/smelt/temporary_file.h"
 #include "tools/smelt/tune_jobs.h"
@@ -33,7 +34,7 @@ static constexpr double kBuildSeconds = 300, kRunSeconds = 10;
 
 static Result<std::string> readText(const std::string &path) {
   if (isPlan(path)) {
-    SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, runtime::readPlan(path));
+    SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, readPlan(path));
     if (plan.metadata().tuning.empty())
       return Status(StatusCode::kUsage,
                     path + " holds no measured times: no tuning decided about its kernels");

@@ -78,12 +78,7 @@ struct Problem {
   template <int I> __device__ __forceinline__ const float *moments(int batch, int m) const {
     $moments$
   }
-  template <int W>
-  __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
-                                           const Columns<W> &columns, const Inputs<W> &inputs,
-                                           const RowMoments (&rows)[$rowArray$]) const {
-    $epilogue$
-  }
+  $results$
 };
 using Config = $config$;
 } // namespace smelt
@@ -91,6 +86,35 @@ using Config = $config$;
 extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Config::kMinBlocks) $entry$($parameters$$mapParameters$) {
   extern __shared__ __align__(1024) char shared[];
   smelt::$function$<smelt::Config$left$>(smelt::Problem{$arguments$}, $maps$shared);
+}
+)";
+
+/// What becomes of the sums: in one step, and in two.
+constexpr char kNotInFragments[] = "static constexpr bool kInFragments = false;\n";
+constexpr char kEpilogue[] = R"(
+$inFragments$
+template <int W>
+__device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
+                                         const Columns<W> &columns, const Inputs<W> &inputs,
+                                         const RowMoments (&rows)[$rowArray$]) const {
+  $epilogue$
+}
+)";
+
+constexpr char kEpilogueInFragments[] = R"(
+static constexpr bool kInFragments = true;
+template <int W> struct Results {
+  $resultMembers$
+};
+template <int W>
+__device__ __forceinline__ Results<W> results(int batch, int m, int n, const Sum (&acc)[kProducts * W],
+                                              const Columns<W> &columns, const Inputs<W> &inputs,
+                                              const RowMoments (&rows)[$rowArray$]) const {
+  $epilogue$
+}
+template <int W>
+__device__ __forceinline__ void put(int batch, int m, int n, const Results<W> &results) const {
+  $stores$
 }
 )";
 
@@ -138,6 +162,7 @@ private:
   std::string typeOfLeft(const GemmChoice &choice) const;
   std::string wayOfLeft(const GemmChoice &choice) const;
   TensorMap mapOfLeft(const GemmChoice &choice) const;
+  TensorMap mapOfRight(const GemmChoice &choice) const;
   TensorMap mapOf(const OperandAddress &operand, const MatrixLayout &matrix, int boxRows) const;
 
   GemmProduct product;
@@ -206,6 +231,20 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"products", std::to_string(product.products())}});
 }
 
+/// What becomes of the sums, in the form that the template wants.
+std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) {
+  std::string rowArray = std::to_string(std::max<size_t>(epilogue.moments.size(), 1));
+  const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
+  if (choice.usesTensorMaps && parts && holdsFragments(choice.blockN, choice.clusterK))
+    return format(kEpilogueInFragments, {{"resultMembers", parts->members},
+                                         {"rowArray", rowArray},
+                                         {"epilogue", parts->text},
+                                         {"stores", parts->stores}});
+  return format(kEpilogue, {{"inFragments", choice.usesTensorMaps ? kNotInFragments : ""},
+                            {"rowArray", rowArray},
+                            {"epilogue", epilogue.text}});
+}
+
 /// The kernel's text; `used` receives the sizes that it names.
 std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &epilogue,
                                 std::set<std::string> &used) const {
@@ -240,8 +279,7 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
                         {"prefetch", epilogue.prefetch},
                         {"momentGroups", epilogue.moments.counts + "return 0;\n"},
                         {"moments", epilogue.moments.addresses + "return nullptr;\n"},
-                        {"rowArray", std::to_string(std::max<size_t>(epilogue.moments.size(), 1))},
-                        {"epilogue", epilogue.text},
+                        {"results", resultsText(choice, epilogue)},
                         {"config", choice.config},
                         {"entry", kEntryName},
                         {"parameters", entryParameters(product.fusion, sizes)},
@@ -265,8 +303,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
   if (choice.usesTensorMaps) {
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfLeft(choice)));
-    int boxRows = b.isTransposed() ? choice.blockN : choice.blockK;
-    kernel.arguments.push_back(KernelArgument::tensorMap(mapOf(b, *matrixB, boxRows)));
+    kernel.arguments.push_back(KernelArgument::tensorMap(mapOfRight(choice)));
   }
   kernel.flops =
       kernel.flops + product.batches * product.rows * product.columns * product.depth * 2;
@@ -293,7 +330,18 @@ TensorMap GemmEmitter::mapOfLeft(const GemmChoice &choice) const {
   return mapOf(a, *matrixA, choice.blockM);
 }
 
-/// Boxes of `boxRows` rows, as gemm_tma.cuh expects them.
+TensorMap GemmEmitter::mapOfRight(const GemmChoice &choice) const {
+  if (b.isTransposed())
+    return mapOf(b, *matrixB, choice.blockN);
+  TensorMap map = mapOf(b, *matrixB, choice.blockK);
+  int columns = panelColumns(choice.blockN);
+  map.box[0] = static_cast<unsigned>(columns);
+  if (columns == 32)
+    map.swizzle = plan::Swizzle::bytes_64;
+  return map;
+}
+
+/// Boxes of `boxRows` rows of 128 bytes, as gemm_tma.cuh expects them.
 TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &matrix,
                              int boxRows) const {
   Type element = product.lhs.getElementType();
@@ -342,6 +390,8 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
+  if (product.products() > 1 && choice.usesTensorMaps && choice.blockN % 64 != 0)
+    return "two products take turns in panels of 64 columns";
   if (product.products() > 1 && isLargest)
     return "the epilogue of two products spills beside the sums of the largest tiles";
   if (product.storesMoments() && choice.blockN / product.products() % RowMomentsOp::kGroup != 0)

@@ -24,6 +24,14 @@ namespace smelt {
 /// epilogue takes at most.
 inline constexpr int kTurnColumns = 8;
 
+/// Columns of the results that gemm_fragment_epilogue.cuh finishes at a time.
+inline constexpr int kFragmentColumns = 32;
+
+/// Whether they tile a block's columns, of which it finishes all.
+constexpr bool holdsFragments(int blockN, int clusterK) {
+  return clusterK == 1 && blockN % kFragmentColumns == 0;
+}
+
 /// Floats by which a row is padded in an exchange buffer (see gemm_epilogue.cuh).
 inline constexpr int kExchangePadding = 8;
 
@@ -127,9 +135,12 @@ inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
     {64, 128, 3, 1}, {128, 64, 3, 1}, {128, 128, 3, 1}};
 inline constexpr int kShallowBytes = 640;
 
+/// Columns of a panel of B [k][n], one box of 16-bit elements, whose rows are as long as the hardware permutes them.
+constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
+
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
-/// blockN is 64, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// blockN is 64, 96, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
 /// clusterK is 1 or 2.
 struct GemmTmaTiling {
   int blockM, blockN;
@@ -144,7 +155,9 @@ struct GemmTmaTiling {
   constexpr int threads() const { return consumers() + 128; }
   constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
-  constexpr int exchangeColumns() const { return blockN > 128 || blockN / clusterK < 64 ? 32 : 64; }
+  constexpr int exchangeColumns() const {
+    return blockN > 128 || blockN % 64 != 0 || blockN / clusterK < 64 ? 32 : 64;
+  }
   constexpr int exchangeBytes() const {
     return blockM * (exchangeColumns() + kExchangePadding) * 4;
   }
@@ -168,9 +181,10 @@ struct GemmTmaConfig {
 };
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
-    {128, 64, 7, false},    {128, 128, 5, false},    {128, 192, 5, false},   {128, 256, 4, false},
-    {128, 128, 5, true},    {64, 64, 12, false},     {64, 128, 8, false},    {64, 64, 12, false, 2},
-    {64, 128, 8, false, 2}, {128, 128, 5, false, 2}, {128, 192, 4, false, 2}};
+    {128, 64, 7, false},     {128, 128, 5, false},    {128, 192, 5, false},
+    {128, 256, 4, false},    {128, 128, 5, true},     {64, 64, 12, false},
+    {64, 128, 8, false},     {64, 64, 12, false, 2},  {64, 128, 8, false, 2},
+    {128, 128, 5, false, 2}, {128, 192, 4, false, 2}, {128, 96, 7, false}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
 inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
@@ -228,14 +242,14 @@ inline constexpr double kTmaExchange = 1996, kTmaExchangeOfSum = 0.248;
 /// Bytes a clock that arrive in one multiprocessor's stages where all ask for them.
 inline constexpr double kTmaFeed = 60;
 
-/// Those of 16-bit operands are fitted to 96 measured cases (m 512 to 12608, n and k 384 to 14336) and held
-/// against 160, those of blockN 64 among them: the tiling with the fewest clocks is on average 0.2 % slower
-/// than the best that was measured, at most 8 %. Those of bytes are fitted to 80 measured cases of 16 products
+/// Those of 16-bit operands are fitted to the measured cases of 96 products, those of few rows and of the other
+/// templates among them (m 1 to 12608, n and k 384 to 14336): the tiling with the fewest clocks is on average 0.8 %
+/// slower than the best that was measured, at most 15 %. Those of bytes are fitted to 80 measured cases of 16 products
 /// (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average 0.8 %, at most 7 %. Moments of
 /// rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one warpgroup: the
 /// difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
-  GemmTmaCosts costs = {180, 119, 190, 0.236, 0.461, 0.0354};
+  GemmTmaCosts costs = {180, 140, 1150, 0.183, 0.25, 0.0335};
   if (isBytes)
     costs = {1350, 28, 400, 0.431, 0.408, 0.0299};
   if (storesMoments)

@@ -1,6 +1,8 @@
 #include "codegen/kernels/gemm/gemm_epilogue.h"
 
+#include "codegen/cuda_text.h"
 #include "codegen/emit_expression.h"
+#include "codegen/scalar_ops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -20,6 +22,9 @@ public:
   EpilogueEmitter(GemmProduct &product, Lanes lanes);
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
+  std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
+  /// So short that a text for each panel of a tile is worth its way to the instruction caches.
+  bool isShort() const;
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
 
@@ -123,6 +128,38 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
+bool EpilogueEmitter::isShort() const {
+  constexpr size_t kMostStatements = 8;
+  return emitter.allChunks().back().lanes.size() <= kMostStatements &&
+         llvm::none_of(product.fusion.getBlock().without_terminator(), [](Operation &op) {
+           return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
+         });
+}
+
+std::optional<GemmEpilogue::InFragments>
+EpilogueEmitter::inFragments(const std::string &uniform) const {
+  Chunk chunk = emitter.allChunks().back();
+  bool storesHalves = chunk.stores.size() == chunk.vectors.size() &&
+                      llvm::all_of(chunk.vectors, [](const VectorStore &vector) {
+                        return isHalfWidth(vector.element);
+                      });
+  if (emitter.getLanes().width != kMaxEpilogueWidth || product.products() > 1 || !storesHalves ||
+      !emitter.fetched().declarations.empty() || !isShort())
+    return std::nullopt;
+  GemmEpilogue::InFragments parts;
+  chunk.stores = {"Results<W> results;\n"};
+  for (const VectorStore &vector : chunk.vectors) {
+    std::string type = storageType(vector.element).str();
+    parts.members += "Vector<" + type + ", W> " + vector.array + ";\n";
+    chunk.stores.push_back("results." + vector.array + " = pack<" + type + ", W>(" + vector.array +
+                           ");\n");
+    parts.stores += "storeVector<W>(" + vector.address + ", results." + vector.array + ");\n";
+  }
+  chunk.stores.push_back("return results;\n");
+  parts.text = uniform + chunk.text();
+  return parts;
+}
+
 GemmEpilogue EpilogueEmitter::take() {
   auto complete = [&](const std::string &text) {
     return emitter.coordinateDefinitions(text) + text;
@@ -131,6 +168,11 @@ GemmEpilogue EpilogueEmitter::take() {
                                    &columns = emitter.fetchedColumns();
   std::string uniform = emitter.takeUniform();
   moments.addresses = complete(moments.addresses);
+  std::optional<GemmEpilogue::InFragments> fragments = inFragments(uniform);
+  if (fragments) {
+    fragments->text = complete(fragments->text);
+    fragments->stores = complete(fragments->stores);
+  }
   return GemmEpilogue{emitter.getLanes().width,
                       join(columns.declarations, ""),
                       complete(join(columns.statements, "")),
@@ -139,6 +181,7 @@ GemmEpilogue EpilogueEmitter::take() {
                       complete(join(fetched.prefetches, "")),
                       moments,
                       complete(uniform + emitter.chunk().text()),
+                      std::move(fragments),
                       emitter.printer().sizes()};
 }
 

@@ -8,6 +8,7 @@
 #include "codegen/kernels/gemm/gemm_product.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -43,6 +44,14 @@ struct GemmEpilogue {
   std::string prefetch;
   MomentSources moments;
   std::string text;
+  /// The same in two parts, for a template that computes pairs of columns and stores vectors of `width`.
+  struct InFragments {
+    std::string members; ///< of the results, of which each is a vector of 16-bit floats
+    std::string text;    ///< computes them
+    std::string stores;  ///< takes them from there
+  };
+  std::optional<InFragments>
+      inFragments; ///< of one product, short, without inputs of each element and without moments
   std::set<std::string> sizes;
 };
 

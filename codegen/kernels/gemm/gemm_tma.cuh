@@ -16,9 +16,10 @@
 //     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
-//     columns. Edges are filled with zeros.
+//     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
 //   - Warps that have nothing else to do prepare the epilogues of the next two tiles: bring what they
-//     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh.
+//     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh; short ones
+//     gemm_fragment_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //
@@ -30,7 +31,8 @@
 // Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
 // Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
 // 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36); of 64 columns over gemm_wgmma:
-// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of two products over it: 4096x2x8192x2048 380 (424),
+// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of 96 columns over any other: 512x2304x768 5.8 (6.5),
+// 2048x768x768 6.8 (7.3); of two products over it: 4096x2x8192x2048 380 (424),
 // 2048x2x4864x896 56 (70). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products.
 #pragma once
@@ -40,6 +42,7 @@
 #include "device/wgmma.cuh"
 #include "kernels/gemm/gemm_block.cuh"
 #include "kernels/gemm/gemm_config.cuh"
+#include "kernels/gemm/gemm_fragment_epilogue.cuh"
 #include "kernels/gemm/gemm_tma_epilogue.cuh"
 #include "kernels/gemm/gemm_tma_left.cuh"
 
@@ -61,7 +64,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   static constexpr bool kBTransposed = Problem::kBTransposed;
   static constexpr bool kBytes = sizeof(ElementA) == 1;
   static constexpr int kStepK = 32 / sizeof(ElementA);  // of one multiplication
-  static constexpr int kPanel = 64;                     // columns of a box of B [k][n]
+  static constexpr int kPanel = panelColumns(kBlockN);  // columns of a box of B [k][n]
   static constexpr int kBand = kBlockN > 128 ? 16 : 12; // rows of tiles that share columns of B
   static constexpr int kColumns = kTiling.exchangeColumns();
   static_assert(kBytes
@@ -79,6 +82,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using Ring = RingPosition<kStages>;
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
+  using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
+  static constexpr bool kInFragments = Problem::kInFragments && holdsFragments(kBlockN, kClusterK);
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
   static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
 
@@ -233,7 +238,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on.
   __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int row) const {
-    constexpr int kGroupRows = 8, kUnused = 16, kRowBytes = 128;
+    constexpr int kGroupRows = 8, kUnused = 16;
+    constexpr int kRowBytes = kBTransposed ? kWgmmaStepBytes : kPanel * int(sizeof(ElementB));
     constexpr int kStepBytesA = kStepK * sizeof(ElementA);
     constexpr int kStepBytesB = kBTransposed ? kStepBytesA : kStepK * kRowBytes;
     constexpr int kRowBytesA = Left::kRowBytes, kPartSteps = kRowBytesA / kStepBytesA;
@@ -362,9 +368,13 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     int slot = ordinal % 2;
     if constexpr (kPrepares)
       mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
-    Epilogue{problem, exchange(warp), rows(slot) + warpRow * kMomentsBytes,
-             tile.m * kBlockM + warpRow, tile.n * kBlockN / Problem::kProducts}
-        .run(sums, rank() * kPanels, (rank() + 1) * kPanels);
+    uint32_t moments = rows(slot) + warpRow * kMomentsBytes;
+    int row = tile.m * kBlockM + warpRow, column = tile.n * kBlockN / Problem::kProducts;
+    if constexpr (kInFragments)
+      Fragments{problem, moments, row, column}.run(sums);
+    else
+      Epilogue{problem, exchange(warp), moments, row, column}.run(sums, rank() * kPanels,
+                                                                  (rank() + 1) * kPanels);
     if constexpr (kPrepares)
       mbarrier::arrive(prepareEmpty(slot));
   }

@@ -39,6 +39,8 @@ struct GemmTestProblem {
   static constexpr bool kStoresMoments = StoresMoments;
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
   static constexpr int kProducts = Products;
+  static constexpr bool kInFragments =
+      Width == 8 && kIsHalfWidth<T> && Products == 1 && !Activation && !Residual && !StoresMoments;
 
   const A *aData;              // (batches, m, k)
   const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
@@ -104,9 +106,11 @@ struct GemmTestProblem {
   template <int W> __device__ Columns<W> columns(int column) const {
     return {loadVector<W>(biasData + column)};
   }
-  template <int W> struct Inputs {
+  struct Nothing {};
+  template <int W> struct ResidualOf {
     Vector<T, W> residual;
   };
+  template <int W> using Inputs = Select<Residual, ResidualOf<W>, Nothing>;
   template <int W> __device__ Inputs<W> inputs(int batch, int row, int column) const {
     Inputs<W> in;
     if constexpr (Residual)
@@ -121,7 +125,36 @@ struct GemmTestProblem {
   __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
                            const Columns<W> &of, const Inputs<W> &in,
                            const RowMoments (&rows)[1]) const {
-    Sum bias[W], residual[W], result[W];
+    Sum result[W];
+    compute<W>(sums, of, in, rows, result);
+    store<W>(cData + index(batch, row, column), result);
+    if constexpr (StoresMoments) {
+      float stored[W];
+      for (int i = 0; i < W; ++i)
+        stored[i] = rounded<T>(result[i]);
+      storeMoments<W>(momentsData + index(batch, row, column) / kMomentsGroup * 2, stored);
+    }
+  }
+  template <int W> struct Results {
+    Vector<T, W> c;
+  };
+  template <int W>
+  __device__ Results<W> results(int, int, int, const Sum (&sums)[Products * W],
+                                const Columns<W> &of, const Inputs<W> &in,
+                                const RowMoments (&rows)[1]) const {
+    Sum result[W];
+    compute<W>(sums, of, in, rows, result);
+    return {pack<T, W>(result)};
+  }
+  template <int W>
+  __device__ void put(int batch, int row, int column, const Results<W> &results) const {
+    storeVector<W>(cData + index(batch, row, column), results.c);
+  }
+  template <int W>
+  __device__ void compute(const Sum (&sums)[Products * W], const Columns<W> &of,
+                          const Inputs<W> &in, const RowMoments (&rows)[1],
+                          Sum (&result)[W]) const {
+    Sum bias[W], residual[W];
     unpack<W>(of.bias, bias);
     if constexpr (Residual)
       unpack<W>(in.residual, residual);
@@ -135,13 +168,6 @@ struct GemmTestProblem {
         result[i] *= sums[W + i];
       if constexpr (Residual)
         result[i] += residual[i];
-    }
-    store<W>(cData + index(batch, row, column), result);
-    if constexpr (StoresMoments) {
-      float stored[W];
-      for (int i = 0; i < W; ++i)
-        stored[i] = rounded<T>(result[i]);
-      storeMoments<W>(momentsData + index(batch, row, column) / kMomentsGroup * 2, stored);
     }
   }
 };

@@ -1,16 +1,7 @@
 // Draws what is visible of a tree as a graph: laid out by dagre, drawn as SVG that the keyboard reaches.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function svg(tag, attributes = {}, text = null) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== null) element.textContent = text;
-  return element;
-}
-
 const ruler = document.createElement("canvas").getContext("2d");
-ruler.font = "12px system-ui, sans-serif"; // as style.css has it
+ruler.font = "12px system-ui, sans-serif"; // as charts.css has it
 
 /// The text, or as much of it as `width` pixels hold.
 function fitText(text, width) {
@@ -22,19 +13,6 @@ function fitText(text, width) {
     else most = middle;
   }
   return `${text.slice(0, least)}…`;
-}
-
-/// Enter and space choose, as a click does.
-function makeChoosable(element, label, choose) {
-  element.setAttribute("tabindex", "0");
-  element.setAttribute("role", "button");
-  element.setAttribute("aria-label", label);
-  element.addEventListener("click", choose);
-  element.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    choose();
-  });
 }
 
 class GraphView {

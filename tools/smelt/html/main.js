@@ -92,14 +92,68 @@ function fillKernels() {
   data.launches.forEach((launch, i) => stepMarks.push([launch.step, rows[i]]));
 }
 
+function timesBasis() {
+  return isMeasured ? `Measured on ${data.profile.device}` : data.part ? `Predicted by the roofline of ${data.part}, not measured` : "No times are known";
+}
+
 function fillCharts() {
-  const basis = isMeasured ? `Measured on ${data.profile.device}` : data.part ? `Predicted by the roofline of ${data.part}, not measured` : "No times are known";
-  document.getElementById("timeline-note").textContent = `${basis}: each launch by itself, behind what it depends on.`;
+  document.getElementById("timeline-note").textContent = `${timesBasis()}: each launch by itself, behind what it depends on.`;
   stepMarks.push(...drawTimeline(document.getElementById("timeline-chart"), runs, chooseStep));
   const order = [...new Set(runs.map((launch) => launch.step))];
   const memory = drawMemory(document.getElementById("memory-chart"), data.buffers, order, data.arena_bytes, chooseStep);
   stepMarks.push(...memory.bars);
   document.getElementById("memory-note").textContent = `The arena of ${bytesText(data.arena_bytes)}: each value at its offset, from the step that writes it to the last that reads it.`;
+}
+
+/// Launches of a run by the code that they run, or by what a copy is: the longest first.
+function launchGroups() {
+  const groups = new Map();
+  for (const launch of runs) {
+    const key = launch.kernel ?? launch.name;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(launch);
+  }
+  const sum = (launches, of) => launches.reduce((total, launch) => total + of(launch), 0);
+  return [...groups.values()].map((launches) => ({ launches, taken: sum(launches, timeOf), least: sum(launches, (launch) => launch.least_us ?? 0) }))
+    .sort((a, b) => b.taken - a.taken);
+}
+
+const MOST_GROUPS = 24;
+
+function fillCosts() {
+  const groups = launchGroups(), shown = groups.slice(0, MOST_GROUPS), left = groups.slice(MOST_GROUPS);
+  const hidden = left.length ? ` The other ${left.length} take ${microsecondsText(left.reduce((sum, group) => sum + group.taken, 0))}.` : "";
+  document.getElementById("costs-note").textContent = `${timesBasis()}: launches that run the same code are one row, the longest first.${hidden}`;
+  const bar = (value) => ({ value, text: microsecondsText(value) });
+  const { picture, marks } = drawBars({
+    label: "Times of the kernels", axis: "µs of a run",
+    series: [...(isMeasured ? [{ name: "measured", className: "time" }] : []), { name: "roofline", className: "least" }],
+    rows: shown.map(({ launches, taken, least }) => ({
+      name: fitText(`${launches[0].number} ${launches[0].name.split(" ")[0]}`, 170) + (launches.length > 1 ? ` × ${launches.length}` : ""),
+      bars: [...(isMeasured ? [bar(taken)] : []), least ? bar(least) : null],
+      choose: () => chooseStep(launches[0].step, launches[0].kernel),
+    })),
+  });
+  document.getElementById("costs-chart").replaceChildren(picture);
+  marks.forEach((bars, i) => shown[i].launches.forEach((launch) => bars.forEach((mark) => stepMarks.push([launch.step, mark]))));
+}
+
+/// Of the kernels that were measured and whose roofline is known: one mark for each launch.
+function fillRoofline() {
+  const note = document.getElementById("roofline-note"), known = runs.filter((launch) => launch.time_us && launch.least_us);
+  if (!known.length) { note.textContent = "It takes measured times: see the summary."; return; }
+  note.textContent = `${timesBasis()}: a mark for each launch, as a share of what memory or arithmetic allow at most.`;
+  const ofBound = (bound) => known.filter((launch) => (launch.bound_by ?? "memory") === bound);
+  const series = [["memory", "circle", "time"], ["arithmetic", "up", "least"]].map(([bound, mark, className]) => ({
+    name: `bound by ${bound}`, mark, className, launches: ofBound(bound),
+    points: ofBound(bound).map((launch) => ({
+      intensity: launch.bytes ? launch.flops / launch.bytes : 1, share: (100 * launch.least_us) / launch.time_us,
+      text: `${launch.number} ${launch.name}: ${numberText((100 * launch.least_us) / launch.time_us, 3)} % of the roofline`, choose: () => chooseStep(launch.step),
+    })),
+  }));
+  const { picture, marks } = drawRoofline({ label: "Kernels under the roofline", share: "% of the roofline", series });
+  document.getElementById("roofline-chart").replaceChildren(picture);
+  marks.forEach((points, i) => points.forEach((mark, j) => stepMarks.push([series[i].launches[j].step, mark])));
 }
 
 function fillDecisions() {
@@ -141,7 +195,12 @@ function listOf(name, items) {
 }
 
 function markSteps(steps) {
-  for (const [step, mark] of stepMarks) mark.classList.toggle("chosen", steps.includes(step));
+  for (const [, mark] of stepMarks) mark.classList.remove("chosen");
+  for (const [step, mark] of stepMarks) {
+    if (!steps.includes(step)) continue; // a mark may be of several steps
+    mark.classList.add("chosen");
+    if (mark.localName === "path" && mark !== document.activeElement) mark.parentNode.append(mark); // over the others
+  }
 }
 
 function showKernel(kernel) {
@@ -191,6 +250,8 @@ fillSources();
 fused.draw();
 onnx.draw();
 fillKernels();
+fillCosts();
+fillRoofline();
 fillCharts();
 fillDecisions();
 document.getElementById("taken").addEventListener("change", fillDecisions);

@@ -1,0 +1,148 @@
+// kernels/gemm/gemm_fragment_epilogue.cuh on the host, the 32 threads of a warp side by side. Every sum, where wgmma leaves it, comes to
+// its place in the results with what belongs there of its row and its column, bit by bit; nothing outside of them is read or stored.
+#include "kernels/gemm/gemm_fragment_epilogue.cuh"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+namespace smelt {
+namespace {
+
+/// Two results of 16 bits out of the sums, a vector of columns and the moments of rows: numbers that tell whence they are.
+template <int Moments> struct NumberedProblem {
+  using Sum = float;
+  static constexpr int kProducts = 1, kRowMoments = Moments;
+  int rows, width;
+  std::vector<uint16_t> bias, results0, results1;
+  std::vector<int> writes;
+  mutable std::atomic<int> outside = 0;
+
+  NumberedProblem(int rows, int width, std::minstd_rand &random)
+      : rows(rows), width(width), bias(width) {
+    size_t count = size_t(rows) * width;
+    results0.resize(count), results1.resize(count), writes.resize(count);
+    for (uint16_t &value : bias)
+      value = uint16_t(random());
+  }
+
+  int m() const { return rows; }
+  int n() const { return width; }
+  /// Whether so many columns lie inside, aligned as vectors must be; counted where not.
+  bool isInside(int row, int column, int count) const {
+    bool inside =
+        row >= 0 && row < rows && column >= 0 && column % count == 0 && column + count <= width;
+    outside += !inside;
+    return inside;
+  }
+  size_t at(int row, int column) const { return size_t(row) * width + column; }
+
+  template <int W> struct Columns {
+    Vector<uint16_t, W> bias;
+  };
+  template <int W> Columns<W> columns(int column) const {
+    Columns<W> found = {};
+    if (isInside(0, column, W))
+      std::memcpy(&found.bias, &bias[column], 2 * W);
+    return found;
+  }
+  template <int W> struct Inputs {};
+  static uint32_t number(float sum, uint32_t bias, const RowMoments &row) {
+    return uint32_t(sum) * 7 + bias * 3 + uint32_t(row.mean) * 17 + uint32_t(row.variance) * 19;
+  }
+  template <int W> struct Results {
+    Vector<uint16_t, W> first, second;
+  };
+  template <int W>
+  Results<W> results(int, int row, int column, const Sum (&sums)[W], const Columns<W> &of,
+                     const Inputs<W> &, const RowMoments (&moments)[1]) const {
+    isInside(row, column, W);
+    Results<W> found;
+    for (int i = 0; i < W; ++i) {
+      uint32_t value = number(sums[i], of.bias[i], Moments ? moments[0] : RowMoments{0, 0});
+      found.first[i] = uint16_t(value);
+      found.second[i] = uint16_t(value >> 3);
+    }
+    return found;
+  }
+  template <int W> void put(int, int row, int column, const Results<W> &found) const {
+    if (!isInside(row, column, W))
+      return;
+    auto &self = const_cast<NumberedProblem &>(*this);
+    std::memcpy(&self.results0[at(row, column)], &found.first, 2 * W);
+    std::memcpy(&self.results1[at(row, column)], &found.second, 2 * W);
+    for (int i = 0; i < W; ++i)
+      ++self.writes[at(row, column) + i];
+  }
+};
+
+/// One warpgroup's tile, of `Chains` times 64 rows by BlockN columns, at (row0, column0) of the results.
+template <int Moments, int BlockN, int Chains>
+void expectResults(int rows, int width, int row0, int column0) {
+  constexpr int kTileRows = 64 * Chains;
+  std::minstd_rand random(unsigned(rows * 131 + width));
+  NumberedProblem<Moments> problem(rows, width, random);
+  std::vector<float> sums(kTileRows * BlockN);
+  for (float &sum : sums)
+    sum = float(random() % 4096);
+  std::vector<RowMoments> moments(kTileRows, RowMoments{0, 0});
+  if (Moments)
+    for (RowMoments &row : moments)
+      row = {float(random() % 100), float(random() % 100)};
+  hostWarp.shared.resize(kTileRows * sizeof(RowMoments));
+  std::memcpy(hostWarp.shared.data(), moments.data(), hostWarp.shared.size());
+  auto run = [&](int warp, int lane) {
+    threadIdx.x = warp * 32 + lane;
+    using Epilogue = FragmentEpilogue<NumberedProblem<Moments>, BlockN, Chains>;
+    typename Epilogue::Sums own; // as wgmma leaves them
+    for (int chain = 0; chain < Chains; ++chain)
+      for (int i = 0; i < BlockN / 2; ++i)
+        own[chain][i] = sums[(chain * 64 + warp * 16 + lane / 4 + 8 * (i / 2 % 2)) * BlockN +
+                             i / 4 * 8 + lane % 4 * 2 + i % 2];
+    uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowMoments));
+    Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own);
+  };
+  for (int warp = 0; warp < 4; ++warp) {
+    std::vector<std::thread> threads;
+    for (int lane = 0; lane < 32; ++lane)
+      threads.emplace_back(run, warp, lane);
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  EXPECT_EQ(problem.outside, 0);
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < width; ++column) {
+      int tileRow = row - row0, tileColumn = column - column0;
+      bool isOfTile = tileRow >= 0 && tileRow < kTileRows && tileColumn >= 0 && tileColumn < BlockN;
+      size_t at = problem.at(row, column);
+      ASSERT_EQ(problem.writes[at], isOfTile) << row << ", " << column;
+      if (!isOfTile)
+        continue;
+      uint32_t value = problem.number(sums[size_t(tileRow) * BlockN + tileColumn],
+                                      problem.bias[column], moments[tileRow]);
+      ASSERT_EQ(problem.results0[at], uint16_t(value)) << row << ", " << column;
+      ASSERT_EQ(problem.results1[at], uint16_t(value >> 3)) << row << ", " << column;
+    }
+}
+
+TEST(FragmentEpilogue, WholeTiles) {
+  expectResults<0, 64, 1>(64, 64, 0, 0);
+  expectResults<0, 128, 2>(256, 256, 128, 128);
+  expectResults<0, 256, 1>(128, 768, 64, 256);
+}
+
+TEST(FragmentEpilogue, TilesThatReachOut) {
+  expectResults<0, 64, 1>(1, 8, 0, 0);
+  expectResults<0, 128, 1>(77, 136, 64, 0);
+  expectResults<0, 96, 1>(61, 200, 0, 96);
+  expectResults<0, 192, 1>(197, 520, 192, 384);
+}
+
+TEST(FragmentEpilogue, MomentsOfRows) {
+  expectResults<1, 128, 2>(200, 264, 64, 128);
+  expectResults<1, 192, 1>(50, 200, 0, 0);
+}
+
+} // namespace
+} // namespace smelt
