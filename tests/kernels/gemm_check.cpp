@@ -223,8 +223,9 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
     bool tf32;
     Strides a, b;
     int rowGroups;
-  } arguments{parameters,     reference.data(), variant.usesTf32(),
-              left.strides(), right.strides(),  variant.rowGroups};
+    bool activation, residual;
+  } arguments{parameters,      reference.data(),  variant.usesTf32(), left.strides(),
+              right.strides(), variant.rowGroups, variant.activation, variant.residual};
   if (variant.bConstant)
     arguments.b.batch = 0;
   Launch check;
@@ -238,7 +239,9 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
                    offsetof(decltype(arguments), tf32),
                    offsetof(decltype(arguments), a),
                    offsetof(decltype(arguments), b),
-                   offsetof(decltype(arguments), rowGroups)};
+                   offsetof(decltype(arguments), rowGroups),
+                   offsetof(decltype(arguments), activation),
+                   offsetof(decltype(arguments), residual)};
   gpu_.run(check);
 
   std::vector<double> expected(outputs);

@@ -270,8 +270,10 @@ KernelText gemmReferenceText(Element a, Element b) {
       v.padded = kind >= 3;
       text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
            << gemmProblemType(v)
-           << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups) {\n"
-           << "  gemmReference(problem, out, tf32, a, b, rowGroups);\n}\n";
+           << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups, bool "
+              "activation, "
+              "bool residual) {\n"
+           << "  gemmReference(problem, out, tf32, a, b, rowGroups, activation, residual);\n}\n";
     }
   text << "}\n";
   return {std::string("gemm_reference_") + elementName(a) + '_' + elementName(b),

@@ -176,7 +176,8 @@ struct GemmTestProblem {
 /// say.
 template <class Problem>
 __device__ void gemmReference(const Problem &problem, double *out, bool roundToTf32,
-                              const Strides &aStrides, const Strides &bStrides, int rowGroups) {
+                              const Strides &aStrides, const Strides &bStrides, int rowGroups,
+                              bool hasActivation, bool hasResidual) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t perBatch = int64_t(problem.m()) * problem.columns();
   if (i >= perBatch * problem.batches())
@@ -214,11 +215,11 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
   }
   x += variance - mean;
   double gate = kProducts == 1 ? 1 : sum(first + kTurnColumns),
-         residual = convert<double>(problem.residualData[i]);
+         residual = hasResidual ? convert<double>(problem.residualData[i]) : 0;
   if constexpr (kIsSame<typename Problem::Sum, int32_t>)
     out[i] = static_cast<int32_t>(static_cast<int64_t>(x + residual)); // wraps around
   else
-    out[i] = gelu(x) * gate + residual;
+    out[i] = (hasActivation ? gelu(x) : x) * gate + residual;
 }
 
 } // namespace smelt
