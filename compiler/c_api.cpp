@@ -7,6 +7,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <mutex>
+
 using smelt::Result;
 using smelt::Status;
 using smelt::StatusCode;
@@ -20,26 +22,32 @@ struct smelt_compiled_plan {
 
 namespace {
 
-DiagnosticHandler diagnosticHandler(const smelt_compile_options &options) {
+/// One callback at a time, whatever is done at once with a compilation and what was made of it.
+using CallbackLock = std::shared_ptr<std::mutex>;
+
+DiagnosticHandler diagnosticHandler(const smelt_compile_options &options,
+                                    const CallbackLock &lock) {
   if (!options.on_diagnostic)
     return nullptr;
-  return [options](const Problem &problem) {
+  return [options, lock](const Problem &problem) {
     std::string message = problem.message;
     for (const std::string &note : problem.notes)
       message += "\nnote: " + note;
     smelt_compile_diagnostic diagnostic = {sizeof(smelt_compile_diagnostic), problem.isError,
                                            problem.place.c_str(), message.c_str()};
+    std::scoped_lock alone(*lock);
     options.on_diagnostic(options.user, &diagnostic);
   };
 }
 
-ProgressHandler progressHandler(const smelt_compile_options &options) {
+ProgressHandler progressHandler(const smelt_compile_options &options, const CallbackLock &lock) {
   if (!options.on_progress)
     return nullptr;
-  return [options](const Progress &progress) {
+  return [options, lock](const Progress &progress) {
     std::string phase(progress.phase);
     smelt_compile_progress step = {sizeof(smelt_compile_progress), phase.c_str(), progress.done,
                                    progress.total};
+    std::scoped_lock alone(*lock);
     return options.on_progress(options.user, &step) == 0;
   };
 }
@@ -67,7 +75,8 @@ Result<std::unique_ptr<smelt_compilation>> makeCompilation(const char *model,
   if (options.random_weights)
     compilation->model.randomWeights = options.seed;
   compilation->model.refit = options.refit != 0;
-  compilation->model.onDiagnostic = diagnosticHandler(options);
+  auto lock = std::make_shared<std::mutex>();
+  compilation->model.onDiagnostic = diagnosticHandler(options, lock);
   PlanOptions &plan = compilation->plan;
   if (options.architectures)
     plan.architectures.clear();
@@ -76,7 +85,7 @@ Result<std::unique_ptr<smelt_compilation>> makeCompilation(const char *model,
   plan.tf32 = compilation->precision == FloatPrecision::tf32;
   plan.cacheDirectory = options.cache_directory ? options.cache_directory : "";
   plan.nvrtcPath = options.nvrtc_path ? options.nvrtc_path : "";
-  plan.progress = progressHandler(options);
+  plan.progress = progressHandler(options, lock);
   return compilation;
 }
 

@@ -64,6 +64,11 @@ std::vector<Problem> DiagnosticCollector::problems() const {
   return collected;
 }
 
+void DiagnosticCollector::forget() {
+  std::scoped_lock lock(mutex);
+  collected.clear();
+}
+
 std::string problemText(const Problem &problem, const std::string &modelPath) {
   StringRef place = problem.place;
   bool isNode =

@@ -41,6 +41,8 @@ public:
                       DiagnosticHandler onDiagnostic);
 
   std::vector<Problem> problems() const;
+  /// Those that were reported so far.
+  void forget();
   /// The problems as the text of a Status, one a line; `fallback` where none was reported.
   Status asStatus(StatusCode code, const std::string &fallback) const;
 

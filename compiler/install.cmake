@@ -8,8 +8,8 @@
 include(GNUInstallDirs)
 include(SmeltArchive)
 
-smelt_c_archive(smelt_compiler compiler KEEP smelt_compile* smelt_interpreter*
-  SOURCES c_api.cpp c_api_interpreter.cpp shared_protobuf.cpp LINK smelt_compiler)
+smelt_c_archive(smelt_compiler compiler KEEP smelt_compile*
+  SOURCES $<TARGET_OBJECTS:smelt_compiler_c_api> shared_protobuf.cpp LINK smelt_compiler)
 set_source_files_properties(shared_protobuf.cpp PROPERTIES COMPILE_OPTIONS -fPIC)
 target_include_directories(smelt_compiler_object SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 set_property(TARGET smelt_compiler_object APPEND PROPERTY LINK_OPTIONS LINKER:--wrap=stderr)

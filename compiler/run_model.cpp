@@ -44,6 +44,7 @@ Status ModelRunner::checkInputs(std::span<const TensorView> inputs) const {
 
 Result<std::vector<HostTensor>> ModelRunner::run(std::span<const TensorView> inputs,
                                                  StepHandler progress) {
+  model.diagnostics().forget(); // of the run before
   SMELT_RETURN_IF_ERROR(checkInputs(inputs));
   auto main = model.module().lookupSymbol<func::FuncOp>("main");
   std::vector<HostTensor> arguments;

@@ -1,4 +1,5 @@
-/* Smelt's compiler: turns an ONNX model into a plan, which smelt.h runs. In process, with no GPU.
+/* Smelt's compiler: turns an ONNX model into a plan, which smelt.h runs, or into an engine of smelt.h on
+ * the CPU. In process, with no GPU.
  *
  * Order of use: create a compilation, set the shapes and limits that the plan is to have, compile to
  * a file or to memory. A compilation is not for two threads at once; two compilations are.
@@ -31,7 +32,7 @@ typedef struct smelt_compile_diagnostic {
 
 /* A step that is done. Phases in order: import, simplify, raise, narrow (where the precision asks for
  * it), fuse, lower, kernels, weights, whose steps are bytes; run, whose steps are the ops of
- * smelt_interpreter_run. */
+ * a run on the CPU. */
 typedef struct smelt_compile_progress {
   size_t struct_size;
   const char *phase;
@@ -106,47 +107,33 @@ SMELT_API smelt_code smelt_compile_explain(smelt_compilation *compilation, const
 
 /* ---- The CPU ------------------------------------------------------------------------------- */
 
-/* The model itself in Smelt's interpreter, where there is no GPU: slower by far, on all cores. Takes
- * no NVRTC and no driver. Shapes, limits and precision are the compilation's. Set every input, run,
- * read the outputs; not for two threads at once. */
-typedef struct smelt_interpreter smelt_interpreter;
-
-/* Imports the model. The callbacks of the compilation's options must stay callable. */
-SMELT_API smelt_code smelt_interpreter_create(const smelt_compilation *compilation,
-                                              smelt_interpreter **interpreter, smelt_error *error);
-/* NULL is ignored. */
-SMELT_API void smelt_interpreter_destroy(smelt_interpreter *interpreter);
-
-/* "cpu, 2 threads" */
-SMELT_API const char *smelt_interpreter_device_name(const smelt_interpreter *interpreter);
-SMELT_API size_t smelt_interpreter_input_count(const smelt_interpreter *interpreter);
-SMELT_API size_t smelt_interpreter_output_count(const smelt_interpreter *interpreter);
-SMELT_API smelt_code smelt_interpreter_input(const smelt_interpreter *interpreter, size_t index,
-                                             smelt_tensor_info *info, smelt_error *error);
-SMELT_API smelt_code smelt_interpreter_output(const smelt_interpreter *interpreter, size_t index,
-                                              smelt_tensor_info *info, smelt_error *error);
-
-/* A row-major tensor in host memory. */
-typedef struct smelt_host_tensor {
-  size_t struct_size;
-  smelt_element_type element_type;
-  size_t rank;
-  const smelt_int64 *extents;
-  const void *data;
-  size_t bytes;
-} smelt_host_tensor;
-#define SMELT_HOST_TENSOR_INIT {sizeof(smelt_host_tensor), SMELT_F32, 0, 0, 0, 0}
-
-/* The memory is read by each run, and must last until then. */
-SMELT_API smelt_code smelt_interpreter_set_input(smelt_interpreter *interpreter, const char *name,
-                                                 const smelt_host_tensor *tensor,
-                                                 smelt_error *error);
-/* SMELT_RESOURCES where the compilation's on_progress stops it; the inputs stay set. */
-SMELT_API smelt_code smelt_interpreter_run(smelt_interpreter *interpreter, smelt_error *error);
-/* What the last run gave; pointers live until the next one. */
-SMELT_API smelt_code smelt_interpreter_get_output(const smelt_interpreter *interpreter,
-                                                  const char *name, smelt_host_tensor *tensor,
-                                                  smelt_error *error);
+/* An engine that runs the model itself on the CPU, in Smelt's interpreter, where there is no GPU: slower
+ * by far, on all cores; the logger hears so as a warning, and smelt_engine_device_name says "cpu, 2
+ * threads". Takes no NVRTC and no driver. Shapes, limits, precision and refit are the compilation's, which
+ * may be destroyed afterwards; its callbacks must stay callable as long as the engine and its contexts.
+ *
+ * All of smelt.h that takes an engine takes this one, and fails where it would on a GPU. What differs:
+ *   - SMELT_DEVICE stands for the host's memory too: that of smelt_memory_allocate, or any other that is
+ *     aligned as a device's must be. What a GPU holds cannot be read. By DLPack, tensors come from and go
+ *     to the CPU.
+ *   - smelt_context_enqueue and smelt_context_run have run the model when they return; a stream that is
+ *     not NULL is refused with SMELT_USAGE. Runs of several contexts take turns.
+ *   - on_progress hears of runs, on the thread that runs, as the phase "run", and stops one:
+ *     SMELT_RESOURCES. It must neither run a context of the engine nor update a weight. on_diagnostic
+ *     does not hear of runs.
+ *   - smelt_context_workspace_bytes is 0: the interpreter takes memory as it goes. A workspace of the
+ *     caller's is checked, and not used.
+ *   - smelt_context_profile fails with SMELT_USAGE: it is of kernels.
+ *   - smelt_engine_update_weight waits for a run, and has copied the values when it returns. It also takes
+ *     weights of which a plan would have computed something; at SMELT_PRECISION_FP16 and
+ *     SMELT_PRECISION_BF16 it takes none.
+ *   - Of `options`, which may be NULL, only the logger and on_progress may be set: SMELT_USAGE. The
+ *     latter hears nothing: loading is the compilation's work, whose on_progress does.
+ *
+ * Needs the runtime, of the same version, in the program: SMELT_USAGE where it is not. */
+SMELT_API smelt_code smelt_compile_to_cpu_engine(smelt_compilation *compilation,
+                                                 const smelt_engine_options *options,
+                                                 smelt_engine **engine, smelt_error *error);
 
 #ifdef __cplusplus
 }

@@ -13,8 +13,11 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 namespace smelt {
 
@@ -61,9 +64,9 @@ private:
 class Compilation {
 public:
   explicit Compilation(const std::string &model, CompileOptions options = {})
-      : callbacks(std::make_shared<Callbacks>()) {
-    callbacks->options = std::move(options);
-    const CompileOptions &given = callbacks->options;
+      : handlers(std::make_shared<Handlers>()) {
+    handlers->options = std::move(options);
+    const CompileOptions &given = handlers->options;
     std::vector<const char *> architectures;
     for (const std::string &architecture : given.architectures)
       architectures.push_back(architecture.c_str());
@@ -76,9 +79,9 @@ public:
     raw.seed = given.randomWeights.value_or(0);
     raw.precision = given.precision;
     raw.refit = given.refit;
-    raw.user = callbacks.get();
-    raw.on_diagnostic = &Callbacks::diagnose;
-    raw.on_progress = &Callbacks::progress;
+    raw.user = handlers.get();
+    raw.on_diagnostic = &Handlers::diagnose;
+    raw.on_progress = &Handlers::progress;
     smelt_compilation *created = nullptr;
     check([&](smelt_error *error) {
       return smelt_compile_create(model.c_str(), &raw, &created, error);
@@ -118,15 +121,30 @@ public:
     return json;
   }
 
+  /// The model on the CPU, where there is no GPU: the same API, slower by far. See
+  /// smelt_compile_to_cpu_engine. What onProgress throws during a run, the phase "run", the run throws.
+  Engine toCpuEngine(const smelt_engine_options &options = SMELT_ENGINE_OPTIONS_INIT) {
+    smelt_engine *made = nullptr;
+    try {
+      run([&](smelt_error *error) {
+        return smelt_compile_to_cpu_engine(handle.get(), &options, &made, error);
+      });
+    } catch (...) { // a callback's exception does not always bring the call to an end
+      smelt_engine_destroy(made);
+      throw;
+    }
+    return Engine(made, handlers);
+  }
+
 private:
-  friend class Interpreter;
-
-  struct Callbacks {
+  /// Exceptions do not cross C: they wait for the end of the call, which they bring about.
+  struct Handlers : Callbacks {
     CompileOptions options;
-    std::exception_ptr thrown;
+    std::exception_ptr thrown; ///< during a call of the compilation's
+    std::mutex mutex;
+    std::map<std::thread::id, std::exception_ptr> thrownByRuns; ///< which call back on their thread
 
-    /// Exceptions do not cross C: they wait for the end of the call, which they bring about.
-    template <typename Body> int guard(Body body) {
+    template <typename Body> static int guard(std::exception_ptr &thrown, Body body) {
       try {
         return thrown || !body();
       } catch (...) {
@@ -134,9 +152,28 @@ private:
         return 1;
       }
     }
+    std::exception_ptr &placeOf(const std::string &phase) {
+      if (phase != "run")
+        return thrown;
+      std::lock_guard<std::mutex> lock(mutex);
+      return thrownByRuns[std::this_thread::get_id()];
+    }
+    void rethrow() override {
+      std::exception_ptr taken;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        auto found = thrownByRuns.find(std::this_thread::get_id());
+        if (found == thrownByRuns.end())
+          return;
+        taken = found->second;
+        thrownByRuns.erase(found);
+      }
+      if (taken)
+        std::rethrow_exception(taken);
+    }
     static void diagnose(void *user, const smelt_compile_diagnostic *diagnostic) {
-      auto *self = static_cast<Callbacks *>(user);
-      self->guard([&] {
+      auto *self = static_cast<Handlers *>(user);
+      guard(self->thrown, [&] {
         if (self->options.onDiagnostic)
           self->options.onDiagnostic(
               {diagnostic->is_error != 0, diagnostic->place, diagnostic->message});
@@ -144,8 +181,8 @@ private:
       });
     }
     static int progress(void *user, const smelt_compile_progress *progress) {
-      auto *self = static_cast<Callbacks *>(user);
-      return self->guard([&] {
+      auto *self = static_cast<Handlers *>(user);
+      return guard(self->placeOf(progress->phase), [&] {
         return !self->options.onProgress ||
                self->options.onProgress({progress->phase, progress->done, progress->total});
       });
@@ -156,79 +193,17 @@ private:
   };
 
   /// A call that may call back.
-  template <typename Call> static void checked(Callbacks &callbacks, Call call) {
+  template <typename Call> void run(Call call) {
     check([&](smelt_error *error) {
       smelt_code code = call(error);
-      if (callbacks.thrown)
-        std::rethrow_exception(std::exchange(callbacks.thrown, nullptr));
+      if (handlers->thrown)
+        std::rethrow_exception(std::exchange(handlers->thrown, nullptr));
       return code;
     });
   }
-  template <typename Call> void run(Call call) { checked(*callbacks, call); }
 
-  std::shared_ptr<Callbacks> callbacks;
+  std::shared_ptr<Handlers> handlers;
   std::unique_ptr<smelt_compilation, Destroy> handle;
-};
-
-/// A tensor that a run of an interpreter gave; lives until its next run.
-struct HostTensor {
-  smelt_element_type elementType;
-  Shape shape;
-  const void *data;
-  std::size_t bytes;
-};
-
-/// A model on the CPU, where there is no GPU; see smelt_interpreter.
-class Interpreter {
-public:
-  explicit Interpreter(Compilation &compilation) : callbacks(compilation.callbacks) {
-    smelt_interpreter *created = nullptr;
-    compilation.run([&](smelt_error *error) {
-      return smelt_interpreter_create(compilation.handle.get(), &created, error);
-    });
-    handle.reset(created);
-  }
-
-  std::string deviceName() const { return smelt_interpreter_device_name(handle.get()); }
-  std::vector<TensorInfo> inputs() const {
-    return describe(handle.get(), smelt_interpreter_input_count(handle.get()),
-                    smelt_interpreter_input);
-  }
-  std::vector<TensorInfo> outputs() const {
-    return describe(handle.get(), smelt_interpreter_output_count(handle.get()),
-                    smelt_interpreter_output);
-  }
-  /// The memory must last until the run.
-  void setInput(const std::string &name, const HostTensor &tensor) {
-    smelt_host_tensor given = {sizeof(smelt_host_tensor), tensor.elementType, tensor.shape.size(),
-                               tensor.shape.data(),       tensor.data,        tensor.bytes};
-    check([&](smelt_error *error) {
-      return smelt_interpreter_set_input(handle.get(), name.c_str(), &given, error);
-    });
-  }
-  /// Fails with SMELT_RESOURCES where CompileOptions::onProgress stops it, at the phase "run".
-  void run() {
-    Compilation::checked(
-        *callbacks, [&](smelt_error *error) { return smelt_interpreter_run(handle.get(), error); });
-  }
-  HostTensor output(const std::string &name) const {
-    smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
-    check([&](smelt_error *error) {
-      return smelt_interpreter_get_output(handle.get(), name.c_str(), &tensor, error);
-    });
-    return {tensor.element_type, Shape(tensor.extents, tensor.extents + tensor.rank), tensor.data,
-            tensor.bytes};
-  }
-
-private:
-  struct Destroy {
-    void operator()(smelt_interpreter *interpreter) const {
-      smelt_interpreter_destroy(interpreter);
-    }
-  };
-
-  std::shared_ptr<Compilation::Callbacks> callbacks; ///< which the interpreter may call
-  std::unique_ptr<smelt_interpreter, Destroy> handle;
 };
 
 } // namespace smelt

@@ -68,6 +68,13 @@ Status required(T *argument, const char *name, const Rest &...rest) {
   return {};
 }
 
+/// Calls what stands behind a handle, which must be given and is called `name`.
+template <typename Handle, typename Call>
+smelt_code forwarded(smelt_error *error, const Handle *handle, const char *name, Call call) {
+  smelt_code code = guarded(error, [&] { return required(handle, name); });
+  return code == SMELT_OK ? call() : code;
+}
+
 /// The caller's options, of whatever version of the struct, over the defaults. Callers of a later
 /// version may use this library as long as they leave what it does not know at zero.
 template <typename Options>

@@ -7,18 +7,22 @@
 
 namespace smelt::runtime {
 
-Bindings::Bindings(const Engine &engine)
-    : engine(engine), inputs(engine.metadata().inputs.size()),
-      outputs(engine.metadata().outputs.size()) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    inputs[i].tensor = engine.metadata().inputs[i].get();
-  for (size_t i = 0; i < outputs.size(); ++i)
-    outputs[i].tensor = engine.metadata().outputs[i].get();
-  for (const auto &buffer : engine.program().buffers) {
-    if (buffer->kind == plan::BufferKind::input)
-      inputs[buffer->index].isUsed = true;
-    if (buffer->kind == plan::BufferKind::output)
-      outputs[buffer->index].isUsed = true;
+Status checkWorkspace(const void *memory) {
+  if (reinterpret_cast<uint64_t>(memory) % plan::kWeightBytes == 0)
+    return {};
+  return Status(StatusCode::kUsage,
+                joinText("the workspace must be aligned to ", plan::kWeightBytes, " bytes"));
+}
+
+Bindings::Bindings(const plan::MetadataT &metadata, const UsedPorts &used)
+    : metadata(metadata), inputs(metadata.inputs.size()), outputs(metadata.outputs.size()) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].tensor = metadata.inputs[i].get();
+    inputs[i].isUsed = used.inputs[i];
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].tensor = metadata.outputs[i].get();
+    outputs[i].isUsed = used.outputs[i];
   }
   pairAliases();
   presetStaticShapes();
@@ -44,7 +48,7 @@ void Bindings::presetStaticShapes() {
   for (Slot &input : inputs) {
     Shape shape;
     for (uint32_t dim : input.tensor->dims) {
-      const auto &program = engine.metadata().dims[dim]->program;
+      const auto &program = metadata.dims[dim]->program;
       if (program.size() == 1 && program[0].opcode() == plan::DimOpcode::constant)
         shape.push_back(program[0].operand());
     }
@@ -280,88 +284,6 @@ Status Bindings::checkOverlaps(MemoryRange workspace) const {
         return Status(StatusCode::kUsage,
                       joinText(all[i].describe(), " and ", all[j].describe(),
                                " overlap in device memory; bind them to memory of their own"));
-  return {};
-}
-
-// --- Copies ---
-
-namespace {
-
-/// One end of a copy between the caller's memory and where kernels find a tensor.
-struct End {
-  bool isHost;
-  void *data;
-  uint64_t pitch;
-
-  CUdeviceptr device() const { return reinterpret_cast<CUdeviceptr>(data); }
-};
-
-std::string copyText(const char *doing, const Slot &slot) {
-  return joinText(doing, " '", slot.tensor->name, "'");
-}
-
-Status copyRows(const DriverApi &api, const char *doing, const Slot &slot, const End &from,
-                const End &to, CUstream stream) {
-  CUDA_MEMCPY2D copy = {};
-  copy.srcMemoryType = from.isHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-  copy.srcHost = from.data;
-  copy.srcDevice = from.device();
-  copy.srcPitch = from.pitch;
-  copy.dstMemoryType = to.isHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-  copy.dstHost = to.data;
-  copy.dstDevice = to.device();
-  copy.dstPitch = to.pitch;
-  copy.WidthInBytes = slot.layout.rowBytes;
-  copy.Height = slot.layout.rows;
-  SMELT_RETURN_IF_CUDA_ERROR(api, copyText(doing, slot), cuMemcpy2DAsync, &copy, stream);
-  return {};
-}
-
-Status copyTensor(const DriverApi &api, const char *doing, const Slot &slot, const End &from,
-                  const End &to, CUstream stream) {
-  const TensorLayout &layout = slot.layout;
-  uint64_t bytes = layout.rows * layout.rowBytes;
-  if (bytes == 0 || (!from.isHost && !to.isHost && from.data == to.data))
-    return {};
-  bool isDense = from.pitch == layout.rowBytes && to.pitch == layout.rowBytes;
-  if (!isDense && layout.rows > 1)
-    return copyRows(api, doing, slot, from, to, stream);
-  if (from.isHost)
-    SMELT_RETURN_IF_CUDA_ERROR(api, copyText(doing, slot), cuMemcpyHtoDAsync, to.device(),
-                               from.data, bytes, stream);
-  else if (to.isHost)
-    SMELT_RETURN_IF_CUDA_ERROR(api, copyText(doing, slot), cuMemcpyDtoHAsync, to.data,
-                               from.device(), bytes, stream);
-  else
-    SMELT_RETURN_IF_CUDA_ERROR(api, copyText(doing, slot), cuMemcpyDtoDAsync, to.device(),
-                               from.device(), bytes, stream);
-  return {};
-}
-
-} // namespace
-
-Status Bindings::copyInputs(uint64_t workspace, CUstream stream) const {
-  for (const Slot &slot : inputs) {
-    bool isHost = slot.binding.location == Location::kHost;
-    if (!slot.isUsed || (!isHost && !slot.sharesOutput))
-      continue;
-    uint64_t pitch = slot.sharesOutput ? slot.partner->layout.pitch : slot.layout.pitch;
-    End target = {false, reinterpret_cast<void *>(addressOf(slot, workspace)), pitch};
-    SMELT_RETURN_IF_ERROR(copyTensor(engine.api(), "copying input", slot,
-                                     {isHost, slot.binding.data, slot.layout.pitch}, target,
-                                     stream));
-  }
-  return {};
-}
-
-Status Bindings::copyOutputs(uint64_t workspace, CUstream stream) const {
-  for (const Slot &slot : outputs) {
-    if (!slot.isUsed || slot.binding.location != Location::kHost)
-      continue;
-    End source = {false, reinterpret_cast<void *>(addressOf(slot, workspace)), slot.layout.pitch};
-    SMELT_RETURN_IF_ERROR(copyTensor(engine.api(), "copying output", slot, source,
-                                     {true, slot.binding.data, slot.layout.pitch}, stream));
-  }
   return {};
 }
 

@@ -1,32 +1,15 @@
-// The caller's memory for a model's inputs and outputs: what is bound, how it is laid out, whether
-// it is fit for a run, and the copies around it.
+// The caller's memory for a model's inputs and outputs: what is bound, how it is laid out, and whether
+// it is fit for a run, wherever that takes place.
 #pragma once
 
-#include "runtime/engine.h"
+#include "runtime/binding.h"
 #include "runtime/tensor_layout.h"
 
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace smelt::runtime {
-
-enum class Location { kDevice, kHost };
-
-/// Memory of the caller that holds a model's input or takes an output, row-major. Device memory must
-/// be aligned to kBindingAlignment.
-struct Binding {
-  plan::ElementType elementType = plan::ElementType::f32;
-  Location location = Location::kDevice;
-  void *data = nullptr;
-  uint64_t bytes = 0; ///< at least those of the tensor
-  /// Of an output that takes over an input's memory, and of that input: the extent that the memory
-  /// is laid out with along the axis that grows; 0: that of the tensor.
-  int64_t capacity = 0;
-  std::optional<Shape> shape = {}; ///< of an output: the one that it must have, where that is known
-  /// What keeps the memory, where that was handed over; null: the caller keeps it.
-  std::shared_ptr<const void> owner = {};
-};
-
-inline constexpr uint64_t kBindingAlignment = 16;
 
 /// One input or output.
 struct Slot {
@@ -49,9 +32,18 @@ struct MemoryRange {
   uint64_t begin = 0, end = 0;
 };
 
+/// Fails with kUsage where the caller's workspace is not aligned to plan::kWeightBytes.
+Status checkWorkspace(const void *memory);
+
+/// Which inputs and outputs a run reads or writes; the others need no memory.
+struct UsedPorts {
+  std::vector<bool> inputs, outputs;
+};
+
 class Bindings {
 public:
-  explicit Bindings(const Engine &engine);
+  /// `metadata` must outlive the bindings.
+  Bindings(const plan::MetadataT &metadata, const UsedPorts &used);
   Bindings(const Bindings &) = delete;
 
   std::vector<Slot> &allInputs() { return inputs; }
@@ -95,10 +87,6 @@ public:
   /// Whether nothing that is bound is written where something else lies.
   Status checkOverlaps(MemoryRange workspace) const;
 
-  /// From the caller's memory to where kernels find inputs, unless they lie there already.
-  Status copyInputs(uint64_t workspace, CUstream stream) const;
-  Status copyOutputs(uint64_t workspace, CUstream stream) const;
-
 private:
   void pairAliases();
   void presetStaticShapes();
@@ -107,7 +95,7 @@ private:
   Status checkCapacities(const ShapeValues &values) const;
   static Status checkInPlace(const Slot &output);
 
-  const Engine &engine;
+  const plan::MetadataT &metadata;
   std::vector<Slot> inputs, outputs; // their addresses are kept by partners
   std::vector<std::shared_ptr<const void>> formerOwners;
 };

@@ -1,25 +1,16 @@
+// smelt.h: names, engines and memory. What an engine does is its own (engine_interface.h).
 #include "runtime/c_api.h"
 
 #include "runtime/element_type.h"
+#include "runtime/engine_interface.h"
 
-using smelt::Result;
 using smelt::Status;
-using smelt::StatusCode;
-using smelt::api::describePort;
+using smelt::api::forwarded;
 using smelt::api::guarded;
-using smelt::api::PortDescriptions;
 using smelt::api::required;
-using smelt::runtime::DeviceMemory;
 using smelt::runtime::Driver;
-using smelt::runtime::Engine;
-using smelt::runtime::EngineOptions;
 using smelt::runtime::Plan;
-using smelt::runtime::SharedEngine;
 namespace plan = smelt::plan;
-
-struct smelt_memory {
-  DeviceMemory memory;
-};
 
 namespace {
 
@@ -29,17 +20,6 @@ Status createEngine(const Plan &read, const smelt_engine_options *options, smelt
 }
 
 } // namespace
-
-Status smelt::runtime::createEngine(const Plan &read, Driver driver,
-                                    const smelt_engine_options *given, smelt_engine **engine) {
-  SMELT_ASSIGN_OR_RETURN(EngineOptions options, api::readEngineOptions(given));
-  Result<SharedEngine> created = Engine::create(read, std::move(driver), options);
-  SMELT_RETURN_IF_ERROR(api::loggedAs(options.logger, created.status()));
-  PortDescriptions ports((*created)->metadata());
-  api::WeightDescriptions weights((*created)->metadata());
-  *engine = new smelt_engine{std::move(*created), std::move(ports), std::move(weights)};
-  return {};
-}
 
 const char *smelt_version(void) { return smelt::kVersion; }
 
@@ -100,53 +80,53 @@ smelt_code smelt_engine_create_from_memory(const void *data, size_t bytes,
 void smelt_engine_destroy(smelt_engine *engine) { delete engine; }
 
 const char *smelt_engine_model_name(const smelt_engine *engine) {
-  return engine ? engine->engine->metadata().model_name.c_str() : "";
+  return engine ? engine->modelName() : "";
 }
 
 const char *smelt_engine_device_name(const smelt_engine *engine) {
-  return engine ? engine->engine->device()->name().c_str() : "";
+  return engine ? engine->deviceName() : "";
 }
 
 size_t smelt_engine_input_count(const smelt_engine *engine) {
-  return engine ? engine->ports.inputs().size() : 0;
+  return engine ? engine->inputCount() : 0;
 }
 
 size_t smelt_engine_output_count(const smelt_engine *engine) {
-  return engine ? engine->ports.outputs().size() : 0;
+  return engine ? engine->outputCount() : 0;
 }
 
 smelt_code smelt_engine_input(const smelt_engine *engine, size_t index, smelt_tensor_info *info,
                               smelt_error *error) {
-  return guarded(error, [&]() -> Status {
-    SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describePort(engine->ports.inputs(), index, info);
-  });
+  return forwarded(error, engine, "engine", [&] { return engine->input(index, info, error); });
 }
 
 smelt_code smelt_engine_output(const smelt_engine *engine, size_t index, smelt_tensor_info *info,
                                smelt_error *error) {
-  return guarded(error, [&]() -> Status {
-    SMELT_RETURN_IF_ERROR(required(engine, "engine", info, "info"));
-    return describePort(engine->ports.outputs(), index, info);
-  });
+  return forwarded(error, engine, "engine", [&] { return engine->output(index, info, error); });
+}
+
+size_t smelt_engine_weight_count(const smelt_engine *engine) {
+  return engine ? engine->weightCount() : 0;
+}
+
+smelt_code smelt_engine_weight(const smelt_engine *engine, size_t index, smelt_weight_info *info,
+                               smelt_error *error) {
+  return forwarded(error, engine, "engine", [&] { return engine->weight(index, info, error); });
+}
+
+smelt_code smelt_engine_update_weight(smelt_engine *engine, const char *name,
+                                      const smelt_binding *values, void *stream,
+                                      smelt_error *error) {
+  return forwarded(error, engine, "engine",
+                   [&] { return engine->updateWeight(name, values, stream, error); });
 }
 
 smelt_code smelt_memory_allocate(const smelt_engine *engine, size_t bytes, smelt_memory **memory,
                                  smelt_error *error) {
-  return guarded(error, [&]() -> Status {
-    SMELT_RETURN_IF_ERROR(required(engine, "engine", memory, "memory"));
-    const Engine &owner = *engine->engine;
-    SMELT_ASSIGN_OR_RETURN(auto current, smelt::runtime::CurrentContext::enter(*owner.device()));
-    SMELT_ASSIGN_OR_RETURN(DeviceMemory allocated,
-                           DeviceMemory::allocate(owner.device(), owner.allocator(),
-                                                  std::max<size_t>(bytes, 1), "a tensor"));
-    *memory = new smelt_memory{std::move(allocated)};
-    return {};
-  });
+  return forwarded(error, engine, "engine",
+                   [&] { return engine->allocateMemory(bytes, memory, error); });
 }
 
-void *smelt_memory_address(const smelt_memory *memory) {
-  return reinterpret_cast<void *>(memory->memory.address());
-}
+void *smelt_memory_address(const smelt_memory *memory) { return memory->address(); }
 
 void smelt_memory_release(smelt_memory *memory) { delete memory; }

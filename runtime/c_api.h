@@ -1,32 +1,15 @@
-// What stands behind the handles of smelt.h.
+// The engines of smelt.h that the runtime makes, for the library and for tests.
 #pragma once
 
 #include "runtime/api_boundary.h"
-#include "runtime/context.h"
-#include "runtime/describe_ports.h"
-#include "runtime/describe_weights.h"
 #include "runtime/engine.h"
-
-struct smelt_engine {
-  smelt::runtime::SharedEngine engine;
-  smelt::api::PortDescriptions ports;
-  smelt::api::WeightDescriptions weights;
-};
-
-struct smelt_context {
-  std::unique_ptr<smelt::runtime::Context> context;
-};
 
 namespace smelt::api {
 
+/// `given` may be null.
 Result<runtime::EngineOptions> readEngineOptions(const smelt_engine_options *given);
 /// on_progress of the options; nobody where they are NULL.
 Result<runtime::LoadProgressHandler> readProgress(const smelt_engine_options *given);
-Result<runtime::Logger> readLogger(const smelt_logger &given);
-Result<runtime::Binding> readBinding(const smelt_binding *given);
-
-/// The status, of which the logger hears where it is a failure.
-Status loggedAs(const runtime::Logger &logger, Status status);
 
 } // namespace smelt::api
 

@@ -1,16 +1,12 @@
-// What the option structs of smelt.h mean to the runtime.
-#include "runtime/c_api.h"
+// What the options of an engine on a GPU mean.
+#include "runtime/caller_options.h"
+#include "runtime/gpu_engine.h"
 
-#include "runtime/bindings.h"
-
-using smelt::runtime::Binding;
 using smelt::runtime::DeviceAllocator;
 using smelt::runtime::EngineOptions;
+using smelt::runtime::GpuEngine;
 using smelt::runtime::LoadProgress;
 using smelt::runtime::LoadProgressHandler;
-using smelt::runtime::Location;
-using smelt::runtime::Logger;
-using smelt::runtime::Severity;
 
 namespace smelt::api {
 
@@ -31,25 +27,6 @@ static Result<DeviceAllocator> readAllocator(const smelt_allocator &given) {
     }
   };
   return read;
-}
-
-Result<Logger> readLogger(const smelt_logger &given) {
-  SMELT_ASSIGN_OR_RETURN(smelt_logger read,
-                         readOptions(&given, smelt_logger(SMELT_LOGGER_INIT), "logger"));
-  if (read.write == nullptr)
-    return Status(StatusCode::kUsage, "a logger needs write");
-  if (read.least < SMELT_LOG_VERBOSE || read.least > SMELT_LOG_ERROR)
-    return Status(StatusCode::kUsage, joinText(read.least, " is not a severity"));
-  Logger logger;
-  logger.least = static_cast<Severity>(read.least);
-  logger.write = [read](Severity severity, const char *message) {
-    try {
-      read.write(read.user, static_cast<smelt_severity>(severity), message);
-    } catch (...) {
-      return; // what is logged is no reason to fail
-    }
-  };
-  return logger;
 }
 
 static Result<smelt_engine_options> readOwn(const smelt_engine_options *given) {
@@ -79,31 +56,14 @@ Result<EngineOptions> readEngineOptions(const smelt_engine_options *given) {
     SMELT_ASSIGN_OR_RETURN(options.logger, readLogger(*read.logger));
   }
   SMELT_ASSIGN_OR_RETURN(options.progress, readProgress(given));
-  if (read.share_weights_with != nullptr)
-    options.sharesWeightsWith = read.share_weights_with->engine;
+  if (read.share_weights_with != nullptr) {
+    if (!read.share_weights_with->runsPlan())
+      return Status(StatusCode::kUsage, "share_weights_with is an engine on the CPU; weights are "
+                                        "shared on one GPU");
+    options.sharesWeightsWith =
+        static_cast<const GpuEngine *>(read.share_weights_with)->planEngine();
+  }
   return options;
-}
-
-Result<Binding> readBinding(const smelt_binding *given) {
-  SMELT_ASSIGN_OR_RETURN(smelt_binding read,
-                         readOptions(given, smelt_binding(SMELT_BINDING_INIT), "binding"));
-  if (smelt_element_bytes(read.element_type) == 0)
-    return Status(StatusCode::kUsage, joinText(read.element_type, " is not an element type"));
-  if (read.location != SMELT_DEVICE && read.location != SMELT_HOST)
-    return Status(StatusCode::kUsage, joinText(read.location, " is not a location"));
-  Binding binding;
-  binding.elementType = static_cast<plan::ElementType>(read.element_type);
-  binding.location = read.location == SMELT_HOST ? Location::kHost : Location::kDevice;
-  binding.data = read.data;
-  binding.bytes = read.bytes;
-  binding.capacity = read.capacity;
-  return binding;
-}
-
-Status loggedAs(const Logger &logger, Status status) {
-  if (!status.isOk())
-    logger.log(Severity::kError, status.message());
-  return status;
 }
 
 } // namespace smelt::api

@@ -1,7 +1,9 @@
 #include "runtime/context.h"
 
+#include "runtime/binding_copies.h"
 #include "runtime/nvtx.h"
 #include "runtime/text.h"
+#include "runtime/turn.h"
 
 #include <algorithm>
 
@@ -10,39 +12,18 @@ namespace smelt::runtime {
 /// What the graphs of a context may keep for their shapes together.
 constexpr uint64_t kMaxShapeMemoryBytes = uint64_t(256) << 20;
 
-/// The right to use a context, held by one call at a time.
-class Context::Turn {
-public:
-  explicit Turn(std::atomic_flag &busy) : busy(busy), isTaken(!busy.test_and_set()) {}
-  ~Turn() {
-    if (isTaken)
-      busy.clear();
-  }
-  Turn(const Turn &) = delete;
-
-  Status status() const {
-    if (isTaken)
-      return {};
-    return Status(StatusCode::kUsage, "another thread is using this context; make one context for "
-                                      "each thread, they can share the engine");
-  }
-
-private:
-  std::atomic_flag &busy;
-  bool isTaken;
-};
-
 Result<std::unique_ptr<Context>> Context::create(SharedEngine engine,
                                                  const ContextOptions &options) {
-  if (options.cachedShapes == 0)
-    return Status(StatusCode::kUsage, "a context must keep the graph of at least one shape");
+  SMELT_RETURN_IF_ERROR(options.check());
   std::unique_ptr<Context> context(new Context(std::move(engine), options));
   SMELT_RETURN_IF_ERROR(context->createEvent());
   return context;
 }
 
 Context::Context(SharedEngine engine, const ContextOptions &options)
-    : sharedEngine(std::move(engine)), options(options), bindings(*sharedEngine),
+    : sharedEngine(std::move(engine)), options(options),
+      bindings(sharedEngine->metadata(),
+               usedPorts(sharedEngine->metadata(), sharedEngine->program())),
       addresses(sharedEngine->program().buffers.size()) {}
 
 Context::~Context() {
@@ -217,11 +198,8 @@ Result<uint64_t> Context::workspaceBytes() {
 Status Context::setWorkspace(void *data, uint64_t bytes) {
   Turn turn(busy);
   SMELT_RETURN_IF_ERROR(turn.status());
-  auto address = reinterpret_cast<uint64_t>(data);
-  if (address % plan::kWeightBytes != 0)
-    return Status(StatusCode::kUsage,
-                  joinText("the workspace must be aligned to ", plan::kWeightBytes, " bytes"));
-  callerWorkspace = address;
+  SMELT_RETURN_IF_ERROR(checkWorkspace(data));
+  callerWorkspace = reinterpret_cast<uint64_t>(data);
   callerWorkspaceBytes = bytes;
   isPrepared = isChecked = false;
   return {};
@@ -425,9 +403,9 @@ Status Context::refreshOnce(CUstream stream, bool isCaptured) {
 
 Status Context::issue(CUstream stream, bool isCaptured) {
   SMELT_RETURN_IF_ERROR(refreshOnce(stream, isCaptured));
-  SMELT_RETURN_IF_ERROR(bindings.copyInputs(workspaceAddress(), stream));
+  SMELT_RETURN_IF_ERROR(copyInputs(engine().api(), bindings, workspaceAddress(), stream));
   SMELT_RETURN_IF_ERROR(launch(stream, isCaptured));
-  return bindings.copyOutputs(workspaceAddress(), stream);
+  return copyOutputs(engine().api(), bindings, workspaceAddress(), stream);
 }
 
 /// A captured run does not run yet, and an event recorded in a capture could not be waited for.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "runtime/bindings.h"
+#include "runtime/context_options.h"
+#include "runtime/engine.h"
 #include "runtime/graph.h"
 #include "runtime/retired_owners.h"
 
@@ -10,12 +12,6 @@
 #include <optional>
 
 namespace smelt::runtime {
-
-struct ContextOptions {
-  /// Graphs of how many shapes to keep.
-  size_t cachedShapes = 16;
-  std::optional<Logger> logger = {}; ///< none: the engine's
-};
 
 /// Cheap; make one for each concurrent run. Not for several threads at once, which is noticed and
 /// refused. At most one run may be in flight: order runs on one stream, or wait for the former.
@@ -32,12 +28,15 @@ struct ContextOptions {
 /// written is refused.
 class Context {
 public:
+  using Stream = CUstream;
+
   static Result<std::unique_ptr<Context>> create(SharedEngine engine,
                                                  const ContextOptions &options);
   ~Context();
   Context(const Context &) = delete;
 
   const Engine &engine() const { return *sharedEngine; }
+  const plan::MetadataT &metadata() const { return engine().metadata(); }
   const Logger &logger() const { return options.logger ? *options.logger : engine().logger(); }
 
   /// Inputs whose shape is fixed in the model need no call.
@@ -91,7 +90,6 @@ private:
     std::unique_ptr<ModelGraph> graph;
     uint64_t weightsVersion = 0; ///< of the weights that the launches saw that run once
   };
-  class Turn;
 
   Context(SharedEngine engine, const ContextOptions &options);
   Status createEvent();

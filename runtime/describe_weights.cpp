@@ -2,7 +2,7 @@
 
 #include "runtime/element_type.h"
 #include "runtime/text.h"
-#include "runtime/update_weight.h"
+#include "runtime/weight_loops.h"
 
 #include <algorithm>
 #include <cstring>

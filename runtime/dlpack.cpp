@@ -44,9 +44,10 @@ Result<smelt_element_type> elementTypeOf(DLDataType type, uint64_t flags) {
         joinText("has elements of ", type.lanes,
                  " lanes; give it elements of one lane, and the lanes as its last axis"));
   if (type.bits < 8 && (flags & kSubBytePadded) == 0)
-    return refusal(joinText("packs several ", smelt_element_type_name(row->type),
-                            " into a byte; give each a byte of its own, its code in the low bits, "
-                            "and set DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED"));
+    return refusal(
+        joinText("packs several elements of ", type.bits,
+                 " bits into a byte; give each a byte of its own, its code in the low bits, "
+                 "and set DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED"));
   return row->type;
 }
 
@@ -129,8 +130,7 @@ Result<View> view(const DLTensor &tensor, uint64_t flags, int64_t growingAxis) {
     return refusal(joinText("is not contiguous: its shape is ", shapeText(shape),
                             ", its strides are ", shapeText({tensor.strides, shape.size()}),
                             ", not row-major ones; make it so, which copies it"));
-  std::optional<int64_t> bytes =
-      times(product(room), static_cast<int64_t>(smelt_element_bytes(type)));
+  std::optional<int64_t> bytes = times(product(room), (tensor.dtype.bits + 7) / 8);
   if (!bytes)
     return refusal(joinText("of shape ", shapeText(shape), " is too large"));
   if (tensor.data == nullptr && *bytes > 0)

@@ -1,7 +1,8 @@
 /* Smelt's runtime: runs a compiled model (a plan) on an NVIDIA GPU as one CUDA graph.
  *
- *   smelt_engine   a plan loaded onto a device. Immutable but for the values of its weights: any
- *                  thread may use it at any time.
+ *   smelt_engine   a plan loaded onto a device; or a model on the CPU, which the compiler's library
+ *                  makes (smelt_compile_to_cpu_engine, which says what differs there). Immutable but
+ *                  for the values of its weights: any thread may use it at any time.
  *   smelt_context  shapes, bindings and workspace of one run at a time. Cheap. Not for two threads
  *                  at once, which is noticed and refused with SMELT_USAGE.
  *
@@ -105,8 +106,7 @@ SMELT_API size_t smelt_element_bytes(smelt_element_type type);
 /* "float16", "int8", "float8e4m3fn", ...; "unknown type" for any other number. */
 SMELT_API const char *smelt_element_type_name(smelt_element_type type);
 
-/* An input or output of a model. Pointers live as long as the plan, engine or interpreter that was
- * asked. */
+/* An input or output of a model. Pointers live as long as the plan or engine that was asked. */
 typedef struct smelt_tensor_info {
   size_t struct_size;
   const char *name;

@@ -12,6 +12,7 @@
 #include "smelt.h"
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -222,7 +223,15 @@ private:
   smelt_plan *handle = nullptr;
 };
 
-/// A plan on a device. Any thread may use it.
+/// What an engine on the CPU calls, kept as long as it and its contexts.
+class Callbacks {
+public:
+  virtual ~Callbacks() = default;
+  /// Throws what a callback threw during the run of this thread that just ended.
+  virtual void rethrow() = 0;
+};
+
+/// A plan on a device, or a model on the CPU (Compilation::toCpuEngine). Any thread may use it.
 class Engine {
 public:
   /// Loads a plan file. `device` is a CUDA ordinal.
@@ -240,8 +249,13 @@ public:
       return smelt_engine_create_from_memory(plan, bytes, &options, &handle, error);
     });
   }
-  Engine(Engine &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  /// Takes over an engine that runs on the CPU.
+  Engine(smelt_engine *made, std::shared_ptr<Callbacks> callbacks)
+      : called(std::move(callbacks)), handle(made) {}
+  Engine(Engine &&other) noexcept
+      : called(std::move(other.called)), handle(std::exchange(other.handle, nullptr)) {}
   Engine &operator=(Engine &&other) noexcept {
+    std::swap(called, other.called);
     std::swap(handle, other.handle);
     return *this;
   }
@@ -265,6 +279,8 @@ public:
     });
   }
   const smelt_engine *get() const { return handle; }
+  /// Null on a GPU.
+  const std::shared_ptr<Callbacks> &callbacks() const { return called; }
   /// smelt::check.
   template <typename Call> static void check(Call call) { smelt::check(call); }
 
@@ -273,10 +289,11 @@ private:
     check([&](smelt_error *error) { return smelt_engine_create(path, &options, &handle, error); });
   }
 
+  std::shared_ptr<Callbacks> called; ///< ends after the engine
   smelt_engine *handle = nullptr;
 };
 
-/// Device memory from the engine's allocator; no run may use it when it is released.
+/// Memory of the engine's device; no run may use it when it is released.
 class DeviceMemory {
 public:
   DeviceMemory(const Engine &engine, std::size_t bytes) {
@@ -310,13 +327,16 @@ struct LaunchTime {
 class Context {
 public:
   explicit Context(const Engine &engine) : Context(engine, SMELT_CONTEXT_OPTIONS_INIT) {}
-  Context(const Engine &engine, const smelt_context_options &options) {
+  Context(const Engine &engine, const smelt_context_options &options)
+      : called(engine.callbacks()) {
     check([&](smelt_error *error) {
       return smelt_context_create(engine.get(), &options, &handle, error);
     });
   }
-  Context(Context &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  Context(Context &&other) noexcept
+      : called(std::move(other.called)), handle(std::exchange(other.handle, nullptr)) {}
   Context &operator=(Context &&other) noexcept {
+    std::swap(called, other.called);
     std::swap(handle, other.handle);
     return *this;
   }
@@ -384,12 +404,12 @@ public:
   void prepare() {
     check([&](smelt_error *error) { return smelt_context_prepare(handle, error); });
   }
-  /// `stream` is a CUstream or cudaStream_t.
+  /// `stream` is a CUstream or cudaStream_t. On the CPU both also throw what a callback throws.
   void enqueue(void *stream = nullptr) {
-    check([&](smelt_error *error) { return smelt_context_enqueue(handle, stream, error); });
+    checkRun([&](smelt_error *error) { return smelt_context_enqueue(handle, stream, error); });
   }
   void run(void *stream = nullptr) {
-    check([&](smelt_error *error) { return smelt_context_run(handle, stream, error); });
+    checkRun([&](smelt_error *error) { return smelt_context_run(handle, stream, error); });
   }
   void wait() {
     check([&](smelt_error *error) { return smelt_context_wait(handle, error); });
@@ -414,6 +434,17 @@ public:
   smelt_context *get() const { return handle; }
 
 private:
+  /// A call that may call back.
+  template <typename Call> void checkRun(Call call) {
+    check([&](smelt_error *error) {
+      smelt_code code = call(error);
+      if (called)
+        called->rethrow();
+      return code;
+    });
+  }
+
+  std::shared_ptr<Callbacks> called; ///< ends after the context
   smelt_context *handle = nullptr;
 };
 

@@ -4,9 +4,10 @@
 // copies, or where elements are converted, the host gathers them in the order of the target first.
 #include "runtime/update_weight.h"
 
-#include "runtime/element_type.h"
 #include "runtime/narrow_float.h"
 #include "runtime/text.h"
+#include "runtime/updated_weight.h"
+#include "runtime/weight_loops.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,41 +16,6 @@
 namespace smelt::runtime {
 
 namespace {
-
-/// Beyond so many copies of rows, gathering on the host and one copy are faster.
-constexpr uint64_t kMostCopies = 256;
-
-uint64_t roundsOf(std::span<const plan::CopyLoop> loops) {
-  uint64_t rounds = 1;
-  for (const plan::CopyLoop &loop : loops)
-    rounds *= loop.count();
-  return rounds;
-}
-
-/// The loops, of which the innermost goes along neighbours of both sides.
-std::vector<plan::CopyLoop> withRows(std::span<const plan::CopyLoop> loops) {
-  std::vector<plan::CopyLoop> result(loops.begin(), loops.end());
-  if (result.empty() || result.back().source_stride() != 1 || result.back().target_stride() != 1)
-    result.emplace_back(1, 1, 1);
-  return result;
-}
-
-/// Rows `next` apart are one copy.
-bool isCopyOfRows(const plan::CopyLoop &next, const plan::CopyLoop &row) {
-  return next.source_stride() >= row.count() && next.target_stride() >= row.count();
-}
-
-/// Loops around what one copy does.
-std::span<const plan::CopyLoop> outerLoops(std::span<const plan::CopyLoop> loops) {
-  bool isOfRows = loops.size() > 1 && isCopyOfRows(loops[loops.size() - 2], loops.back());
-  return loops.first(loops.size() - (isOfRows ? 2 : 1));
-}
-
-bool isCopied(plan::ElementType type, const plan::WeightPartT &part) {
-  std::vector<plan::CopyLoop> loops = withRows(part.loops);
-  bool hasRows = loops.size() == part.loops.size() || part.loops.empty();
-  return part.element_type == type && hasRows && roundsOf(outerLoops(loops)) <= kMostCopies;
-}
 
 /// Calls `visit` with source and target of every round of the loops, outermost first.
 template <typename Visit>
@@ -229,50 +195,12 @@ private:
   std::vector<std::byte> fetched;
 };
 
-Result<const plan::InitializerT *> findInitializer(const Engine &engine, const std::string &name) {
-  const auto &all = engine.metadata().initializers;
-  auto found = std::find_if(all.begin(), all.end(),
-                            [&](const auto &initializer) { return initializer->name == name; });
-  if (found == all.end())
-    return Status(StatusCode::kUsage,
-                  all.empty()
-                      ? "the plan names no weights: it was compiled by an older Smelt, or from "
-                        "a dump; compile the model again"
-                      : joinText("the model has no weight '", name, "'"));
-  if (!(*found)->refusal.empty())
-    return Status(StatusCode::kUsage,
-                  joinText("the weight '", name, "' cannot be updated: ", (*found)->refusal));
-  return found->get();
-}
-
-Status checkValues(const plan::InitializerT &initializer, const Binding &values) {
-  if (values.elementType != initializer.element_type)
-    return Status(StatusCode::kUsage, joinText("the weight '", initializer.name, "' has the type ",
-                                               elementTypeName(initializer.element_type), ", not ",
-                                               elementTypeName(values.elementType)));
-  uint64_t bytes = plan::elementBytes(initializer.element_type);
-  for (uint64_t extent : initializer.shape)
-    bytes *= extent;
-  if (values.bytes != bytes)
-    return Status(StatusCode::kUsage, joinText("the weight '", initializer.name, "' takes ", bytes,
-                                               " bytes, not ", values.bytes));
-  if (values.data == nullptr)
-    return Status(StatusCode::kUsage,
-                  joinText("the new values of the weight '", initializer.name, "' are NULL"));
-  return {};
-}
-
 } // namespace
-
-bool isUpdatedByCopies(const plan::InitializerT &initializer) {
-  return std::all_of(initializer.parts.begin(), initializer.parts.end(),
-                     [&](const auto &part) { return isCopied(initializer.element_type, *part); });
-}
 
 Status updateWeight(const Engine &engine, const std::string &name, const Binding &values,
                     CUstream stream) {
-  SMELT_ASSIGN_OR_RETURN(const plan::InitializerT *initializer, findInitializer(engine, name));
-  SMELT_RETURN_IF_ERROR(checkValues(*initializer, values));
+  SMELT_ASSIGN_OR_RETURN(const plan::InitializerT *initializer,
+                         findUpdated(engine.metadata(), name, values));
   SMELT_ASSIGN_OR_RETURN(CurrentContext current, CurrentContext::enter(*engine.device()));
   SMELT_ASSIGN_OR_RETURN(bool captures, isCapturing(engine.api(), stream));
   if (captures)

@@ -2,13 +2,11 @@
 #pragma once
 
 #include "runtime/bindings.h"
+#include "runtime/engine.h"
 
 #include <string>
 
 namespace smelt::runtime {
-
-/// Whether updates are copies alone: nothing is laid out anew or converted by the host first.
-bool isUpdatedByCopies(const plan::InitializerT &initializer);
 
 /// Gives the initializer `name` of the model the values at `values`, of its type and size, in stream
 /// order. Where copies alone do not suffice, waits for them. Engines that share the weights have the

@@ -1,5 +1,5 @@
 /* Compiles an ONNX model in process, in C89, and runs the plan on zeros without writing it anywhere;
- * where there is no GPU, the model runs on the CPU.
+ * where there is no GPU, the model runs on the CPU, by the same calls.
  *
  *   compile_model model.onnx [extent]     extent (1 by default) stands for dimensions left open
  */
@@ -113,7 +113,7 @@ static void bind_output(const smelt_engine *engine, smelt_context *context, size
   print_shape(info.name, shape, rank);
 }
 
-static void run_on_gpu(smelt_engine *engine, smelt_int64 extent) {
+static void run(smelt_engine *engine, smelt_int64 extent) {
   smelt_error error = SMELT_ERROR_INIT;
   smelt_context *context = NULL;
   size_t i;
@@ -127,63 +127,32 @@ static void run_on_gpu(smelt_engine *engine, smelt_int64 extent) {
   smelt_context_destroy(context);
 }
 
-static void set_input(smelt_interpreter *interpreter, size_t index, smelt_int64 extent) {
+/* On the GPU; where there is none that the plan has code for, the model itself on the CPU. */
+static smelt_engine *open_engine(smelt_compilation *compilation, const smelt_compiled_plan *plan) {
   smelt_error error = SMELT_ERROR_INIT;
-  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
-  smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
-  smelt_int64 shape[MAX_RANK];
-  check(smelt_interpreter_input(interpreter, index, &info, &error), &error);
-  fill_shape(&info, extent, shape);
-  tensor.element_type = info.element_type;
-  tensor.rank = info.rank;
-  tensor.extents = shape;
-  tensor.bytes = bytes_of(info.element_type, shape, info.rank);
-  tensor.data = allocate(tensor.bytes);
-  check(smelt_interpreter_set_input(interpreter, info.name, &tensor, &error), &error);
-}
-
-static void run_on_cpu(const smelt_compilation *compilation, smelt_int64 extent) {
-  smelt_error error = SMELT_ERROR_INIT;
-  smelt_tensor_info info = SMELT_TENSOR_INFO_INIT;
-  smelt_host_tensor tensor = SMELT_HOST_TENSOR_INIT;
-  smelt_interpreter *interpreter = NULL;
-  size_t i;
-  check(smelt_interpreter_create(compilation, &interpreter, &error), &error);
-  for (i = 0; i < smelt_interpreter_input_count(interpreter); ++i)
-    set_input(interpreter, i, extent);
-  check(smelt_interpreter_run(interpreter, &error), &error);
-  for (i = 0; i < smelt_interpreter_output_count(interpreter); ++i) {
-    check(smelt_interpreter_output(interpreter, i, &info, &error), &error);
-    check(smelt_interpreter_get_output(interpreter, info.name, &tensor, &error), &error);
-    print_shape(info.name, tensor.extents, tensor.rank);
+  smelt_engine *engine = NULL;
+  smelt_code code = smelt_engine_create_from_memory(
+      smelt_compiled_plan_data(plan), smelt_compiled_plan_bytes(plan), NULL, &engine, &error);
+  if (code == SMELT_ENVIRONMENT) {
+    fprintf(stderr, "on the CPU, which is slower by far: %s\n", error.message);
+    code = smelt_compile_to_cpu_engine(compilation, NULL, &engine, &error);
   }
-  printf("ran on %s\n", smelt_interpreter_device_name(interpreter));
-  smelt_interpreter_destroy(interpreter);
+  check(code, &error);
+  return engine;
 }
 
 int main(int argument_count, char **arguments) {
-  smelt_error error = SMELT_ERROR_INIT;
   smelt_compilation *compilation = NULL;
   smelt_compiled_plan *plan;
-  smelt_engine *engine = NULL;
-  smelt_int64 extent;
-  smelt_code code;
+  smelt_engine *engine;
   if (argument_count < 2) {
     fprintf(stderr, "usage: compile_model model.onnx [extent]\n");
     return SMELT_USAGE;
   }
-  extent = argument_count > 2 ? atol(arguments[2]) : 1;
   plan = compile(arguments[1], &compilation);
-  code = smelt_engine_create_from_memory(smelt_compiled_plan_data(plan),
-                                         smelt_compiled_plan_bytes(plan), NULL, &engine, &error);
+  engine = open_engine(compilation, plan);
   smelt_compiled_plan_destroy(plan);
-  if (code == SMELT_ENVIRONMENT) {
-    fprintf(stderr, "on the CPU, which is slower by far: %s\n", error.message);
-    run_on_cpu(compilation, extent);
-  } else {
-    check(code, &error);
-    run_on_gpu(engine, extent);
-  }
+  run(engine, argument_count > 2 ? atol(arguments[2]) : 1);
   smelt_engine_destroy(engine);
   smelt_compile_destroy(compilation);
   return 0; /* the tensors' memory goes with the process */

@@ -1,5 +1,5 @@
-// Compiles an ONNX model in process and runs the plan on zeros, in C++17; with a second argument
-// "stop", stops at the first kernel.
+// Compiles an ONNX model in process and runs the plan on zeros, in C++17; where there is no GPU, the
+// model runs on the CPU. With a second argument "stop", stops at the first kernel.
 //
 //   compile_model model.onnx [stop]
 #include <smelt_compiler.hpp>
@@ -7,16 +7,29 @@
 #include <cstdio>
 #include <string>
 
-static smelt::CompiledPlan compile(const std::string &model, bool stopsAtKernels) {
+static smelt::Compilation compilationOf(const std::string &model, bool stopsAtKernels) {
   smelt::CompileOptions options;
   options.onDiagnostic = [](const smelt::CompileDiagnostic &diagnostic) {
     std::fprintf(stderr, "%s: %s\n", diagnostic.place.c_str(), diagnostic.message.c_str());
   };
-  options.onProgress = [&](const smelt::CompileProgress &progress) {
+  options.onProgress = [stopsAtKernels](const smelt::CompileProgress &progress) {
     std::printf("%s: %zu of %zu\n", progress.phase.c_str(), progress.done, progress.total);
     return !stopsAtKernels || progress.phase != "kernels";
   };
-  return smelt::Compilation(model, options).toMemory();
+  return smelt::Compilation(model, options);
+}
+
+static smelt::Engine open(smelt::Compilation &compilation) {
+  smelt::CompiledPlan plan = compilation.toMemory();
+  try {
+    smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
+    return smelt::Engine(plan.data(), plan.bytes(), options);
+  } catch (const smelt::Error &error) {
+    if (error.code() != SMELT_ENVIRONMENT)
+      throw;
+    std::fprintf(stderr, "on the CPU, which is slower by far: %s\n", error.what());
+  }
+  return compilation.toCpuEngine();
 }
 
 /// Room for a tensor; dimensions left open are 1.
@@ -31,9 +44,7 @@ static smelt::Memory memoryOf(smelt_element_type type, std::vector<char> &room) 
   return {SMELT_HOST, type, room.data(), room.size()};
 }
 
-static void run(const smelt::CompiledPlan &plan) {
-  smelt_engine_options options = SMELT_ENGINE_OPTIONS_INIT;
-  smelt::Engine engine(plan.data(), plan.bytes(), options);
+static void run(const smelt::Engine &engine) {
   smelt::Context context(engine);
   std::vector<std::vector<char>> rooms;
   for (smelt::TensorInfo &input : engine.inputs()) {
@@ -57,7 +68,9 @@ int main(int count, char **arguments) {
     return SMELT_USAGE;
   }
   try {
-    run(compile(arguments[1], count > 2 && arguments[2] == std::string("stop")));
+    smelt::Compilation compilation =
+        compilationOf(arguments[1], count > 2 && arguments[2] == std::string("stop"));
+    run(open(compilation));
   } catch (const smelt::Error &error) {
     std::fprintf(stderr, "compile_model: %s\n", error.what());
     return error.code();

@@ -1,7 +1,6 @@
 // smelt._core: what the package smelt is made of, over the public C++ headers alone.
 #include "python/core/compilation.h"
 #include "python/core/errors.h"
-#include "python/core/interpreter.h"
 #include "python/core/session.h"
 #include "python/core/tensor.h"
 
@@ -36,6 +35,5 @@ NB_MODULE(_core, module) {
       [](nb::bytes plan) { return describePlan(smelt::Plan(plan.data(), plan.size())); }, "plan"_a);
   smelt::python::bindTensors(module);
   smelt::python::bindCompilation(module);
-  smelt::python::bindInterpreter(module);
   smelt::python::bindSession(module);
 }

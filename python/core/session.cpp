@@ -7,6 +7,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <smelt_compiler.hpp>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,11 +18,12 @@ namespace {
 
 void *toStream(std::uintptr_t handle) { return reinterpret_cast<void *>(handle); }
 
-/// Runs of one plan on one device; threads take turns. What the runtime knows already is not told it again: memory
+/// Runs of one plan on one device, or of one model on the CPU; threads take turns. What the runtime knows already is not told it again: memory
 /// and shapes that are those of the run before stay bound, and shapes of outputs are asked for once.
-class GpuSession : public std::enable_shared_from_this<GpuSession> {
+class DeviceSession : public std::enable_shared_from_this<DeviceSession> {
 public:
-  GpuSession(Engine &&loaded, int device)
+  /// `device` is a CUDA ordinal; none: the CPU.
+  DeviceSession(Engine &&loaded, std::optional<int> device)
       : engine(std::move(loaded)), device(device), signature(engine.inputs(), engine.outputs()),
         context(engine), boundInputs(signature.inputs().size()),
         boundOutputs(signature.outputs().size()) {}
@@ -32,7 +34,7 @@ public:
   void wait();
 
   Engine engine;
-  int device;
+  std::optional<int> device;
   TensorReader reader;
   Signature signature;
 
@@ -42,6 +44,7 @@ private:
   void bindInput(std::size_t place, const TensorView &view);
   void bindOutput(std::size_t place, const TensorView &view);
   void findOutputShapes();
+  void checkTarget(std::size_t place, const TensorView &target);
   TensorView makeOutput(std::size_t place, bool isOnDevice, std::uintptr_t stream,
                         nb::object &made);
   void provideOutputs(Request &request, bool isOnDevice, std::uintptr_t stream);
@@ -56,18 +59,18 @@ private:
   std::vector<Shape> outputShapes; ///< empty: not known for the inputs' shapes
 };
 
-void GpuSession::checkDevice(const std::string &what, const TensorView &view) const {
+void DeviceSession::checkDevice(const std::string &what, const TensorView &view) const {
   if (view.isOnDevice() && view.device != device)
-    refuse(what + " lies on cuda:" + std::to_string(view.device) +
-           ", and the session runs on cuda:" + std::to_string(device));
+    refuse(what + " lies on cuda:" + std::to_string(view.device) + ", and the session runs on " +
+           (device ? "cuda:" + std::to_string(*device) : "the CPU"));
 }
 
-void GpuSession::bindInputs(const Request &request) {
+void DeviceSession::bindInputs(const Request &request) {
   for (std::size_t place = 0; place < request.inputs.size(); ++place)
     bindInput(place, request.inputs[place]);
 }
 
-void GpuSession::bindInput(std::size_t place, const TensorView &view) {
+void DeviceSession::bindInput(std::size_t place, const TensorView &view) {
   std::optional<TensorView> &bound = boundInputs[place];
   if (bound && bound->isLike(view))
     return;
@@ -84,7 +87,7 @@ void GpuSession::bindInput(std::size_t place, const TensorView &view) {
   bound->kept.reset();
 }
 
-void GpuSession::bindOutput(std::size_t place, const TensorView &view) {
+void DeviceSession::bindOutput(std::size_t place, const TensorView &view) {
   std::optional<TensorView> &bound = boundOutputs[place];
   if (bound && bound->isLike(view))
     return;
@@ -96,7 +99,7 @@ void GpuSession::bindOutput(std::size_t place, const TensorView &view) {
   bound->kept.reset();
 }
 
-void GpuSession::findOutputShapes() {
+void DeviceSession::findOutputShapes() {
   if (!outputShapes.empty())
     return;
   std::vector<Shape> found;
@@ -105,8 +108,16 @@ void GpuSession::findOutputShapes() {
   outputShapes = std::move(found);
 }
 
-TensorView GpuSession::makeOutput(std::size_t place, bool isOnDevice, std::uintptr_t stream,
-                                  nb::object &made) {
+/// The caller's memory is of the output's very type and shape.
+void DeviceSession::checkTarget(std::size_t place, const TensorView &target) {
+  findOutputShapes();
+  const TensorInfo &output = signature.outputs()[place];
+  if (target.elementType != output.elementType || target.shape != outputShapes[place])
+    refuse("the memory for output '" + output.name + "' has another type or shape than the output");
+}
+
+TensorView DeviceSession::makeOutput(std::size_t place, bool isOnDevice, std::uintptr_t stream,
+                                     nb::object &made) {
   findOutputShapes();
   const TensorInfo &output = signature.outputs()[place];
   const Shape &shape = outputShapes[place];
@@ -117,25 +128,28 @@ TensorView GpuSession::makeOutput(std::size_t place, bool isOnDevice, std::uintp
   std::size_t bytes = elementCount(shape) * smelt_element_bytes(output.elementType);
   auto memory = std::make_shared<DeviceMemory>(engine, bytes);
   auto wait = [weak = weak_from_this()] {
-    std::shared_ptr<GpuSession> session = weak.lock();
+    std::shared_ptr<DeviceSession> session = weak.lock();
     if (session != nullptr) // of one that is gone, every run is over
       session->wait();
   };
-  made = nb::cast(DeviceTensor{output.elementType, shape, device, memory, wait, stream});
+  made =
+      nb::cast(DeviceTensor{output.elementType, shape, device.value_or(0), memory, wait, stream});
   auto address = reinterpret_cast<std::uintptr_t>(memory->address());
-  return {output.elementType, shape, address, bytes, SMELT_DEVICE, device, memory};
+  return {output.elementType, shape, address, bytes, SMELT_DEVICE, device.value_or(0), memory};
 }
 
-void GpuSession::provideOutputs(Request &request, bool isOnDevice, std::uintptr_t stream) {
+void DeviceSession::provideOutputs(Request &request, bool isOnDevice, std::uintptr_t stream) {
   for (std::size_t place = 0; place < request.outputs.size(); ++place) {
     const std::optional<TensorView> &target = request.targets[place];
     nb::object &output = request.outputs[place];
+    if (target)
+      checkTarget(place, *target);
     bindOutput(place, target ? *target : makeOutput(place, isOnDevice, stream, output));
   }
 }
 
 /// Runs share the workspace, and streams do not wait for each other.
-void GpuSession::runBound(bool isAwaited, std::uintptr_t stream) {
+void DeviceSession::runBound(bool isAwaited, std::uintptr_t stream) {
   nb::gil_scoped_release released;
   if (!inFlight.empty() && stream != lastStream)
     context.wait();
@@ -146,8 +160,8 @@ void GpuSession::runBound(bool isAwaited, std::uintptr_t stream) {
   context.enqueue(toStream(stream));
 }
 
-nb::list GpuSession::run(nb::handle names, nb::handle feeds, nb::handle stream,
-                         nb::handle targets) {
+nb::list DeviceSession::run(nb::handle names, nb::handle feeds, nb::handle stream,
+                            nb::handle targets) {
   std::optional<std::uintptr_t> given = streamOf(stream);
   std::uintptr_t handle = given.value_or(0);
   Request request = signature.read(reader, names, feeds, targets, handle);
@@ -164,7 +178,7 @@ nb::list GpuSession::run(nb::handle names, nb::handle feeds, nb::handle stream,
   return request.results();
 }
 
-void GpuSession::updateWeight(const std::string &name, nb::handle values, nb::handle stream) {
+void DeviceSession::updateWeight(const std::string &name, nb::handle values, nb::handle stream) {
   std::uintptr_t handle = streamOf(stream).value_or(0);
   TensorView view = reader.read(values, handle, "weight", nb::str(name.c_str()), false);
   Turn turn(mutex);
@@ -176,13 +190,13 @@ void GpuSession::updateWeight(const std::string &name, nb::handle values, nb::ha
   inFlight.push_back(std::move(view));
 }
 
-void GpuSession::wait() {
+void DeviceSession::wait() {
   Turn turn(mutex);
   nb::gil_scoped_release released;
   context.wait();
 }
 
-nb::list GpuSession::profile(nb::handle feeds, std::size_t repetitions) {
+nb::list DeviceSession::profile(nb::handle feeds, std::size_t repetitions) {
   Request request = signature.read(reader, nb::none(), feeds, nb::none(), 0);
   Turn turn(mutex);
   bindInputs(request);
@@ -213,34 +227,42 @@ smelt_engine_options optionsFor(int device) {
   return options;
 }
 
-std::shared_ptr<GpuSession> opened(Engine &&engine, int device) {
+std::shared_ptr<DeviceSession> opened(Engine &&engine, std::optional<int> device) {
   nb::gil_scoped_acquire locked;
-  return std::make_shared<GpuSession>(std::move(engine), device);
+  return std::make_shared<DeviceSession>(std::move(engine), device);
 }
 
-std::shared_ptr<GpuSession> openFile(const std::string &path, int device) {
+std::shared_ptr<DeviceSession> openFile(const std::string &path, int device) {
   nb::gil_scoped_release released;
   return opened(Engine(path, optionsFor(device)), device);
 }
 
-std::shared_ptr<GpuSession> openBytes(nb::bytes plan, int device) {
+std::shared_ptr<DeviceSession> openBytes(nb::bytes plan, int device) {
   nb::gil_scoped_release released;
   return opened(Engine(plan.data(), plan.size(), optionsFor(device)), device);
+}
+
+std::shared_ptr<DeviceSession> openOnCpu(Compilation &compilation) {
+  nb::gil_scoped_release released;
+  return opened(compilation.toCpuEngine(), std::nullopt);
 }
 
 } // namespace
 
 void bindSession(nb::module_ &module) {
-  nb::class_<GpuSession>(module, "GpuSession", "A plan on a device. Threads may share one.")
+  nb::class_<DeviceSession>(module, "DeviceSession",
+                            "A plan on a GPU, or a model on the CPU. Threads may share one.")
       .def(nb::new_(&openFile), "path"_a, "device"_a)
       .def_static("from_bytes", &openBytes, "plan"_a, "device"_a)
-      .def_prop_ro("device_name", [](const GpuSession &self) { return self.engine.deviceName(); })
-      .def_prop_ro("inputs", [](const GpuSession &self) { return self.signature.inputs(); })
-      .def_prop_ro("outputs", [](const GpuSession &self) { return self.signature.outputs(); })
-      .def("run", &GpuSession::run, "output_names"_a.none(), "feeds"_a, "stream"_a.none(),
+      .def_static("on_cpu", &openOnCpu, "compilation"_a)
+      .def_prop_ro("device_name",
+                   [](const DeviceSession &self) { return self.engine.deviceName(); })
+      .def_prop_ro("inputs", [](const DeviceSession &self) { return self.signature.inputs(); })
+      .def_prop_ro("outputs", [](const DeviceSession &self) { return self.signature.outputs(); })
+      .def("run", &DeviceSession::run, "output_names"_a.none(), "feeds"_a, "stream"_a.none(),
            "outputs"_a.none())
-      .def("update_weight", &GpuSession::updateWeight, "name"_a, "values"_a, "stream"_a.none())
-      .def("profile", &GpuSession::profile, "feeds"_a, "repetitions"_a);
+      .def("update_weight", &DeviceSession::updateWeight, "name"_a, "values"_a, "stream"_a.none())
+      .def("profile", &DeviceSession::profile, "feeds"_a, "repetitions"_a);
 }
 
 } // namespace smelt::python

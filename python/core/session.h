@@ -1,4 +1,4 @@
-// Runs on the GPU.
+// Runs, on the GPU or on the CPU.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -59,14 +59,15 @@ class Session:
         the device, outputs are DeviceTensors, else arrays. `outputs` names memory to fill instead; it is what is returned.
 
         `stream` is an integer or an object with `cuda_stream`. With one, and all tensors on the device, the call waits for
-        nothing: results are there when the stream gets there. Otherwise they are there when it returns."""
+        nothing: results are there when the stream gets there. Otherwise they are there when it returns. The CPU has no
+        streams."""
         return self._core.run(output_names, feeds, stream, outputs)
 
     def update_weight(self, name: str, values: Any, *, stream: Any = None) -> None:
         """Gives the model's weight (an ONNX initializer) of this name other values: an array or a tensor that speaks DLPack,
         of its type and size. Runs on the same stream see them from then on, as fast as before. `values` must stay as it is
         until the next of them is done. UsageError where the plan computed something of the weight: see smelt.compile's
-        `refit`."""
+        `refit`; on the CPU also for all weights of a model in 16 bits."""
         self._core.update_weight(name, values, stream)
 
     def profile(self, feeds: Mapping[str, Any], *, repetitions: int = 20) -> list[dict[str, Any]]:
@@ -75,9 +76,9 @@ class Session:
         return self._core.profile(feeds, repetitions)
 
 
-def _opened(plan: Plan, device: int | str) -> _core.CpuSession | _core.GpuSession:
+def _opened(plan: Plan, device: int | str) -> _core.DeviceSession:
     if device == "cpu":
-        return _core.CpuSession(plan._compilation())
+        return _core.DeviceSession.on_cpu(plan._compilation())
     if plan._bytes is None:
-        return _core.GpuSession(plan._path, device)
-    return _core.GpuSession.from_bytes(plan._bytes, device)
+        return _core.DeviceSession(plan._path, device)
+    return _core.DeviceSession.from_bytes(plan._bytes, device)

@@ -18,8 +18,10 @@ foreach(language c cpp)
   check_run(2 "cannot be opened" ${fake} ${WORK}/${language}/compile_model ${WORK}/missing.onnx)
 endforeach()
 if(NOT real_driver) # without the fake one there is none
-  check_run(0 "on the CPU, which is slower by far: no usable CUDA driver.*logits \\[3, 10\\]\nran on cpu, "
-    ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${NVRTC} ${WORK}/c/compile_model ${model} 3)
+  set(on_cpu ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${NVRTC})
+  check_run(0 "on the CPU, which is slower by far: no usable CUDA driver.*logits \\[3, 10\\]\nrun: 1 of.*ran on cpu, "
+    ${on_cpu} ${WORK}/c/compile_model ${model} 3)
+  check_run(0 "on the CPU, which is slower by far.*logits: 40 bytes\nrun: 1 of.*ran on cpu, " ${on_cpu} ${WORK}/cpp/compile_model ${model})
 endif()
 check_run(5 "stopped" ${fake} ${WORK}/cpp/compile_model ${model} stop)
 file(WRITE ${WORK}/broken.onnx "no model")
@@ -30,7 +32,22 @@ file(GLOB_RECURSE archive ${WORK}/prefix/libsmelt_compiler.a)
 execute_process(COMMAND ${NM} -g --defined-only --format=just-symbols ${archive}
   OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" defined "${output}")
-list(FILTER defined EXCLUDE REGEX "^smelt_(compile|interpreter)[a-z_]*$|smelt_compiler.o:$")
+list(FILTER defined EXCLUDE REGEX "^smelt_compile[a-z_]*$|smelt_compiler.o:$")
 if(defined)
   message(FATAL_ERROR "the archive defines more than the C API: ${defined}")
 endif()
+
+# The runtime is looked for, not linked: what compiles alone needs none, and another version is refused.
+foreach(runtime none 0.0.1)
+  set(program ${WORK}/cpu_engine_${runtime})
+  if(runtime STREQUAL none)
+    set(expected "link smelt::runtime")
+    set(options)
+  else()
+    set(expected "the runtime is of version 0.0.1, the compiler of ")
+    set(options -DVERSION="${runtime}")
+  endif()
+  run(${C_COMPILER} -std=c99 ${options} -I${WORK}/prefix/include ${SOURCE}/tests/compiler/other_runtime.c
+    ${archive} -o ${program} -lstdc++ -lm -ldl -lpthread)
+  check_run(2 "${expected}" ${program} ${model})
+endforeach()

@@ -4,6 +4,7 @@
 #include "runtime/fake_driver.h"
 #include "runtime/read_plan.h"
 #include "runtime/update_weight.h"
+#include "runtime/weight_loops.h"
 #include "tests/compiler/demo_model.h"
 #include "tests/compiler/folder_test.h"
 

@@ -18,7 +18,7 @@ import onnxruntime
 from onnx import TensorProto
 
 import smelt
-from support import DIGITS, diamond_plan, digits, scale_model, without_memory
+from support import DIGITS, diamond_plan, digits, product_model, scale_model, without_memory
 
 
 def session_of(model):
@@ -80,12 +80,21 @@ class CpuSession(unittest.TestCase):
         self.assertEqual(y.dtype, ml_dtypes.bfloat16)
         np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32) * np.arange(1, 5))
 
+    def test_a_weight_gets_other_values(self):
+        session, x = session_of(product_model()), np.ones((3, 64), np.float32)
+        session.run(None, {"x": x})
+        weights = np.random.default_rng(7).standard_normal((64, 64), dtype=np.float32)
+        session.update_weight("w", weights)
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights, rtol=1e-4, atol=1e-4)
+        with self.assertRaisesRegex(smelt.UsageError, "no weight 'v'"):
+            session.update_weight("v", weights)
+
     def test_wrong_inputs(self):
         images = self.images[:2]
         for feeds, message in (
             ({}, "no value was given for input 'images'"),
             ({"images": images, "more": images}, "no input 'more'; it has 'images'"),
-            ({"images": images.astype(np.float64)}, "input 'images' is float32 .*, not float64"),
+            ({"images": images.astype(np.float64)}, "input 'images' has elements of type f32, not f64"),
             ({"images": images[:, :, :7]}, "7"),
         ):
             with self.subTest(message), self.assertRaisesRegex(smelt.UsageError, message):
@@ -107,6 +116,8 @@ class CpuSession(unittest.TestCase):
             smelt.Session(DIGITS, device="gpu")
         with self.assertRaisesRegex(smelt.UsageError, "CPU"):
             self.session.profile({"images": images})
+        with self.assertRaisesRegex(smelt.UsageError, "on the CPU, where there are no streams"):
+            self.session.run(None, {"images": images}, stream=7)
 
     def test_tensors_that_are_gone(self):
         images = self.images[:2].copy()

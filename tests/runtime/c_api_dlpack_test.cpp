@@ -262,7 +262,7 @@ TEST_F(CApiDlpackTest, CallsTheDeleterOfWhatItRefuses) {
          [](Tensor &tensor) { tensor.dl_tensor.dtype = {4, 16, 1}; });
   refuse("output 'out' has elements of type f32, not f8e4m3fn", false,
          [](Tensor &tensor) { tensor.dl_tensor.dtype = {10, 8, 1}; });
-  refuse("input 'x': the tensor packs several uint4 into a byte", true,
+  refuse("input 'x': the tensor packs several elements of 4 bits into a byte", true,
          [](Tensor &tensor) { tensor.dl_tensor.dtype = {1, 4, 1}; });
 }
 

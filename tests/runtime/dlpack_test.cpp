@@ -127,7 +127,7 @@ TEST(Dlpack, RefusesWhatMakesNoSense) {
       {"does not know (DLPack's code 2, 80 bits)", [](auto &tensor) { tensor.dtype = {2, 80, 1}; }},
       {"has elements of 4 lanes; give it", [](auto &tensor) { tensor.dtype.lanes = 4; }},
       {"has elements of 0 lanes", [](auto &tensor) { tensor.dtype.lanes = 0; }},
-      {"packs several int4 into a byte; give each a byte of its own",
+      {"packs several elements of 4 bits into a byte; give each a byte of its own",
        [](auto &tensor) { tensor.dtype = {0, 4, 1}; }},
       {"neither in host memory nor on a CUDA device, but on one of DLPack's type 10",
        [](auto &tensor) { tensor.device.device_type = 10; }}};

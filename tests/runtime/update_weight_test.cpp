@@ -2,6 +2,7 @@
 
 #include "runtime/c_api.h"
 #include "runtime/narrow_float.h"
+#include "runtime/weight_loops.h"
 #include "tests/runtime/expect_refused.h"
 #include "tests/runtime/fake_model.h"
 

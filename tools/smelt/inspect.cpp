@@ -4,7 +4,7 @@
 #include "runtime/read_plan.h"
 #include "runtime/shape_program.h"
 #include "runtime/text.h"
-#include "runtime/update_weight.h"
+#include "runtime/weight_loops.h"
 #include "tools/smelt/commands.h"
 #include "tools/smelt/cuda_session.h"
 #include "tools/smelt/dimensions.h"
