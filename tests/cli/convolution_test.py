@@ -56,7 +56,7 @@ class Convolutions(CliTest):
                     self.expect(OK, "bench", self.plan, "--dim", f"n={batch}", "--iterations", "1", "--duration", "0.001")
 
     def test_one_pixel_of_two(self):
-        self.assertTrue(self.products(convolution((56, 56), 128, (1, 1), 64, strides=[2, 2]))[0].endswith(", windows"))
+        self.assertTrue(self.products(convolution((56, 56), 256, (1, 1), 64, strides=[2, 2]))[0].endswith(", windows"))
 
     def test_a_first_layer(self):
         """Its few channels and the taps of a row are one pixel."""
