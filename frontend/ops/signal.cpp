@@ -121,6 +121,9 @@ FailureOr<Transform> readTransform(NodeReader &node, Dim given) {
                                         : FailureOr<Dim>(standard);
   if (failed(length))
     return failure();
+  if (auto points = length->asConstant(); mirrors && points && *points < 1)
+    return node.error() << "half of a spectrum of " << given.toString()
+                        << " points tells no length of a signal: give the length, input 1";
   if (onesided && *complexInput != inverse)
     return node.error() << "a one-sided transform is from real to complex numbers or, inverse, "
                         << "from complex to real ones; got " << node.describe(0);

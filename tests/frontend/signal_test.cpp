@@ -60,6 +60,12 @@ TEST(Signal, RefusesSizesThatOverflow) {
   expectFails(large.import(), {"a transform of 65536 points is not supported"});
 }
 
+TEST(Signal, RefusesSpectraWithoutALength) {
+  for (const char *shape : {"b 0 2", "b 1 2"})
+    expectFails(transform(shape).attribute("onesided", 1).attribute("inverse", 1).import(),
+                {"half of a spectrum of ", "tells no length of a signal"});
+}
+
 TEST(Signal, FramesOverlap) {
   expectImports(frames("b 64 1").import(), {"-> (!smelt.tensor<[b, 13, 9, 2], f32>",
                                             "smelt.windows %arg0", "smelt.mul", "smelt.matmul"});
