@@ -69,11 +69,8 @@ Fates followWeights(ArrayRef<Value> weights) {
 /// Why the initializer cannot be updated; "": it can.
 std::string refusalOf(const ModelInitializer &initializer, const Fates &fates, bool isRefit) {
   const char *remedy = isRefit ? "" : kRemedy;
-  Type element = initializer.type.getElementType();
-  if (initializer.decides)
-    return "its values decided the structure that was compiled";
-  if (element.isInteger(32) || element.isInteger(64))
-    return "integers of 32 and 64 bits may have decided the structure that was compiled";
+  if (StringRef refusal = structuralRefusal(initializer); !refusal.empty())
+    return refusal.str();
   if (!isRefit && !initializer.twin.empty())
     return joinText("it has the same bytes as '", initializer.twin,
                     "', and the two are one weight of the plan", remedy);
@@ -85,6 +82,15 @@ std::string refusalOf(const ModelInitializer &initializer, const Fates &fates, b
 }
 
 } // namespace
+
+StringRef structuralRefusal(const ModelInitializer &initializer) {
+  Type element = initializer.type.getElementType();
+  if (initializer.decides)
+    return "its values decided the structure that was compiled";
+  if (element.isInteger(32) || element.isInteger(64))
+    return "integers of 32 and 64 bits may have decided the structure that was compiled";
+  return "";
+}
 
 void describeInitializers(ArrayRef<ModelInitializer> initializers, ArrayRef<Value> weights,
                           bool isRefit, plan::MetadataT &metadata) {

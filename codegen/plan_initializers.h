@@ -6,6 +6,9 @@
 
 namespace smelt::codegen {
 
+/// Why no engine can give the initializer other values, whatever became of it; "": nothing speaks against it.
+llvm::StringRef structuralRefusal(const ModelInitializer &initializer);
+
 /// Adds Metadata.initializers. `weights` are the values of Metadata.weights, `isRefit` whether the
 /// module was compiled to have its weights exchanged.
 void describeInitializers(llvm::ArrayRef<ModelInitializer> initializers,

@@ -1,6 +1,7 @@
 #include "compiler/cpu_model.h"
 
 #include "codegen/element_type.h"
+#include "codegen/plan_initializers.h"
 #include "codegen/plan_interface.h"
 #include "runtime/text.h"
 #include "runtime/updated_weight.h"
@@ -54,13 +55,10 @@ Status CpuModel::describe() {
 /// the module has it as a weight.
 static std::string refusalOf(const ModelInitializer &initializer, bool isHeld, bool isNarrow,
                              bool isRefit) {
-  Type element = initializer.type.getElementType();
   if (isNarrow)
     return "on the CPU no weights are updated of a model in 16 bits; compile the changed model";
-  if (initializer.decides)
-    return "its values decided the structure that was compiled";
-  if (element.isInteger(32) || element.isInteger(64))
-    return "integers of 32 and 64 bits may have decided the structure that was compiled";
+  if (llvm::StringRef refusal = codegen::structuralRefusal(initializer); !refusal.empty())
+    return refusal.str();
   if (!isRefit && !initializer.twin.empty())
     return joinText("it has the same bytes as '", initializer.twin,
                     "', and the two are one weight of a plan; compile with refit");

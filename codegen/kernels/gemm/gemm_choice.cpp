@@ -1,13 +1,13 @@
 // Two models, fitted to timings on an H200 (programmatic launches, cold weights). gemm_wgmma and
-// gemm_tma: estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products, of which the 42 of
-// 16-bit operands and up to 256 rows were measured again (n and k 384 to 3072):
+// gemm_tma: estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products; of 16-bit operands
+// to 42 of up to 256 rows (n and k 384 to 3072), measured later:
 //
 //   time = waves * (start + steps * step + finish) , for a block that passes `steps` = K / blockK /
 //   clusterK; a step takes as long as the slower of its operands' way to shared memory and its
 //   arithmetic, plus the cost of the barrier
 //
-// One block alone takes in 77 KB a microsecond, the blocks of one multiprocessor together 104, those
-// of all of them 69 each, and memory no more than 4,000 KB. Blocks that fit a multiprocessor side by side share its rates; those that fit
+// One block alone takes in so much a microsecond, the blocks of one multiprocessor together more, those of all of
+// them less each (MmaCosts), and memory no more than 4,000 KB. Blocks that fit a multiprocessor side by side share its rates; those that fit
 // nowhere wait for the next wave. A cluster pays for the exchange of its sums. Only the order of
 // the configurations matters: measured and modelled best agree within 10 % on the fitted set.
 #include "codegen/kernels/gemm/gemm_choice.h"
@@ -33,23 +33,30 @@ namespace smelt::codegen {
 namespace {
 
 // Microseconds, and bytes or FLOPs a microsecond.
-constexpr double kStart = 0.9, kBarrier = 0.05, kFinishPerElement = 0.0133;
-constexpr double kBlockFeed = 77e3, kMultiprocessorFeed = 104e3;
-constexpr double kSharedFeed = 69e3; // of a multiprocessor while all take in
-constexpr double kMemory = 4.0e6;    // of weights, which are read once
+constexpr double kStart = 0.9;
+constexpr double kMemory = 4.0e6; // of weights, which are read once
 constexpr double kClockPerMicrosecond = 1700, kWgmmaClockPerMicrosecond = 1840;
-/// Of the exchange between 1, 2, 4 and 8 blocks of a cluster.
-constexpr double exchange(int clusterK) {
-  return clusterK == 1 ? 0 : clusterK == 2 ? 0.7 : clusterK == 4 ? 1.5 : 2.6;
-}
+
+/// Of the templates without wgmma.
+struct MmaCosts {
+  double barrier, finishPerElement;
+  double blockFeed, multiprocessorFeed;
+  double sharedFeed;   ///< of a multiprocessor while all take in
+  double exchanges[4]; ///< of sums between 1, 2, 4 and 8 blocks of a cluster
+  double exchange(int clusterK) const {
+    return exchanges[clusterK == 1 ? 0 : clusterK == 2 ? 1 : clusterK == 4 ? 2 : 3];
+  }
+};
+constexpr MmaCosts kMmaCosts = {0.02, 0.01, 75e3, 100e3, 53e3, {0, 0.7, 1.6, 2.8}};
+constexpr MmaCosts kMmaCostsOfHalves = {0.05, 0.0133, 77e3, 104e3, 69e3, {0, 0.7, 1.5, 2.6}};
 
 constexpr int kReservedSharedBytes = 1024; // of every resident block
 constexpr int kMaxResident = 3;
 
-/// Shares of the peak that the main loops reach: mma.sync where wgmma exists and where not, tf32,
-/// FFMA, and tf32 where floats are split, each product into three.
-constexpr double kMmaBesideWgmma = 0.41, kMma = 0.8, kMmaTf32 = 0.4, kSimt = 0.75,
-                 kMmaSplit = 0.5 / 3;
+/// Shares of the peak that the main loops reach: mma.sync of 16 bits and of bytes where wgmma exists, and where
+/// not, tf32, FFMA, and tf32 where floats are split, each product into three.
+constexpr double kMmaBesideWgmma = 0.41, kMmaOfBytesBesideWgmma = 0.5, kMma = 0.8, kMmaTf32 = 0.4,
+                 kSimt = 0.75, kMmaSplit = 0.5 / 3;
 
 /// A number of a configuration, by its name.
 struct Parameter {
@@ -199,6 +206,7 @@ private:
 double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elementBytes,
                                    double flopsPerClock) const {
   int multiprocessors = target.part.multiprocessors;
+  const MmaCosts &costs = precision == GemmPrecision::halfWidth ? kMmaCostsOfHalves : kMmaCosts;
   double tiles =
       std::ceil(double(rows) / c.blockM) * std::ceil(double(shape.n) / c.blockN) * shape.batches;
   double blocks = tiles * c.clusterK;
@@ -208,15 +216,15 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
       1, kMaxResident);
   double atOnce = std::min<double>(blocks, multiprocessors * resident);
   double together = std::ceil(atOnce / multiprocessors);
-  double feed = std::min(
-      {kBlockFeed, kMultiprocessorFeed / together, kSharedFeed * multiprocessors / atOnce});
+  double feed = std::min({costs.blockFeed, costs.multiprocessorFeed / together,
+                          costs.sharedFeed * multiprocessors / atOnce});
   double bytes = double(c.blockM + c.blockN) * c.blockK * elementBytes;
   double arithmetic =
       2.0 * c.blockM * c.blockN * c.blockK * together / (flopsPerClock * kClockPerMicrosecond);
   double steps = std::ceil(std::ceil(double(shape.k) / c.blockK) / c.clusterK);
-  double step = std::max(bytes / feed, arithmetic) + kBarrier;
-  double finish =
-      kFinishPerElement * c.blockM * c.blockN / c.threads / c.clusterK + exchange(c.clusterK);
+  double step = std::max(bytes / feed, arithmetic) + costs.barrier;
+  double finish = costs.finishPerElement * c.blockM * c.blockN / c.threads / c.clusterK +
+                  costs.exchange(c.clusterK);
   double weights = double(shape.n) * shape.k * elementBytes * shape.batches / kMemory;
   return std::max(std::ceil(blocks / (multiprocessors * resident)) *
                       (kStart + steps * step + finish),
@@ -259,7 +267,7 @@ void CandidateList::addBytes() {
   constexpr double kNever = 1e9;
   const Target::Rates &rates = target.flopsPerClock;
   double flops = rates.int8 > 0 ? rates.int8 : rates.half; // as good a guess as any
-  flops *= target.instructions.wgmma ? kMmaBesideWgmma : kMma;
+  flops *= target.instructions.wgmma ? kMmaOfBytesBesideWgmma : kMma;
   bool hasWgmma = target.instructions.wgmma && shape.isRightAlongK;
   for (const GemmTiling &tiling : kGemmInt8) {
     GemmChoice choice = describe(tiling, 1);
