@@ -3,13 +3,14 @@
 # of 10,000 graphs drawn at random with the interpreter, trained models of packages, caches that grow in place,
 # compute-sanitizer on one layer of each family, on models at the templates' edges and on 200 drawn graphs, one plan for any
 # shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch, single kernels against
-# their peers, the ladder of kernels, torch.compile's backend and what Python adds to a run. A step that fails does not stop the rest; a table of the steps
-# comes last. Besides the built binaries this needs Python with numpy and onnx, for the sanitizer the CUDA toolkit, for
-# packages and Q/DQ models onnxruntime, for the comparisons torch and transformers, for the backend Smelt's wheel.
+# their peers, the ladder of kernels, kernels patched by hand, all weights updated, torch.compile's backend and what Python
+# adds to a run. A step that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this
+# needs Python with numpy and onnx, for the sanitizer the CUDA toolkit, for packages and Q/DQ models onnxruntime, for the
+# comparisons torch and transformers, for the backend Smelt's wheel.
 usage="usage: tools/gpu_check.sh [OPTIONS] RESULT_FOLDER
   --smelt PATH       the binary (default: build/release/bin/smelt); its tests are looked for in its build tree
   --steps A,B        of: demo kernels runtime nodes agreement packages cache generate sanitizer dynamic int8 peers
-                     single ladder backend (default: all)
+                     single ladder patch refit backend (default: all)
   --models A,B       whole models whose agreement is checked (default: all; tests/models/models.py)
   --layers A,B       models under the sanitizer besides the demo (default: all; tests/models/one_layer.py and edges.py)
   --peers A,B        rows of the comparison with PyTorch (default: all; tools/bench/peers.py)
@@ -26,7 +27,7 @@ fail() {
 
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 smelt=$root/build/release/bin/smelt
-steps=demo,kernels,runtime,nodes,agreement,packages,cache,generate,sanitizer,dynamic,int8,peers,single,ladder,backend
+steps=demo,kernels,runtime,nodes,agreement,packages,cache,generate,sanitizer,dynamic,int8,peers,single,ladder,patch,refit,backend
 model_dir=$(dirname "$root")/shared/models
 cache=$root/build/models
 python=$root/build/venv/bin/python
@@ -160,6 +161,17 @@ step_single() {
 
 step_ladder() {
   "$python" tools/bench/ladder.py --ladder "$(dirname "$smelt")/ladder" --json "$out/ladder.json"
+}
+
+step_patch() {
+  "$python" tests/models/gpu_patch_test.py --smelt "$smelt" --arch "$arch" --model-dir "$model_dir" --cache "$cache" \
+    --json "$out/gpu_patch.json"
+}
+
+step_refit() {
+  has torch || return
+  "$python" tools/bench/refit.py --smelt "$smelt" --model-dir "$model_dir" \
+    --runtime "$(dirname "$smelt")/../runtime/libsmelt_rt.so" --json "$out/refit.json"
 }
 
 step_backend() {

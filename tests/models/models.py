@@ -252,12 +252,17 @@ def selected(args, find=find, known=MODELS):
             print(f'SKIPPED {model.name}: {reason}', flush=True)
 
 
-def call(smelt, *arguments, environment=None):
-    """The finished process of a `smelt` command; RuntimeError with the command and its complaint where it fails."""
+def attempt(smelt, *arguments, environment=None):
+    """The finished process of a `smelt` command, however it ended."""
     command = [smelt, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+
+
+def call(smelt, *arguments, environment=None):
+    """The same; RuntimeError with the command and its complaint where it fails."""
+    done = attempt(smelt, *arguments, environment=environment)
     if done.returncode:
-        raise RuntimeError(f'{" ".join(command)}\nexit {done.returncode}\n{done.stderr[-2000:]}')
+        raise RuntimeError(f'{" ".join(done.args)}\nexit {done.returncode}\n{done.stderr[-2000:]}')
     return done
 
 
