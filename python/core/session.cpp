@@ -2,6 +2,7 @@
 
 #include "python/core/errors.h"
 #include "python/core/request.h"
+#include "python/core/stream.h"
 #include "python/core/turn.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -18,13 +19,14 @@ namespace {
 
 void *toStream(std::uintptr_t handle) { return reinterpret_cast<void *>(handle); }
 
-/// Runs of one plan on one device, or of one model on the CPU; threads take turns. What the runtime knows already is not told it again: memory
-/// and shapes that are those of the run before stay bound, and shapes of outputs are asked for once.
+/// Runs of one plan on one device, or of one model on the CPU; threads take turns. What the runtime knows already is not
+/// told it again: memory and shapes that are those of the run before stay bound, and shapes of outputs are asked for once.
 class DeviceSession : public std::enable_shared_from_this<DeviceSession> {
 public:
   /// `device` is a CUDA ordinal; none: the CPU.
   DeviceSession(Engine &&loaded, std::optional<int> device)
       : engine(std::move(loaded)), device(device), signature(engine.inputs(), engine.outputs()),
+        outputMemory(std::make_shared<OutputMemory>(engine, 2 * signature.outputs().size())),
         context(engine), boundInputs(signature.inputs().size()),
         boundOutputs(signature.outputs().size()) {}
 
@@ -51,6 +53,7 @@ private:
   void runBound(bool isAwaited, std::uintptr_t stream);
 
   std::mutex mutex;
+  std::shared_ptr<OutputMemory> outputMemory;
   std::vector<TensorView> inFlight; ///< the caller's, which the run that was enqueued last uses
   std::uintptr_t lastStream = 0;    ///< where it was enqueued
   Context context;                  ///< ends before what its run uses
@@ -126,7 +129,7 @@ TensorView DeviceSession::makeOutput(std::size_t place, bool isOnDevice, std::ui
     return reader.read(made, stream, "output", nb::str(output.name.c_str()), true);
   }
   std::size_t bytes = elementCount(shape) * smelt_element_bytes(output.elementType);
-  auto memory = std::make_shared<DeviceMemory>(engine, bytes);
+  std::shared_ptr<OutputBlock> memory = outputMemory->take(bytes, stream);
   auto wait = [weak = weak_from_this()] {
     std::shared_ptr<DeviceSession> session = weak.lock();
     if (session != nullptr) // of one that is gone, every run is over
@@ -151,7 +154,7 @@ void DeviceSession::provideOutputs(Request &request, bool isOnDevice, std::uintp
 /// Runs share the workspace, and streams do not wait for each other.
 void DeviceSession::runBound(bool isAwaited, std::uintptr_t stream) {
   nb::gil_scoped_release released;
-  if (!inFlight.empty() && stream != lastStream)
+  if (!inFlight.empty() && !isSameStream(stream, lastStream))
     context.wait();
   lastStream = stream;
   if (isAwaited)
@@ -200,7 +203,7 @@ nb::list DeviceSession::profile(nb::handle feeds, std::size_t repetitions) {
   Request request = signature.read(reader, nb::none(), feeds, nb::none(), 0);
   Turn turn(mutex);
   bindInputs(request);
-  provideOutputs(request, true, 0);
+  provideOutputs(request, true, kThreadStream); // profiling has streams of its own
   std::vector<LaunchTime> launches;
   {
     nb::gil_scoped_release released;

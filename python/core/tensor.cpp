@@ -1,6 +1,7 @@
 #include "python/core/tensor.h"
 
 #include "python/core/errors.h"
+#include "python/core/stream.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -38,14 +39,16 @@ nb::dlpack::dtype typeOf(smelt_element_type type) {
   return {named.code, named.bits, named.lanes};
 }
 
+constexpr std::int64_t kOrderedByConsumer = -1; ///< as a stream, in DLPack's protocol
+
 /// What a DLPack consumer gets: a capsule that keeps the tensor.
 nb::object toDlpack(nb::handle_t<DeviceTensor> self, nb::kwargs arguments) {
   DeviceTensor &tensor = nb::cast<DeviceTensor &>(self);
   nb::object stream = arguments.contains("stream") ? nb::object(arguments["stream"]) : nb::none();
-  bool isOrdered = !stream.is_none() && (nb::cast<std::int64_t>(stream) == -1 ||
-                                         nb::cast<std::uintptr_t>(stream) == tensor.stream);
-  if (!isOrdered)
-    tensor.wait();
+  if (!stream.is_none() && nb::cast<std::int64_t>(stream) == kOrderedByConsumer)
+    tensor.memory->leaveStream();
+  else
+    tensor.showTo(streamOf(stream));
   std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
   nb::ndarray<> array(tensor.memory->address(), shape.size(), shape.data(), self, nullptr,
                       typeOf(tensor.elementType), dlpack::kCuda, tensor.device);
@@ -53,6 +56,13 @@ nb::object toDlpack(nb::handle_t<DeviceTensor> self, nb::kwargs arguments) {
 }
 
 } // namespace
+
+void DeviceTensor::showTo(std::optional<std::uintptr_t> consumer) const {
+  if (consumer && isSameStream(*consumer, stream))
+    return;
+  memory->leaveStream();
+  wait();
+}
 
 std::size_t elementCount(const Shape &shape) {
   std::size_t count = 1;
@@ -94,6 +104,7 @@ void bindTensors(nb::module_ &module) {
       .def_ro("element_type", &DeviceTensor::elementType)
       .def_prop_ro("address",
                    [](const DeviceTensor &tensor) {
+                     tensor.memory->leaveStream(); // for whoever orders its use by itself
                      return reinterpret_cast<std::uintptr_t>(tensor.memory->address());
                    })
       .def("__dlpack__", &toDlpack)

@@ -1,6 +1,7 @@
 // Tensors that cross between Python and the runtime without a copy.
 #pragma once
 
+#include "python/core/output_memory.h"
 #include "runtime/dlpack.h"
 
 #include <functional>
@@ -38,10 +39,12 @@ struct DeviceTensor {
   smelt_element_type elementType;
   Shape shape;
   int device;
-  std::shared_ptr<DeviceMemory> memory;
-  /// Waits for the run that fills it; called where a consumer's stream does not wait by itself.
-  std::function<void()> wait;
-  std::uintptr_t stream; ///< on which the run was enqueued
+  std::shared_ptr<OutputBlock> memory;
+  std::function<void()> wait; ///< for the run that fills it
+  std::uintptr_t stream;      ///< on which the run was enqueued
+
+  /// To a consumer that works on `consumer`; waits where that would not wait by itself.
+  void showTo(std::optional<std::uintptr_t> consumer) const;
 };
 
 std::size_t elementCount(const Shape &shape);

@@ -2,6 +2,7 @@
 
 #include "python/core/dlpack_exchange.h"
 #include "python/core/errors.h"
+#include "python/core/stream.h"
 
 #include <nanobind/stl/string.h>
 
@@ -30,17 +31,9 @@ namespace smelt::python {
 
 namespace {
 
-constexpr std::uintptr_t kLegacyStream = 1; // CUDA's other name for the default stream, 0
-
-bool isSameStream(std::uintptr_t left, std::uintptr_t right) {
-  auto isDefault = [](std::uintptr_t stream) { return stream <= kLegacyStream; };
-  return left == right || (isDefault(left) && isDefault(right));
-}
-
 /// An output of a run, in device memory of Smelt's own.
 TensorView viewOfOwn(const DeviceTensor &tensor, std::uintptr_t stream) {
-  if (!isSameStream(tensor.stream, stream))
-    tensor.wait();
+  tensor.showTo(stream);
   std::size_t bytes = elementCount(tensor.shape) * smelt_element_bytes(tensor.elementType);
   return {tensor.elementType,
           tensor.shape,
@@ -116,24 +109,6 @@ TensorView TensorReader::read(nb::handle value, std::uintptr_t stream, const cha
   if (std::optional<TensorView> view = viewByExchange(value, stream, role, name, isWritten))
     return std::move(*view);
   return nb::cast<TensorView>(readAnyway(value, describe(role, name), stream, isWritten));
-}
-
-std::optional<std::uintptr_t> streamOf(nb::handle stream) {
-  if (stream.is_none())
-    return std::nullopt;
-  nb::object handle = nb::borrow(stream);
-  if (!PyLong_Check(handle.ptr()))
-    handle = nb::getattr(stream, "cuda_stream", stream);
-  if (!PyLong_Check(handle.ptr())) {
-    std::string type = nb::cast<std::string>(stream.type().attr("__name__"));
-    std::string message =
-        "stream is of type " + type + ": give an integer, or an object with cuda_stream";
-    throw nb::type_error(message.c_str());
-  }
-  std::size_t number = PyLong_AsSize_t(handle.ptr());
-  if (PyErr_Occurred())
-    throw nb::python_error();
-  return number;
 }
 
 } // namespace smelt::python

@@ -23,7 +23,4 @@ private:
   nanobind::object readAnyway;
 };
 
-/// A stream's handle: of an integer, or an object such as torch.cuda.Stream; nothing of None.
-std::optional<std::uintptr_t> streamOf(nanobind::handle stream);
-
 } // namespace smelt::python

@@ -57,6 +57,7 @@ class Session:
 
         Feeds are NumPy arrays or tensors that speak DLPack, in host or device memory, used where they lie. Where one lies on
         the device, outputs are DeviceTensors, else arrays. `outputs` names memory to fill instead; it is what is returned.
+        For each output, the memory of two DeviceTensors that are gone is kept for the next runs.
 
         `stream` is an integer or an object with `cuda_stream`. With one, and all tensors on the device, the call waits for
         nothing: results are there when the stream gets there. Otherwise they are there when it returns. The CPU has no

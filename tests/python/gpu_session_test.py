@@ -141,10 +141,6 @@ class GpuSession(unittest.TestCase):
         released = FAKE.smelt_fake_count(b"cuMemFree")
         del values
         self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
-        (out,) = self.session.run(None, {"x": CudaTensor(self.x), "y": CudaTensor(self.y)}, stream=0)
-        released = FAKE.smelt_fake_count(b"cuMemFree")
-        del out  # its session does not keep it, though its run may not be over: the driver waits for that
-        self.assertEqual(FAKE.smelt_fake_count(b"cuMemFree"), released + 1)
 
     def test_a_weight_gets_other_values(self):
         self.session.update_weight("gain", np.array([5], np.float32))
@@ -269,6 +265,92 @@ class GpuSession(unittest.TestCase):
             self.assertEqual((launches, into, out, within), (10, 20, 10, 0))
             self.assertEqual(sum(rest[:2]), 10)
             self.assertEqual(dict(zip(made, rest[2:])), dict.fromkeys(made, 0))
+
+
+class OutputMemory(unittest.TestCase):
+    """Memory of outputs that nobody has any more serves the next run on their stream; the driver gets other memory back."""
+
+    def setUp(self):
+        self.path = diamond_plan(self.enterContext(tempfile.TemporaryDirectory()))
+        self.session = smelt.Session(self.path)
+        self.count = lambda: [FAKE.smelt_fake_count(name) for name in (b"cuMemAlloc", b"cuMemFree")]
+
+    def run_rows(self, rows=3, stream=None):
+        tensor = CudaTensor(aligned((rows, 77), rows))
+        return self.session.run(None, {"x": tensor, "y": tensor}, stream=stream)[0]
+
+    def since(self, call, repeated=(None,)):
+        """(allocations, releases) during the call, or a call with each of these."""
+        before = self.count()
+        for value in repeated:
+            call() if value is None else call(value)
+        return tuple(after - earlier for earlier, after in zip(before, self.count()))
+
+    def test_runs_allocate_nothing(self):
+        for stream in (None, 0, 1, FAKE.smelt_fake_stream()):
+            self.run_rows(stream=stream)
+            self.assertEqual(self.since(lambda: self.run_rows(stream=stream), [None] * 10), (0, 0))
+
+    def test_what_somebody_has_is_not_taken(self):
+        held = [self.run_rows(stream=0) for _ in range(4)]
+        self.assertEqual(len({np.from_dlpack(OnHost(out, 1)).ctypes.data for out in held}), 4)
+        self.run_rows(stream=0)
+        self.assertEqual(self.since(lambda: self.run_rows(stream=0)), (0, 0))
+        self.assertEqual(self.since(held.clear), (0, 3))  # two are kept for each output
+
+    def test_consumers_on_the_stream_keep_it(self):
+        values = np.from_dlpack(OnHost(self.run_rows(stream=0), 1))
+        self.assertNotEqual(np.from_dlpack(OnHost(self.run_rows(stream=0), 1)).ctypes.data, values.ctypes.data)
+        del values
+        self.assertEqual(self.since(lambda: self.run_rows(stream=0)), (0, 0))
+
+    def test_consumers_elsewhere(self):
+        """What they may still work with when they let go of it waits for the driver."""
+        stream = FAKE.smelt_fake_stream()
+        other = smelt.Session(self.path)
+        for consume in (lambda out: np.from_dlpack(OnHost(out, stream)), lambda out: np.from_dlpack(OnHost(out, None)),
+                        lambda out: np.from_dlpack(OnHost(out, -1)), lambda out: out.address,
+                        lambda out: other.run(None, {"x": out, "y": out}, stream=stream) and other.run(None, {"x": out, "y": out})):
+            out = self.run_rows(stream=0)
+            consume(out)
+            del out
+            self.assertEqual(self.since(lambda: self.run_rows(stream=0))[0], 1)
+
+    def test_other_streams(self):
+        self.run_rows(stream=0)
+        for stream in (FAKE.smelt_fake_stream(), 2, 2):  # 2: each thread's own
+            self.assertEqual(self.since(lambda: self.run_rows(stream=stream))[0], 1)
+        before = waits()
+        self.run_rows(stream=2)
+        self.assertEqual(waits(), before + 1)
+
+    def test_rows_that_grow(self):
+        self.run_rows(512)  # the workspace is large enough from here on
+        taken, _ = self.since(self.run_rows, range(100, 150))
+        self.assertLess(taken, 8)
+        self.assertEqual(self.since(lambda: self.run_rows(3))[0], 1)  # what is far too large is kept for others
+
+    def test_a_full_device(self):
+        self.run_rows(512)
+        self.run_rows(3)
+        FAKE.smelt_fake_fail(b"cuMemAlloc", 0, 2)
+        self.assertEqual(self.since(lambda: self.run_rows(200)), (2, 2))
+        held = self.run_rows(200)
+        FAKE.smelt_fake_fail(b"cuMemAlloc", 0, 2)
+        with self.assertRaisesRegex(smelt.ResourceError, "out of device memory"):
+            self.run_rows(200)
+        del held
+        self.run_rows(200)
+
+    def test_a_session_that_is_gone(self):
+        out = self.run_rows(stream=0)
+        self.run_rows(stream=0)
+        _, released = self.since(lambda: vars(self).pop("session"))
+        self.assertGreater(released, 1)  # with its own memory what it kept of outputs
+        self.assertEqual(self.since(lambda: np.from_dlpack(OnHost(out, 1)).sum()), (0, 0))
+        holder = [out]
+        del out
+        self.assertEqual(self.since(holder.clear), (0, 1))
 
 
 class Exchange(unittest.TestCase):

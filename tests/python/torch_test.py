@@ -70,6 +70,13 @@ class Compiled(unittest.TestCase):
             self.check(compiled, torch.randn(rows, 5, 16))
         self.assertEqual(len(graphs), 2)
 
+    def test_sizes_that_turn_out_to_be_others(self):
+        """TorchDynamo leaves them among the arguments, where no input has them any more."""
+        graph = torch.fx.symbolic_trace(lambda size, x: (x * 2,))
+        x = torch.randn(3, 4)
+        (got,) = smelt.torch.backend(graph, [7, x])(7, x)
+        torch.testing.assert_close(got, x * 2)
+
     def test_changed_weights_are_noticed(self):
         compiled = torch.compile(self.model, backend="smelt")
         x = torch.randn(2, 5, 16)

@@ -125,7 +125,7 @@ Driver exportedDriver() {
 } // namespace smelt::runtime
 
 // For the tests that open this library: how often a function was called, on which stream a graph was
-// launched last, and a stream for callers.
+// launched last, a stream for callers, and to have a call of a function return `result`: the n-th, counted from 0.
 extern "C" __attribute__((visibility("default"))) size_t smelt_fake_count(const char *function) {
   return smelt::runtime::fakeDriver().countOf(function);
 }
@@ -134,4 +134,8 @@ extern "C" __attribute__((visibility("default"))) void *smelt_fake_last_stream()
 }
 extern "C" __attribute__((visibility("default"))) void *smelt_fake_stream() {
   return smelt::runtime::fakeDriver().stream();
+}
+extern "C" __attribute__((visibility("default"))) void smelt_fake_fail(const char *function,
+                                                                       size_t n, int result) {
+  smelt::runtime::fakeDriver().failCall(function, n, static_cast<CUresult>(result));
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from smelt._errors import Error, UsageError
 from smelt._plan import Model, compile
 from smelt._session import Session, SlowDeviceWarning
 from smelt.torch._export import Signature, export, signature_of
-from smelt.torch._op import Runner, run
+from smelt.torch._op import Runner
 
 _FALLBACKS = ("error", "eager")
 
@@ -80,31 +80,34 @@ class _Compiled:
         self._freeze(examples)
 
     def __call__(self, *arguments: Any) -> list[Any]:
-        if not self._weights.are([arguments[place] for place in self._signature.weights]):
+        if not self._weights.are(arguments):
             warnings.warn("the model's weights have changed: it is compiled again", WeightsWarning, stacklevel=2)
             self._freeze(arguments)
-        outputs = run([arguments[place] for place in self._signature.inputs], self._runner.number)
+        outputs = self._runner.run([arguments[place] for place in self._signature.inputs])
         pools = {"output": outputs, "argument": arguments}
         return [pools[kind][value] if kind in pools else value for kind, value in self._sources]
 
     def _freeze(self, arguments: Sequence[Any]) -> None:
-        self._weights = _Weights([arguments[place] for place in self._signature.weights])
+        self._weights = _Weights(arguments, self._signature.weights)
         self._runner = _runner_of(self._graph, self._signature, arguments, self._options)
 
 
 class _Weights:
-    """Tensors that a plan holds as they were. Notices others, and what was written into them; not `weight.data = other`."""
+    """Tensors that a plan holds as they were. Notices others, and what was written into them; not `weight.data = other`.
 
-    def __init__(self, tensors: list[torch.Tensor]):
-        self._tensors = tensors
-        self._versions = [_version(tensor) for tensor in tensors]
+    There are hundreds, looked at in every call: without a function of Python's for each."""
 
-    def are(self, tensors: list[torch.Tensor]) -> bool:
-        return all(map(operator.is_, tensors, self._tensors)) and list(map(_version, tensors)) == self._versions
+    def __init__(self, arguments: Sequence[Any], places: Sequence[int]):
+        self._places = places
+        self._tensors = [arguments[place] for place in places]
+        self._tracked = [tensor for tensor in self._tensors if not tensor.is_inference()]  # others have no versions
+        self._versions = self._current_versions()
 
+    def are(self, arguments: Sequence[Any]) -> bool:
+        return all(map(is_, map(arguments.__getitem__, self._places), self._tensors)) and self._current_versions() == self._versions
 
-def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
+    def _current_versions(self) -> list[int]:
+        return [tensor._version for tensor in self._tracked]
 
 
 def _refuse_gradients(examples: Sequence[Any]) -> None:

@@ -44,7 +44,7 @@ class Signature:
 
 
 def signature_of(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Signature:
-    """InvalidModelError where an argument is a number that no input has as a size, or a result is no tensor."""
+    """InvalidModelError where an argument that is used is a number that no input has as a size, or a result is no tensor."""
     found = Signature()
     places: dict[str, tuple[int, int]] = {}
     arguments = [node for node in graph.graph.nodes if node.op == "placeholder"]
@@ -62,7 +62,7 @@ def signature_of(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Signat
         found.names.append(node.name)
         found.open_axes.append(open_axes)
     for place, (node, example) in enumerate(zip(arguments, examples)):
-        if not isinstance(example, torch.Tensor):
+        if not isinstance(example, torch.Tensor) and node.users:
             found.sizes[place] = _size_place(node, example, places)
     (output,) = (node for node in graph.graph.nodes if node.op == "output")
     found.results = list(output.args[0])
