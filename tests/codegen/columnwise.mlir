@@ -40,10 +40,10 @@ func.func @depthwise(%x: !smelt.tensor<[n, 28, 28, 32], f16>) -> !smelt.tensor<[
   return %0 : !smelt.tensor<[n, 28, 28, 32], f16>
 }
 
-// Many elements a result: threads share them. A mean divides at the end.
-// CHECK: // columnwise+reduce 8 results a thread, 32 threads a result
-// CHECK-NEXT: // grid [n, 1, 1], block [256]
-// CHECK: kWidth = 8, kVectors = 8, kParts = 32
+// Many elements a result: threads share them, of a number that nobody knows 64. A mean divides at the end.
+// CHECK: // columnwise+reduce 8 results a thread, 64 threads a result
+// CHECK-NEXT: // grid [2*n, 1, 1], block [256]
+// CHECK: kWidth = 8, kVectors = 4, kParts = 64
 // CHECK-NEXT: kTogether = 1;
 // CHECK: #pragma unroll 4
 // CHECK-NEXT: for (int r = part; r < size_h * size_w; r += kParts) {
@@ -55,6 +55,34 @@ func.func @mean(%x: !smelt.tensor<[n, h, w, 64], f16>) -> !smelt.tensor<[n, 1, 1
     smelt.yield %1 : !smelt.tensor<[n, 1, 1, 64], f16>
   }
   return %0 : !smelt.tensor<[n, 1, 1, 64], f16>
+}
+
+// Few results of many elements keep all multiprocessors busy: two vectors of channels, a sector of memory, are a block's.
+// CHECK: // columnwise+reduce 8 results a thread, 256 threads a result
+// CHECK-NEXT: // grid [6*n, 1, 1], block [512]
+// CHECK: kWidth = 8, kVectors = 2, kParts = 256
+// CHECK: for (int r = part; r < 3136; r += kParts) {
+// CHECK: // columnwise+reduce 8 results a thread, 16 threads a result
+// CHECK-NEXT: // grid [ceildiv(480*n, 128), 1, 1], block [256]
+// CHECK: // columnwise+reduce 8 results a thread, 8 threads a result
+// CHECK: kWidth = 8, kVectors = 32, kParts = 8
+func.func @pools(%x: !smelt.tensor<[n, 56, 56, 96], f16>, %y: !smelt.tensor<[n, 14, 14, 480], f16>, %z: !smelt.tensor<[n, 7, 7, 960], f16>) -> (!smelt.tensor<[n, 1, 1, 96], f16>, !smelt.tensor<[n, 1, 1, 480], f16>, !smelt.tensor<[n, 1, 1, 960], f16>) {
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[n, 56, 56, 96], f16>) -> !smelt.tensor<[n, 1, 1, 96], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 56, 56, 96], f16>):
+    %r = smelt.reduce mean %a axes [1, 2] : <[n, 56, 56, 96], f16> -> <[n, 1, 1, 96], f16>
+    smelt.yield %r : !smelt.tensor<[n, 1, 1, 96], f16>
+  }
+  %1 = smelt.fusion columnwise(%y) : (!smelt.tensor<[n, 14, 14, 480], f16>) -> !smelt.tensor<[n, 1, 1, 480], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 14, 14, 480], f16>):
+    %r = smelt.reduce mean %a axes [1, 2] : <[n, 14, 14, 480], f16> -> <[n, 1, 1, 480], f16>
+    smelt.yield %r : !smelt.tensor<[n, 1, 1, 480], f16>
+  }
+  %2 = smelt.fusion columnwise(%z) : (!smelt.tensor<[n, 7, 7, 960], f16>) -> !smelt.tensor<[n, 1, 1, 960], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 7, 7, 960], f16>):
+    %r = smelt.reduce mean %a axes [1, 2] : <[n, 7, 7, 960], f16> -> <[n, 1, 1, 960], f16>
+    smelt.yield %r : !smelt.tensor<[n, 1, 1, 960], f16>
+  }
+  return %0, %1, %2 : !smelt.tensor<[n, 1, 1, 96], f16>, !smelt.tensor<[n, 1, 1, 480], f16>, !smelt.tensor<[n, 1, 1, 960], f16>
 }
 
 // Results in an odd number: one at a time, and what is shorter than a register is kept in a whole one.

@@ -10,6 +10,9 @@
 #include "codegen/kernels/rowwise/row_passes.h"
 #include "codegen/printer.h"
 
+#include <algorithm>
+#include <bit>
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -17,11 +20,13 @@ namespace smelt::codegen {
 namespace {
 
 constexpr int64_t kThreads = 128, kThreadsOfParts = 256;
+constexpr int64_t kLeastVectors = 2; ///< that are neighbours: a sector of memory
 constexpr int64_t kVectorBytes = 16, kMaxWidth = 8;
 /// Elements of a result that one thread takes alone: of a window, and of others.
 constexpr int64_t kMostOfWindow = 64, kMostOfOneThread = 8;
-/// Parts of results of fewer elements than kManyElements, and of others.
-constexpr int64_t kFewParts = 8, kMostParts = 32, kManyElements = 512;
+/// Parts of a result that takes many elements: each has kElementsOfPart or more, where the limits allow; of as
+/// many as nobody knows there are kUsualParts.
+constexpr int64_t kFewestParts = 8, kMostParts = 256, kElementsOfPart = 8, kUsualParts = 64;
 /// Loops of so many steps are unrolled altogether, others in groups.
 constexpr int64_t kMostUnrolled = 9, kUnrolled = 4;
 /// Neighbouring windows that a thread may take together, the best first; elements of a window along
@@ -148,7 +153,10 @@ int64_t ColumnwiseEmitter::parts() const {
   if (neighbours.together > 1 ||
       (known && *known <= (readsWindows ? kMostOfWindow : kMostOfOneThread)))
     return 1;
-  return known && *known < kManyElements ? kFewParts : kMostParts;
+  if (!known)
+    return kUsualParts;
+  return std::clamp<int64_t>(std::bit_floor(uint64_t(*known / kElementsOfPart)), kFewestParts,
+                             kMostParts);
 }
 
 Index ColumnwiseEmitter::ofNeighbour(Index position, int64_t neighbour) const {
@@ -223,7 +231,8 @@ LogicalResult ColumnwiseEmitter::emitResults(int64_t neighbour) {
 
 GeneratedKernel ColumnwiseEmitter::finish() {
   int64_t width = emitter->getLanes().width, shared = parts(),
-          threads = shared == 1 ? kThreads : kThreadsOfParts, vectors = threads / shared;
+          vectors = shared == 1 ? kThreads : std::max(kLeastVectors, kThreadsOfParts / shared),
+          threads = vectors * shared;
   std::string chunk = emitter->allChunks()[0].text(), stores = emitter->allChunks()[1].text();
   chunk = emitter->coordinateDefinitions(chunk, "r") + chunk;
   after += stores;

@@ -5,16 +5,18 @@
 // results leave most of the device idle.
 // Method: a thread owns Problem::kWidth neighbouring results, a vector of channels, and reads whole
 // vectors; windows that overlap meet in the caches. Where a result takes many elements, kParts threads
-// take every kParts-th of them each, and add up through shared memory, in the order of the parts, so
-// that results are reproducible.
+// take every kParts-th of them each, and their halves add up through shared memory, again and again: in one
+// order, so that results are reproducible. Even of a few results that keeps multiprocessors full of loads.
 // Assumes: kWidth divides count(); blocks of kVectors * kParts threads.
 // Windows that are neighbours share most of what they read: a thread takes several of them (the
 // array that it combines holds all), reads a row of the image once for all, and a row of the filter.
+// Gain, of up to 256 parts over 32, on an H100: means of 16 images of 112 x 112 x 32 10.5 us (51), of 56 x 56 x 144 9.6
+// (22.9), of 14 x 14 x 480 5.3 (7.0); EfficientNet-B0 of 16 images 0.59 ms (0.68).
 // Cost: reads every element once from memory and writes the results once. Of the caches, windows of
 // kh x kw elements read kh * (kw + n - 1) vectors of the image and kh * kw of the filter for n results.
 //
 // A Problem supplies
-//   static constexpr int kWidth, kVectors, kParts
+//   static constexpr int kWidth, kVectors, kParts      kParts is a power of two
 //   int count() const                 results
 //   template <class Block> void run(const Block &block, int e, int part)
 //     combines the elements part, part + kParts, ... of each of the results [e, e + kWidth), or of
@@ -38,18 +40,22 @@ template <int Vectors, int Parts> struct ColumnBlock {
   template <class Op, class T, int Width>
   __device__ __forceinline__ bool combine(T (&values)[Width]) const {
     if constexpr (Parts > 1) {
-      __shared__ T partials[Parts][Width][Vectors];
+      __shared__ T partials[Width][Parts / 2][Vectors];
 #pragma unroll
-      for (int i = 0; i < Width; ++i)
-        partials[part][i][vector] = values[i];
-      __syncthreads();
+      for (int half = Parts / 2; half > 0; half /= 2) {
+        if (part >= half && part < 2 * half)
+#pragma unroll
+          for (int i = 0; i < Width; ++i)
+            partials[i][part - half][vector] = values[i];
+        __syncthreads();
+        if (part < half)
+#pragma unroll
+          for (int i = 0; i < Width; ++i)
+            values[i] = Op::combine(values[i], partials[i][part][vector]);
+        __syncthreads();
+      }
       if (part > 0)
         return false;
-#pragma unroll 1
-      for (int other = 1; other < Parts; ++other)
-#pragma unroll
-        for (int i = 0; i < Width; ++i)
-          values[i] = Op::combine(values[i], partials[other][i][vector]);
     }
     return exists;
   }
