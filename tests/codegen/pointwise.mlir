@@ -134,3 +134,15 @@ func.func @rows_of_three(%x: !smelt.tensor<[b, 3, 8], i8>) -> !smelt.tensor<[b, 
   }
   return %0 : !smelt.tensor<[b, 8, 3], i8>
 }
+
+// Where no width is whole vectors of all that is read, what is stored still is: channels that come to the end.
+// CHECK: // pointwise in vectors of 8
+// CHECK: store<W>(out0 + e,
+func.func @channels_last(%x: !smelt.tensor<[n, 16, 50, 50], f16>) -> !smelt.tensor<[n, 50, 50, 16], f16> {
+  %0 = smelt.fusion pointwise(%x) : (!smelt.tensor<[n, 16, 50, 50], f16>) -> !smelt.tensor<[n, 50, 50, 16], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 16, 50, 50], f16>):
+    %1 = smelt.transpose %a [0, 2, 3, 1] : <[n, 16, 50, 50], f16> -> <[n, 50, 50, 16], f16>
+    smelt.yield %1 : !smelt.tensor<[n, 50, 50, 16], f16>
+  }
+  return %0 : !smelt.tensor<[n, 50, 50, 16], f16>
+}

@@ -2,12 +2,16 @@
 //
 // The width is the largest for which every access is a whole aligned vector or a broadcast. Lanes
 // run along the innermost axis, where its extent is a multiple of the width, or else along the flat
-// element number, which works where all tensors are walked in the same order. If neither does, a
-// thread computes one element.
+// element number, which works where all tensors are walked in the same order. Where no width does, a
+// thread still stores vectors, as wide as the innermost axis allows, and reads their elements one by one:
+// channels of 64 images of 3 x 224 x 224 pixels to the end, 66 us by two of them, 34 by four (H100). If
+// lanes do not stay in one row either, a thread computes one element.
 #include "codegen/kernels/pointwise/pointwise.h"
 
 #include "codegen/kernel_text.h"
 #include "codegen/printer.h"
+
+#include <algorithm>
 
 using namespace mlir;
 
@@ -45,17 +49,6 @@ int64_t largestWidth(FusionOp fusion) {
   for (Value output : fusion.getOutputs())
     bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
   return std::min(kMaxWidth, kVectorBytes / bytes);
-}
-
-/// The narrowest vector: what a thread stores of short elements fills a word, even where it has to read
-/// them one by one, if all of them lie in one row. Blocks take time to start.
-int64_t smallestWidth(FusionOp fusion, Dim count) {
-  constexpr int64_t kWordBytes = 4;
-  int64_t bytes = kWordBytes;
-  for (Value output : fusion.getOutputs())
-    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
-  int64_t width = kWordBytes / bytes;
-  return knownDivisor(count, Lanes()) % width == 0 ? width : 1;
 }
 
 /// What is computed of a result: of a buffer that is appended to, the rows.
@@ -131,18 +124,26 @@ FailureOr<GeneratedKernel> emitPointwise(FusionOp fusion, std::optional<ResultPl
   IterationSpace space;
   SmallVector<Dim> shape = type.getShape();
   Index index = space.addFlat(fusion.getContext(), "e", shape);
-  int64_t smallest = smallestWidth(fusion, type.getNumElements());
-  for (int64_t width = largestWidth(fusion);; width /= 2) {
-    ExpressionEmitter emitter(fusion, space, space.lanesAlong("e", width));
-    emitter.movePointers();
+  std::optional<ExpressionEmitter> emitter;
+  auto emit = [&](int64_t width) {
+    emitter.emplace(fusion, space, space.lanesAlong("e", width));
+    emitter->movePointers();
     if (place)
-      emitter.setPlace(*place);
-    if (failed(emitBody(fusion, index, emitter)))
+      emitter->setPlace(*place);
+    return emitBody(fusion, index, *emitter);
+  };
+  int64_t widestInRow = 1;
+  for (int64_t width = largestWidth(fusion); width > 1; width /= 2) {
+    if (failed(emit(width)))
       return failure();
-    bool isInOneRow = emitter.getLanes().irregular.empty();
-    if (emitter.isRegular() || width == 1 || (width <= smallest && isInOneRow))
-      return finish(fusion, type.getNumElements(), emitter);
+    if (emitter->isRegular())
+      return finish(fusion, type.getNumElements(), *emitter);
+    if (emitter->getLanes().irregular.empty())
+      widestInRow = std::max(widestInRow, width);
   }
+  if (failed(emit(widestInRow)))
+    return failure();
+  return finish(fusion, type.getNumElements(), *emitter);
 }
 
 } // namespace smelt::codegen
