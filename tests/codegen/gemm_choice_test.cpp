@@ -98,6 +98,15 @@ TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {
   EXPECT_LE(std::exp(logSum / double(products.size())), kMostOnAverage);
 }
 
+TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {
+  Target target = *Target::named("sm_90a");
+  std::vector<GemmChoice> ranked =
+      rankGemmTilings({802816, 64, 256, 1, 0, true}, GemmPrecision::halfWidth, target);
+  EXPECT_TRUE(ranked.front().usesTensorMaps) << ranked.front().name;
+  for (const GemmChoice &choice : ranked)
+    EXPECT_FALSE(choice.usesTensorMaps && choice.blockN >= 128) << choice.name;
+}
+
 TEST(GemmRanges, FollowEachOtherAndEndWithAnyRowCount) {
   Target target = *Target::named("sm_90a");
   std::vector<GemmRange> ranges =

@@ -19,6 +19,30 @@ func.func @windows(%x: !smelt.tensor<[n, 8, 9, 11], f32>, %f: !smelt.tensor<[5, 
   return %0 : !smelt.tensor<[n, 5, 5, 11], f32>
 }
 
+// A first layer: the four pixels of its strides become the channels of one, a tap of zeros before its seven makes the padding
+// whole strides, and its windows are one pixel apart.
+// CHECK-LABEL: func @first_layer
+func.func @first_layer(%x: !smelt.tensor<[n, 3, 224, 224], f16>, %f: !smelt.tensor<[64, 3, 7, 7], f16>) -> !smelt.tensor<[n, 64, 112, 112], f16> {
+  // CHECK: smelt.concat {{.*}} axis 3 : {{.*}} -> <[n, 224, 224, 4], f16>
+  // CHECK: smelt.concat %{{.*}}, %{{.*}} axis 2 : !smelt.tensor<[64, 4, 1, 7], f16>, !smelt.tensor<[64, 4, 7, 7], f16>
+  // CHECK: smelt.transpose %{{.*}} [0, 1, 3, 2, 4, 5] : {{.*}} -> <[n, 112, 112, 2, 2, 4], f16>
+  // CHECK: smelt.transpose %{{.*}} [0, 3, 5, 1, 2, 4] : {{.*}} -> <[64, 2, 2, 4, 4, 4], f16>
+  // CHECK: smelt.concat {{.*}} axis 1 : {{.*}} -> <[n, 115, 112, 16], f16>
+  // CHECK: smelt.windows {{.*}} axis 1 stride 1 dilation 1 : <[n, 115, 115, 16], f16> -> <[n, 112, 4, 115, 16], f16>
+  // CHECK: smelt.matmul %{{.*}}, %{{.*}} : <[n, 112, 112, 256], f16>, <[256, 64], f16>
+  %0 = smelt.conv %x, %f {strides = array<i64: 2, 2>, pads = array<i64: 3, 3, 3, 3>, dilations = array<i64: 1, 1>, groups = 1 : i64} : <[n, 3, 224, 224], f16>, <[64, 3, 7, 7], f16> -> <[n, 64, 112, 112], f16>
+  return %0 : !smelt.tensor<[n, 64, 112, 112], f16>
+}
+// Not where the image is no whole strides, where its size is open, or where channels are many.
+// CHECK-LABEL: func @no_whole_strides
+func.func @no_whole_strides(%x: !smelt.tensor<[n, 3, 225, 224], f16>, %y: !smelt.tensor<[n, 4, h, 224], f16>, %z: !smelt.tensor<[n, 8, 224, 224], f16>, %f: !smelt.tensor<[64, 3, 3, 3], f16>, %g: !smelt.tensor<[64, 4, 3, 3], f16>, %k: !smelt.tensor<[64, 8, 3, 3], f16>) -> (!smelt.tensor<[n, 64, 112, 111], f16>, !smelt.tensor<[n, 64, floordiv(h - 3, 2) + 1, 111], f16>, !smelt.tensor<[n, 64, 111, 111], f16>) {
+  // CHECK-COUNT-6: smelt.windows {{.*}} stride 2
+  %0 = smelt.conv %x, %f {strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : <[n, 3, 225, 224], f16>, <[64, 3, 3, 3], f16> -> <[n, 64, 112, 111], f16>
+  %1 = smelt.conv %y, %g {strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : <[n, 4, h, 224], f16>, <[64, 4, 3, 3], f16> -> <[n, 64, floordiv(h - 3, 2) + 1, 111], f16>
+  %2 = smelt.conv %z, %k {strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : <[n, 8, 224, 224], f16>, <[64, 8, 3, 3], f16> -> <[n, 64, 111, 111], f16>
+  return %0, %1, %2 : !smelt.tensor<[n, 64, 112, 111], f16>, !smelt.tensor<[n, 64, floordiv(h - 3, 2) + 1, 111], f16>, !smelt.tensor<[n, 64, 111, 111], f16>
+}
+
 // A line and a volume, of unknown sizes. Three channels become four.
 // CHECK-LABEL: func @line
 func.func @line(%x: !smelt.tensor<[n, 4, s], f16>, %f: !smelt.tensor<[8, 4, 3], f16>) -> !smelt.tensor<[n, 8, floordiv(s - 1, 2) + 1], f16> {

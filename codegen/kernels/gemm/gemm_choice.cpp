@@ -241,10 +241,18 @@ void CandidateList::addWgmma(int elementBytes) {
       addWgmma(tiling, elementBytes, finish);
   // Products of one step wait for memory; the costs are fitted to none of them.
   bool isDeep = isBytes || shape.k * elementBytes > kWgmmaStepBytes;
-  if (isDeep && shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps)
-    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      if (!isBytes || (tiling.blockM == 128 && tiling.clusterK == 1)) // fitted to these
-        addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
+  if (!isDeep || !shape.allowsTensorMaps || shape.batches != 1 || !target.instructions.tensorMaps)
+    return;
+  auto isFitted = [&](const GemmTmaTiling &tiling) {
+    return !isBytes || (tiling.blockM == 128 && tiling.clusterK == 1);
+  };
+  // Of half-empty tiles the costs are off: 802816x64x256 took 146 us by columns of 128, and 95 by 64 (H100).
+  auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
+    return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
+  };
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    if (isFitted(tiling) && !isHalfEmpty(tiling))
+      addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
 }
 
 void CandidateList::addHalfWidth() {
