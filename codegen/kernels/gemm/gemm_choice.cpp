@@ -239,9 +239,7 @@ void CandidateList::addWgmma(int elementBytes) {
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, finish);
-  // Products of one step wait for memory; the costs are fitted to none of them.
-  bool isDeep = isBytes || shape.k * elementBytes > kWgmmaStepBytes;
-  if (!isDeep || !shape.allowsTensorMaps || shape.batches != 1 || !target.instructions.tensorMaps)
+  if (!shape.allowsTensorMaps || shape.batches != 1 || !target.instructions.tensorMaps)
     return;
   auto isFitted = [&](const GemmTmaTiling &tiling) {
     return !isBytes || (tiling.blockM == 128 && tiling.clusterK == 1);
