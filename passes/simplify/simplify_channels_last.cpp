@@ -171,10 +171,12 @@ private:
     return static_cast<int64_t>(llvm::alignTo(std::max(width, reach), unit)) - width;
   }
 
-  /// Few channels, taps more than a stride, and that more than one, along every axis, and sizes of whole strides.
+  /// Few channels, taps more than a stride, and that more than one, along every axis, and sizes of whole strides. Not
+  /// of bytes: nobody measured those.
   bool canFoldStrides() {
     std::optional<int64_t> channels = filter[1].asConstant();
-    if (groups > 1 || !channels || *channels == 0 || !llvm::all_of(op.getDilations(), isOne))
+    if (groups > 1 || !channels || *channels == 0 || !llvm::all_of(op.getDilations(), isOne) ||
+        loadedBytes() == 1)
       return false;
     int64_t folded = *channels;
     for (int64_t axis = 0; axis < spatial; ++axis) {
