@@ -178,15 +178,15 @@ private:
     if (groups > 1 || !channels || *channels == 0 || !llvm::all_of(op.getDilations(), isOne) ||
         loadedBytes() == 1)
       return false;
-    int64_t folded = *channels;
+    int64_t together = *channels;
     for (int64_t axis = 0; axis < spatial; ++axis) {
       std::optional<int64_t> taps = filter[axis + 2].asConstant();
       if (!taps || *taps <= strides[axis] || strides[axis] == 1 ||
           sizeOf(axis).value_or(1) % strides[axis] != 0 || !result[axis + 2].asConstant())
         return false;
-      folded *= strides[axis];
+      together *= strides[axis];
     }
-    return folded <= kFewChannels;
+    return together <= kFewChannels;
   }
 
   /// Of the convolution's input, where it is known.
@@ -202,11 +202,11 @@ private:
       int64_t stride = strides[axis], taps = *filter[axis + 2].asConstant(), before = pads[axis],
               first = static_cast<int64_t>(llvm::alignTo(before, stride)) - before,
               whole = static_cast<int64_t>(llvm::alignTo(first + taps, stride)),
-              strideSteps = *result[axis + 2].asConstant() - 1;
+              lastWindow = *result[axis + 2].asConstant() - 1;
       weights = padded(weights, axis + 2, first, whole - first - taps);
       pads[axis] = (before + first) / stride;
       pads[axis + spatial] =
-          std::max<int64_t>(strideSteps + whole / stride - *sizeOf(axis) / stride - pads[axis], 0);
+          std::max<int64_t>(lastWindow + whole / stride - *sizeOf(axis) / stride - pads[axis], 0);
     }
     image = folded(image, 1, /*channelsLast=*/true);
     weights = folded(weights, 2, /*channelsLast=*/false);
