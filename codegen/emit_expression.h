@@ -34,6 +34,7 @@ enum class Scope {
 struct Operand {
   std::string text;
   Scope scope = Scope::uniform;
+  bool isZeroElsewhere = false; ///< where the predicate under which it was emitted is false
 };
 
 /// Where a result lies that is a part of a tensor: the shape of the whole, and the element of it at

@@ -70,6 +70,9 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
   Predicate outer = predicate;
   Dim start = Dim::constant(op.getContext(), 0);
   std::string text, behind; // behind: the position lies past the inputs before
+  Type element = elementOf(op.getOutput());
+  std::string zero = literal(Builder(op.getContext()).getZeroAttr(element), element);
+  SmallVector<Operand> others; // than zeros
   Scope scope = Scope::uniform, ofConditions = outer.scope;
   for (auto [number, input] : llvm::enumerate(op.getInputs())) {
     Dim end = start + tensorType(input).getDim(axis);
@@ -86,12 +89,17 @@ FailureOr<Operand> ExpressionEmitter::concat(ConcatOp op, ArrayRef<Dim> index) {
     predicate = outer;
     if (failed(value))
       return failure();
+    if (value->text != zero)
+      others.push_back(*value);
     scope = std::max({scope, value->scope, inside.scope});
     text += (isLast ? "" : inside.text + " ? ") + value->text + (isLast ? "" : " : ");
     behind = "!" + inside.text;
     start = end;
   }
-  return variable(computeType(elementOf(op.getOutput())), text, scope, commentOf(op));
+  // Padding: a load that reads nothing elsewhere is zero there already.
+  if (others.size() == 1 && others[0].isZeroElsewhere)
+    return others[0];
+  return variable(computeType(element), text, scope, commentOf(op));
 }
 
 FailureOr<Dim> ExpressionEmitter::gatheredPosition(Value indices, ArrayRef<Dim> index, Dim size) {

@@ -95,12 +95,11 @@ Operand ExpressionEmitter::loadVector(BlockArgument input, Dim offset) {
     chunk().loads.push_back(declaration + ";\nunpack<W>(" + vector + ", " + array + ");\n");
     return {array + "[i]", Scope::lane};
   }
-  std::string call = "load<" + policy + ">(" + address + ", " + array + ");\n";
-  if (predicate.text.empty())
-    chunk().loads.push_back(declaration + ";\n" + call);
-  else
-    chunk().loads.push_back(declaration + " = {};\nif (" + predicate.text + ")\n  " + call);
-  return {array + "[i]", Scope::lane};
+  std::string call = predicate.text.empty()
+                         ? "load<" + policy + ">(" + address
+                         : "loadIf<" + policy + ">(" + predicate.text + ", " + address;
+  chunk().loads.push_back(declaration + ";\n" + call + ", " + array + ");\n");
+  return {array + "[i]", Scope::lane, /*isZeroElsewhere=*/true};
 }
 
 Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, Scope scope) {
@@ -114,7 +113,9 @@ Operand ExpressionEmitter::loadScalar(BlockArgument input, Dim offset, Scope sco
     value = "convert<" + compute.str() + ">(" + value + ")";
   if (!predicate.text.empty())
     value = predicate.text + " ? " + value + " : " + compute.str() + "(0)";
-  return variable(compute, value, scope);
+  Operand loaded = variable(compute, value, scope);
+  loaded.isZeroElsewhere = true;
+  return loaded;
 }
 
 } // namespace smelt::codegen

@@ -143,6 +143,29 @@ __device__ __forceinline__ void load(const T *p, C (&out)[W]) {
   unpack<W>(loadVector<W, Policy>(p), out);
 }
 
+/// The same where `exists`, else zeros. The address is computed in any case, once for neighbours whose
+/// conditions differ; only the access is under the condition, and not the conversion.
+template <int W, Cache Policy = Cache::kNormal, class T, class C>
+__device__ __forceinline__ void loadIf(bool exists, const T *p, C (&out)[W]) {
+  if constexpr (W * sizeof(T) < sizeof(uint32_t)) {
+    Vector<T, W> vector = {};
+    if (exists)
+      vector = loadVector<W, Policy>(p);
+    unpack<W>(vector, out);
+  } else {
+    // Whole registers are chosen, not halves of them.
+    constexpr int kWords = W * sizeof(T) / sizeof(uint32_t);
+    union Registers {
+      Vector<uint32_t, kWords> words;
+      Vector<T, W> vector;
+      __device__ __forceinline__ Registers() : words{} {}
+    } registers;
+    if (exists)
+      registers.words = loadVector<kWords, Policy>(reinterpret_cast<const uint32_t *>(p));
+    unpack<W>(registers.vector, out);
+  }
+}
+
 /// Converts W values and stores them.
 template <int W, class T, class C> __device__ __forceinline__ void store(T *p, const C (&in)[W]) {
   storeVector<W>(p, pack<T, W>(in));

@@ -1,22 +1,24 @@
 // RUN: emit-cuda %s | FileCheck %s
 
-// A depthwise convolution: a thread takes four neighbouring windows, which read six vectors of a row of the image where they
-// exist, and three of the filter.
-// CHECK: // columnwise+concat+concat+mul+reduce+add 4 results a thread, of 4 windows
-// CHECK-NEXT: // grid [ceildiv(6272*n, 512), 1, 1], block [128]
+// A depthwise convolution: a thread takes seven neighbouring windows, which read nine vectors of a row of the image where they
+// exist, and three of the filter. Elsewhere the image's are zeros, without a selection.
+// CHECK: // columnwise+concat+concat+mul+reduce+add 4 results a thread, of 7 windows
+// CHECK-NEXT: // grid [7*n, 1, 1], block [128]
 // CHECK: kWidth = 4, kVectors = 128, kParts = 1
-// CHECK-NEXT: kTogether = 4;
+// CHECK-NEXT: kTogether = 7;
 // CHECK: float partial[kTogether * W];
 // CHECK: partial[i] = Sum::identity<float>();
 // CHECK: #pragma unroll 1
 // CHECK-NEXT: for (int r = part; r < 3; r += kParts) {
+// CHECK: loadIf<W>(v{{[0-9]+}}, in0 +
 // CHECK-COUNT-3: load<W, Cache::kConstant>(in1 + {{.*}} + r * 96
 // CHECK-NOT: load<W, Cache::kConstant>
+// CHECK-NOT: ? 0.0f
 // CHECK: partial[i] = Sum::combine(partial[i],
-// CHECK: partial[3 * W + i] = Sum::combine(partial[3 * W + i],
+// CHECK: partial[6 * W + i] = Sum::combine(partial[6 * W + i],
 // CHECK: if (!block.template combine<Sum>(partial))
 // CHECK-NEXT: return;
-// CHECK-COUNT-4: store<W>(out0 +
+// CHECK-COUNT-7: store<W>(out0 +
 func.func @depthwise(%x: !smelt.tensor<[n, 28, 28, 32], f16>) -> !smelt.tensor<[n, 28, 28, 32], f16> {
   %filter = smelt.weight "filter" <"w.bin", 0, 1152, ""> : <[3, 1, 3, 32], f32>
   %bias = smelt.weight "bias" <"w.bin", 1152, 128, ""> : <[32], f32>

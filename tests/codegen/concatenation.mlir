@@ -7,10 +7,8 @@
 // CHECK: bool [[SECOND:v[0-9]+]] = e1 < 6;
 // CHECK: bool [[LAST:v[0-9]+]] = e1 < 45;
 // An input is read between the end of the one before it and its own.
-// CHECK: if (![[FIRST]] && [[SECOND]])
-// CHECK-NEXT: load<W>(in1 +
-// CHECK: if (![[LAST]])
-// CHECK-NEXT: load<W>(in15 +
+// CHECK: loadIf<W>(![[FIRST]] && [[SECOND]], in1 +
+// CHECK: loadIf<W>(![[LAST]], in15 +
 // CHECK: store<W>(out0 + {{.*}} * 432
 // CHECK: // pointwise+concat in vectors of 8
 // CHECK: half *out0; // [b, 6, 8]

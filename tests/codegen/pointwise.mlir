@@ -63,10 +63,8 @@ func.func @mask(%m: !smelt.tensor<[b, s], i64>) -> !smelt.tensor<[b, 1, 1, s], f
 // CHECK: load<W, Cache::kConstant>(in1 + e2 + [[ROW]] * 64,
 // CHECK: // pointwise+concat in vectors of 4
 // CHECK: bool [[FIRST:v[0-9]+]] = e1 < 1;
-// CHECK: if ([[FIRST]])
-// CHECK-NEXT: load<W, Cache::kConstant>(in0 + e2,
-// CHECK: if (![[FIRST]])
-// CHECK-NEXT: load<W>(in1 + e0 * 12544 + e1 * 64 + e2 - 64,
+// CHECK: loadIf<W, Cache::kConstant>([[FIRST]], in0 + e2,
+// CHECK: loadIf<W>(![[FIRST]], in1 + e0 * 12544 + e1 * 64 + e2 - 64,
 func.func @sources(%ids: !smelt.tensor<[b, s], i64>, %p: !smelt.tensor<[b, 196, 64], f32>) -> (!smelt.tensor<[s, s], f32>, !smelt.tensor<[b, s, 64], f32>, !smelt.tensor<[b, 197, 64], f32>) {
   %table = smelt.weight "words" <"w.bin", 0, 128000, ""> : <[1000, 64], f32>
   %class = smelt.weight "class" <"w.bin", 0, 256, ""> : <[1, 1, 64], f32>

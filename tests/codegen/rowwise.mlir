@@ -87,8 +87,7 @@ func.func @others(%x: !smelt.tensor<[b, s], f32>, %y: !smelt.tensor<[b, s, 4, 16
 // CHECK: const int col0 = col / 128;
 // CHECK-NEXT: const int col1 = col % 128;
 // CHECK: bool [[FIRST:v[0-9]+]] = col1 < 32;
-// CHECK: if ([[FIRST]])
-// CHECK-NEXT: load<W>(in0 + col0 * 32 + col1 + row * 160,
+// CHECK: loadIf<W>([[FIRST]], in0 + col0 * 32 + col1 + row * 160,
 func.func @joined(%x: !smelt.tensor<[b, 5, 32], f16>, %y: !smelt.tensor<[b, 5, 96], f16>) -> !smelt.tensor<[b, 1, 1], f16> {
   %0 = smelt.fusion rowwise(%x, %y) : (!smelt.tensor<[b, 5, 32], f16>, !smelt.tensor<[b, 5, 96], f16>) -> !smelt.tensor<[b, 1, 1], f16> {
   ^bb0(%a: !smelt.tensor<[b, 5, 32], f16>, %c: !smelt.tensor<[b, 5, 96], f16>):

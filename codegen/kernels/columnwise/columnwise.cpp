@@ -31,7 +31,7 @@ constexpr int64_t kFewestParts = 8, kMostParts = 256, kElementsOfPart = 8, kUsua
 constexpr int64_t kMostUnrolled = 9, kUnrolled = 4;
 /// Neighbouring windows that a thread may take together, the best first; elements of a window along
 /// the axis where they are neighbours; and the widest vectors of so many, which registers hold.
-constexpr int64_t kTogether[] = {4, 7, 5, 3, 2}, kMostTaps = 16, kWidthTogether = 4;
+constexpr int64_t kTogether[] = {7, 4, 5, 3, 2}, kMostTaps = 16, kWidthTogether = 4;
 
 constexpr char kText[] = R"(
 $include$
