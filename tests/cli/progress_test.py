@@ -81,11 +81,13 @@ class Progress(TerminalTest):
         self.assertIn("m.plan: ", printed)
         lines = shown.split(CLEAR)
         self.assertEqual((lines[0], lines[-1]), ("", ""), shown)  # each is written over the one before, and the last is cleared
+        # A disk that is busy with something else makes the weights' 55 KiB worth a line, too.
+        kernels, weights = r"smelt: compiling kernels: \d+ of \d+", r"smelt: writing weights: [0-9.]+ KiB of [0-9.]+ KiB"
         for line in lines[1:-1]:
-            self.assertRegex(line, r"^smelt: compiling kernels: \d+ of \d+(, about \d+ s left)?$")
-        self.assertTrue(any("s left" in line for line in lines), shown)
+            self.assertRegex(line, rf"^({kernels}|{weights})(, about \d+ s left)?$")
+        self.assertTrue(any(re.fullmatch(rf"{kernels}, about \d+ s left", line) for line in lines), shown)
         printed, shown = self.in_terminal("compile", model, "-o", "m.plan", "--arch", "sm_80,sm_86")
-        self.assertEqual(shown, "")  # all kernels lie in the cache: too quick to be worth a line
+        self.assertNotIn("kernels", shown)  # all lie in the cache: too quick to be worth a line
 
     def test_weights_that_are_drawn_and_written(self):
         model = self.save(chain("missing.bin"))
