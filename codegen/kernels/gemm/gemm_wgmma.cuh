@@ -88,38 +88,31 @@ template <class Config, class Problem> struct GemmWgmmaTask {
     wgmma::commit();
   }
 
-  /// One warpgroup's way through the steps; all go through the same barriers.
-  template <bool Multiplies> __device__ __forceinline__ void runSteps(const Pipeline &pipeline) {
+  /// All warpgroups go through the steps together: helpers meet the others at the same barriers, in the
+  /// same place of the program.
+  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
+    const bool multiplies = this->multiplies();
     int stage = 0, nextStage = kStages - 2; // that is multiplied, that is filled
+#pragma unroll
+    for (int i = 0; i < kBlockN / 2; ++i)
+      sums[i] = Sum(0);
+    wgmma::pin(sums);
 #pragma unroll 1
     for (int step = 0; step < pipeline.countK; ++step) {
       pipeline.waitForCopies();
       wgmma::publishShared();
       __syncthreads(); // this step has arrived, and the one before the last has been multiplied
-      if constexpr (Multiplies)
+      if (multiplies)
         multiplyStep(pipeline.stageA(stage), pipeline.stageB(stage));
       pipeline.copyAheadA(step, nextStage);
       pipeline.copyAheadB(step, nextStage);
-      if constexpr (Multiplies)
-        wgmma::wait<1>();
+      wgmma::wait<1>();
       stage = Pipeline::after(stage);
       nextStage = Pipeline::after(nextStage);
     }
     ptx::copyAsyncWait<0>();
-  }
-
-  __device__ __forceinline__ void multiply(const Pipeline &pipeline) {
-    if (multiplies()) {
-#pragma unroll
-      for (int i = 0; i < kBlockN / 2; ++i)
-        sums[i] = Sum(0);
-      wgmma::pin(sums);
-      runSteps<true>(pipeline);
-      wgmma::wait<0>();
-      wgmma::pin(sums);
-    } else {
-      runSteps<false>(pipeline);
-    }
+    wgmma::wait<0>();
+    wgmma::pin(sums);
   }
 
   __device__ __forceinline__ void sendSums(const Output &output) const {
