@@ -107,6 +107,30 @@ TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {
     EXPECT_FALSE(choice.usesTensorMaps && choice.blockN >= 128) << choice.name;
 }
 
+/// 200704x64x64 takes mma 24 us, and 19 by tensor maps (H200): its model counts no results.
+TEST(GemmRanking, LeavesManyRowsToTensorMaps) {
+  Target target = *Target::named("sm_90a");
+  for (int64_t n : {16, 64, 256}) {
+    GemmShape shape{200704, n, 64, 1, 0, true};
+    EXPECT_TRUE(rankGemmTilings(shape, GemmPrecision::halfWidth, target).front().usesTensorMaps);
+    shape.allowsTensorMaps = false;
+    EXPECT_FALSE(rankGemmTilings(shape, GemmPrecision::halfWidth, target).front().usesTensorMaps);
+  }
+}
+
+/// Three warpgroups have registers for no other epilogue; 2048x2304x768 takes them 12.8 us, ping-pong 14.4 (H200).
+TEST(GemmRanking, TakesThreeWarpgroupsWhereResultsStayInFragments) {
+  Target target = *Target::named("sm_90a");
+  GemmShape shape{2048, 2304, 768, 1, 0, true};
+  auto isOfThree = [](const GemmChoice &choice) {
+    return choice.usesTensorMaps && choice.blockM == 192;
+  };
+  for (const GemmChoice &choice : rankGemmTilings(shape, GemmPrecision::halfWidth, target))
+    EXPECT_FALSE(isOfThree(choice)) << choice.name;
+  shape.isInFragments = true;
+  EXPECT_TRUE(isOfThree(rankGemmTilings(shape, GemmPrecision::halfWidth, target).front()));
+}
+
 TEST(GemmRanges, FollowEachOtherAndEndWithAnyRowCount) {
   Target target = *Target::named("sm_90a");
   std::vector<GemmRange> ranges =

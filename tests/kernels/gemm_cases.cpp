@@ -306,6 +306,19 @@ std::vector<GemmCase> gemmChecks() {
         }
       }
 
+  for (const GemmTmaTiling &tiling : kGemmFragmentTilings) // of the epilogues that they take
+    for (bool transposed : {false, true})
+      for (bool constant : {false, true})
+        for (int groups : {0, 1, 24, 37}) {
+          GemmVariant v = variant(tiling);
+          v.element = constant ? Element::kHalf : Element::kBfloat16;
+          v.bTransposed = transposed;
+          v.bConstant = constant;
+          v.activation = v.residual = false;
+          v.rowGroups = groups;
+          cases.push_back({v, kTmaShapes});
+        }
+
   for (bool transposed : {false, true}) { // tf32
     GemmVariant v = variant(GemmTiling{64, 64, 32, 2, 2, 4, 1});
     v.element = Element::kFloat;
@@ -501,6 +514,17 @@ std::vector<GemmCase> gemmTimings() {
         {4096, 14336, 4096, 1},       {4096, 4096, 4096, 1}, {8192, 8192, 8192, 1}})
     for (const GemmTmaTiling &tiling : kGemmTmaTilings)
       add(tiling, shape);
+  for (GemmShape shape : {GemmShape{128, 2304, 768, 1},
+                          {1024, 2304, 768, 1},
+                          {2048, 2304, 768, 1},
+                          {4096, 2304, 768, 1},
+                          {12608, 2304, 768, 1},
+                          {512, 3072, 2048, 1},
+                          {512, 14336, 4096, 1},
+                          {2048, 14336, 4096, 1},
+                          {4096, 14336, 4096, 1}})
+    for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
+      add(tiling, shape); // n is neither k nor less, nor 4 k: neither an activation nor a residual
   add(GemmWgmmaTiling{128, 256, 4, 1}, {8192, 8192, 8192, 1});
   addRowsOfOneWave(add);
   addFewRows(add);

@@ -58,6 +58,13 @@ std::vector<GemmCase> windowChecks() {
     v.bConstant = false;
     cases.push_back({v, {shapeOf(strided, 5, 72)}});
   }
+  for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
+    for (bool transposed : {true, false}) {
+      GemmVariant v = variantOf(tiling, strided);
+      v.bTransposed = v.bConstant = transposed;
+      v.activation = v.residual = false;
+      cases.push_back({v, {shapeOf(strided, 200, 200), shapeOf(strided, 5, 72)}});
+    }
   for (const ImageWindows &few :
        {ImageWindows{4, {37, 7, 2, 1, 0, 0}, {38, 8, 2}, true}, // rows of 64 bytes, an odd number
         ImageWindows{4, {37, 3, 2, 2, 2, 1}, {38, 4, 2}, true}, // of 32 bytes

@@ -149,7 +149,7 @@ private:
   GeneratedKernel emit(const GemmChoice &choice, const GemmEpilogue &epilogue);
   GeneratedKernel launch(const GemmChoice &choice, const GemmEpilogue &epilogue) const;
   std::string refusal(const GemmChoice &choice) const;
-  GemmShape shapeOf(int sharedBytesPerRow) const;
+  GemmShape shapeOf(const GemmEpilogue &epilogue) const;
   LogicalResult reportNoTiling(const GemmShape &shape) const;
   std::vector<GemmRange> rangeOfGivenTiling(const GemmShape &shape) const;
   FailureOr<std::vector<GemmRange>> chooseRanges(const GemmShape &shape,
@@ -400,7 +400,7 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
 }
 
 /// Of any number of rows.
-GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
+GemmShape GemmEmitter::shapeOf(const GemmEpilogue &epilogue) const {
   auto sizeOr = [](Dim dim, int64_t typical) { // tilings are not for products without elements
     return std::max<int64_t>(dim.asConstant().value_or(typical), 1);
   };
@@ -408,10 +408,11 @@ GemmShape GemmEmitter::shapeOf(int sharedBytesPerRow) const {
           sizeOr(product.columns, kTypicalSize),
           sizeOr(product.depth, kTypicalSize),
           sizeOr(product.batches, kTypicalBatches),
-          sharedBytesPerRow,
+          sharedBytesPerRow(epilogue),
           (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
           product.storesMoments(),
-          b.isTransposed()};
+          b.isTransposed(),
+          epilogue.inFragments.has_value()};
 }
 
 /// At the last rows of a range; one without an end stands for many.
@@ -480,7 +481,7 @@ FailureOr<TunableProduct> GemmEmitter::tunable(size_t most) {
   FailureOr<GemmEpilogue> epilogue = analyse();
   if (failed(epilogue))
     return failure();
-  GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
+  GemmShape shape = shapeOf(*epilogue);
   FailureOr<std::vector<GemmRange>> ranges = chooseRanges(shape, {});
   if (failed(ranges))
     return failure();
@@ -535,7 +536,7 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
   std::vector<KernelVariant> variants;
   std::map<std::string, GeneratedKernel> kernels; // ranges may share a tiling
   int64_t firstRow = 0;
-  GemmShape shape = shapeOf(sharedBytesPerRow(*epilogue));
+  GemmShape shape = shapeOf(*epilogue);
   std::string key;
   ArrayRef<TilingTime> times;
   if (selection.tuning && selection.tuning->architecture() == target.arch) {

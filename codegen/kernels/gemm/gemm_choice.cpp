@@ -21,6 +21,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <tuple>
 
@@ -158,6 +159,8 @@ struct Candidate {
   std::function<double(int64_t rows)> microseconds;
 };
 
+constexpr int64_t kAnyRows = std::numeric_limits<int64_t>::max();
+
 /// Lists the tilings that fit one product on one target.
 class CandidateList {
 public:
@@ -180,6 +183,19 @@ private:
     add(choice, [=, this](int64_t rows) {
       return microseconds(choice, rows, elementBytes, flopsPerClock);
     });
+  }
+  /// The same, but for more rows in all than `mostRows` wgmma is faster, whatever the models say: measured.
+  void addMma(const GemmTiling &tiling, int elementBytes, double flopsPerClock, int64_t mostRows) {
+    constexpr double kNever = 1e9;
+    GemmChoice choice = describe(tiling, elementBytes);
+    add(choice, [=, this](int64_t rows) {
+      return rows * shape.batches > mostRows
+                 ? kNever
+                 : microseconds(choice, rows, elementBytes, flopsPerClock);
+    });
+  }
+  bool takesTensorMaps() const {
+    return shape.allowsTensorMaps && shape.batches == 1 && target.instructions.tensorMaps;
   }
   template <class Tiling, class Costs>
   void addWgmma(const Tiling &tiling, int elementBytes, const Costs &costs) {
@@ -239,7 +255,7 @@ void CandidateList::addWgmma(int elementBytes) {
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, finish);
-  if (!shape.allowsTensorMaps || shape.batches != 1 || !target.instructions.tensorMaps)
+  if (!takesTensorMaps())
     return;
   auto isFitted = [&](const GemmTmaTiling &tiling) {
     return !isBytes || (tiling.blockM == 128 && tiling.clusterK == 1);
@@ -251,38 +267,36 @@ void CandidateList::addWgmma(int elementBytes) {
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
       addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
+  if (!isBytes && shape.isInFragments)
+    for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
+      if (!isHalfEmpty(tiling))
+        addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
 }
 
 void CandidateList::addHalfWidth() {
+  // Its model counts no results: 200704x64x64 took mma 24 us, and 19 by tensor maps (H200).
+  constexpr int64_t kMostRowsOfMma = 4096;
   bool hasWgmma = target.instructions.wgmma;
   double flops = target.flopsPerClock.half * (hasWgmma ? kMmaBesideWgmma : kMma);
   for (const GemmTiling &tiling :
        {kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
-    add(describe(tiling, 2), 2, flops);
+    addMma(tiling, 2, flops, hasWgmma && takesTensorMaps() ? kMostRowsOfMma : kAnyRows);
   if (!hasWgmma) {
     for (const GemmTiling &tiling : ArrayRef(kGemmPortable).drop_front(2))
-      add(describe(tiling, 2), 2, flops);
+      addMma(tiling, 2, flops, kAnyRows);
     return;
   }
   addWgmma(2);
 }
 
-/// Where there is wgmma for the operands, mma is for few rows in all, whatever its model says: measured.
 void CandidateList::addBytes() {
   constexpr int64_t kMostRowsOfMma = 256;
-  constexpr double kNever = 1e9;
   const Target::Rates &rates = target.flopsPerClock;
   double flops = rates.int8 > 0 ? rates.int8 : rates.half; // as good a guess as any
   flops *= target.instructions.wgmma ? kMmaOfBytesBesideWgmma : kMma;
   bool hasWgmma = target.instructions.wgmma && shape.isRightAlongK;
-  for (const GemmTiling &tiling : kGemmInt8) {
-    GemmChoice choice = describe(tiling, 1);
-    add(choice, [=, this](int64_t rows) {
-      return hasWgmma && rows * shape.batches > kMostRowsOfMma
-                 ? kNever
-                 : microseconds(choice, rows, 1, flops);
-    });
-  }
+  for (const GemmTiling &tiling : kGemmInt8)
+    addMma(tiling, 1, flops, hasWgmma ? kMostRowsOfMma : kAnyRows);
   if (hasWgmma)
     addWgmma(1);
 }

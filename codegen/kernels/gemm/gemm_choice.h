@@ -17,6 +17,7 @@ struct GemmShape {
   bool allowsTensorMaps = false; ///< both operands can be described by one
   bool storesMoments = false;    ///< of its rows
   bool isRightAlongK = true;     ///< the right operand is read along K: of bytes, wgmma asks for it
+  bool isInFragments = false;    ///< the results can be finished where wgmma leaves the sums
 };
 
 /// What the operands are multiplied as.

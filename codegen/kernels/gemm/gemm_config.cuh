@@ -136,11 +136,13 @@ inline constexpr GemmWgmmaTiling kGemmShallowTilings[] = {
 inline constexpr int kShallowBytes = 640;
 
 /// Columns of a panel of B [k][n], one box of 16-bit elements, whose rows are as long as the hardware permutes them.
+/// (Whole panels of 64 of which a tile of 96 columns reads half of the last: correct, but boxes across lines of
+/// memory arrive more slowly still. 2048x768x768 took an H100 11.6 us, and 7.2 by panels of 32.)
 constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
-/// blockN is 64, 96, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// blockM is 64, 128 or 192; blockN is 64, 96, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
 /// clusterK is 1 or 2.
 struct GemmTmaTiling {
   int blockM, blockN;
@@ -175,8 +177,9 @@ struct GemmTmaConfig {
   static constexpr int kMinBlocks = 1;
   /// One warpgroup that multiplies has as many registers as a thread may.
   static constexpr bool kMovesRegisters = kTiling.consumers() > 128;
-  // Of a thread: 128 * 56 + 256 * 224 is just below what a multiprocessor has.
-  static constexpr int kProducerRegisters = 56, kConsumerRegisters = 224;
+  // Of a thread: 128 * 56 + 256 * 224 is just below what a multiprocessor has, 128 * 56 + 384 * 152 all of it.
+  static constexpr int kProducerRegisters = 56,
+                       kConsumerRegisters = kTiling.consumers() > 256 ? 152 : 224;
   static constexpr int sharedBytes() { return kTiling.sharedBytes(); }
 };
 
@@ -185,6 +188,10 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
     {128, 256, 4, false},    {128, 128, 5, true},     {64, 64, 12, false},
     {64, 128, 8, false},     {64, 64, 12, false, 2},  {64, 128, 8, false, 2},
     {128, 128, 5, false, 2}, {128, 192, 4, false, 2}, {128, 96, 7, false}};
+
+/// More of them for results that gemm_fragment_epilogue.cuh finishes: beside the sums, three warpgroups have no
+/// registers for other epilogues (2048x768x768 with a residual: 19 us, by 128 x 96 6.8).
+inline constexpr GemmTmaTiling kGemmFragmentTilings[] = {{192, 192, 4, false}};
 
 /// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
 inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
@@ -237,10 +244,19 @@ struct GemmTmaCosts {
 /// sums. Fitted, with clocksOfWeights(), to 28 products of 64 to 2048 rows (n and k 768 to 14336): the tiling
 /// with the fewest clocks is on average 1.3 % slower than the best that was measured, at most 17 %.
 inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {180, 202, 915, 0.253, 0.253, 0.0212};
-inline constexpr double kTmaExchange = 1996, kTmaExchangeOfSum = 0.248;
+inline constexpr double kTmaExchange = 2100, kTmaExchangeOfSum = 0.35;
 
-/// Bytes a clock that arrive in one multiprocessor's stages where all ask for them.
-inline constexpr double kTmaFeed = 60;
+/// The same of three warpgroups, whose sums are finished where they lie. Fitted to 9 products (m 512 to 12608, n
+/// 2304 to 14336, k 768 to 4096).
+inline constexpr GemmTmaCosts kTmaCostsOfThree = {2100, 65, 1000, 0.1275, 0.1275, 0.0335};
+
+/// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
+/// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
+inline constexpr double kTmaSharedWeights = 1.35;
+
+/// Bytes a clock that arrive in one multiprocessor's stages where all ask for them; of boxes of 32 columns fewer
+/// (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 25).
+inline constexpr double kTmaFeed = 60, kTmaFeedOfNarrow = 40.5;
 
 /// Those of 16-bit operands are fitted to the measured cases of 96 products, those of few rows and of the other
 /// templates among them (m 1 to 12608, n and k 384 to 14336): the tiling with the fewest clocks is on average 0.8 %
@@ -262,14 +278,18 @@ constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
                                  const GemmTmaCosts &costsOfTwo = gemmTmaCosts(false, false)) {
-  const GemmTmaCosts &costs = t.blockM == 64 ? kTmaCostsOfFewRows : costsOfTwo;
+  const GemmTmaCosts &costs = t.blockM == 64    ? kTmaCostsOfFewRows
+                              : t.blockM == 192 ? kTmaCostsOfThree
+                                                : costsOfTwo;
   double area = double(t.blockM) * t.blockN;
-  long long tiles = ((m + t.blockM - 1) / t.blockM) * ((n + t.blockN - 1) / t.blockN) * batches;
+  long long tilesM = (m + t.blockM - 1) / t.blockM;
+  long long tiles = tilesM * ((n + t.blockN - 1) / t.blockN) * batches;
   long long blocks = tiles * t.clusterK;
   long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
             allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / kTmaFeed;
+  double step = costs.wait + costs.multiply * area,
+         feed = t.stageBytes() / (panelColumns(t.blockN) < 64 ? kTmaFeedOfNarrow : kTmaFeed);
   double multiply = double(steps) * (step > feed ? step : feed);
   double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +
                (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
@@ -277,7 +297,8 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   if (!t.pingPong)
     period += end;
   double clocks = double(rounds - 1) * period + multiply + end,
-         least = clocksOfWeights(n, kBytes, batches) + end;
+         weights = clocksOfWeights(n, kBytes, batches),
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end;
   return costs.start + (clocks > least ? clocks : least);
 }
 

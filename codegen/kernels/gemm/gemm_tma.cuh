@@ -10,10 +10,11 @@
 //     from the one to the others (setmaxnreg).
 //   - Cooperative: the two multiply 64 rows each of one tile, for long K; of 64 columns where wider tiles
 //     would leave multiprocessors without one; for few rows one warpgroup multiplies 64, with so many
-//     stages that all of a short K is on its way at once. Where tiles are few and K is long, two blocks, a
-//     cluster, take half of K each, exchange halves of their sums, and finish one each. Ping-pong: each has every
-//     other tile to itself, all 128 rows, and finishes it while the other one multiplies; they
-//     take turns at the ring of stages. For short K, where finishing takes as long as multiplying.
+//     stages that all of a short K is on its way at once; three multiply 192 rows where that fills the
+//     multiprocessors just once. Where tiles are few and K is long, two blocks, a cluster, take half of K
+//     each, exchange halves of their sums, and finish one each. Ping-pong: each has every other tile to
+//     itself, all 128 rows, and finishes it while the other one multiplies; they take turns at the ring of
+//     stages. For short K, where finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
 //     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
@@ -31,7 +32,8 @@
 // Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
 // Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
 // 12608x2304x768 75 (80), 12608x768x768 with a residual 34 (36); of 64 columns over gemm_wgmma:
-// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of 96 columns over any other: 512x2304x768 5.8 (6.5),
+// 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of 192 x 192 over ping-pong: 2048x2304x768 12.8 (14.4),
+// 4096x2304x768 23.4 (23.9); of 96 columns over any other: 512x2304x768 5.8 (6.5),
 // 2048x768x768 6.8 (7.3); of two products over it: 4096x2x8192x2048 380 (424),
 // 2048x2x4864x896 56 (70). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products.
@@ -84,6 +86,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using Sums = typename Epilogue::Sums;
   using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
   static constexpr bool kInFragments = Problem::kInFragments && holdsFragments(kBlockN, kClusterK);
+  static_assert(kConsumers <= 256 || kInFragments, "three warpgroups have registers for no other");
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
   static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
 
