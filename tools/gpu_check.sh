@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: the demo, the tests of kernels and runtime, ONNX's node cases, agreement of every model and
 # of 10,000 graphs drawn at random with the interpreter, trained models of packages, caches that grow in place,
-# compute-sanitizer on one layer of each family, on models at the templates' edges and on 200 drawn graphs, one plan for any
+# compute-sanitizer on one layer of each family, on models at the edges, on the templates and on 200 graphs, one plan for any
 # shape against plans for each, Q/DQ models against half precision, the comparison with PyTorch, single kernels against
 # their peers, the ladder of kernels, kernels patched by hand, all weights updated, torch.compile's backend and what Python
 # adds to a run. A step that fails does not stop the rest; a table of the steps comes last. Besides the built binaries this
@@ -110,17 +110,15 @@ step_generate() {
 }
 
 step_sanitizer() {
-  local sanitizer tool failed=0
+  local sanitizer failed=0
   sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || {
     echo "SKIPPED: compute-sanitizer is neither in PATH nor in /usr/local/cuda/bin"
     return 77
   }
   "$python" tests/models/gpu_sanitizer_test.py --smelt "$smelt" --arch "$arch" --sanitizer "$sanitizer" \
     --cache "$cache" ${layers:+--models "$layers"} --json "$out/gpu_sanitizer.json" || failed=1
-  for tool in memcheck initcheck; do
-    "$sanitizer" --tool "$tool" --error-exitcode 9 "$(dirname "$smelt")/smelt_generate" --jobs 0 --count 200 --device cuda \
-      --arch "$arch" --json "$out/generate_$tool.json" || failed=1
-  done
+  "$python" tests/kernels/gpu_kernel_sanitizer.py --kernel-check "$tests/kernels/kernel_check" --arch "$arch" \
+    --generate "$(dirname "$smelt")/smelt_generate" --sanitizer "$sanitizer" --json "$out/kernel_sanitizer.json" || failed=1
   return $failed
 }
 

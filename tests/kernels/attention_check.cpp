@@ -241,7 +241,7 @@ void Checker::checkAttentions() {
   for (const AttentionCase &c : attentionChecks())
     for (const AttentionShape &shape : c.shapes) {
       bool isSmall = double(shape.batches) * c.variant.heads * shape.queries * shape.keys < 2e5;
-      if (selected(c.variant.kernel()) && (isSmall || !options_.small))
+      if (isInPart(c.variant.kernel(), isSmall))
         checkAttention(c.variant, shape);
     }
 }

@@ -270,7 +270,7 @@ void Checker::checkGemms() {
   for (const GemmCase &c : gemmChecks())
     for (const GemmShape &shape : c.shapes) {
       bool isSmall = double(shape.m) * shape.n * shape.k * shape.batches < 2e7;
-      if (selected(c.variant.kernel()) && (isSmall || !options_.small))
+      if (isInPart(c.variant.kernel(), isSmall))
         checkGemm(c.variant, shape);
     }
 }

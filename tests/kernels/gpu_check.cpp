@@ -71,6 +71,11 @@ bool Checker::selected(const KernelText &kernel) const {
          (!kernel.needsHopper || gpu_.hopper());
 }
 
+bool Checker::isInPart(const KernelText &kernel, bool isSmall) {
+  return selected(kernel) && (isSmall || !options_.small) &&
+         asked_++ % options_.parts == options_.part;
+}
+
 CUfunction Checker::load(const KernelText &kernel, const std::string &function) {
   CUfunction &loaded = functions_[kernel.name + "/" + function];
   if (loaded)
@@ -191,11 +196,16 @@ int main(int argc, char **argv) {
       options.checks = false;
     else if (argument == "--small")
       options.small = true;
+    else if (argument == "--part" && more &&
+             std::sscanf(argv[i + 1], "%zu/%zu", &options.part, &options.parts) == 2 &&
+             options.part < options.parts)
+      ++i;
     else
-      return std::fprintf(stderr,
-                          "usage: %s [--source DIR] [--cubins DIR] [--filter TEXT] [--json FILE] "
-                          "[--no-timings | --timings-only] [--small] [--load SECONDS]\n",
-                          argv[0]),
+      return std::fprintf(
+                 stderr,
+                 "usage: %s [--source DIR] [--cubins DIR] [--filter TEXT] [--json FILE] "
+                 "[--no-timings | --timings-only] [--small] [--part 0/16] [--load SECONDS]\n",
+                 argv[0]),
              2;
   }
   std::unique_ptr<Gpu> gpu;

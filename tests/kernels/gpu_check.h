@@ -17,8 +17,9 @@ struct CheckOptions {
   std::string source = SMELT_SOURCE_DIR; // the repository, for the templates that are compiled
   std::string filter, json;
   bool checks = true, timings = true;
-  bool small = false; // only shapes that a sanitizer runs in seconds
-  double load = 0;    // seconds of each kernel before it is timed
+  bool small = false;         // only shapes that a sanitizer runs in seconds
+  size_t part = 0, parts = 1; // of the checks that are selected, every parts-th from this one on
+  double load = 0;            // seconds of each kernel before it is timed
 };
 
 struct Result {
@@ -53,6 +54,8 @@ public:
 private:
   CUfunction load(const KernelText &kernel, const std::string &function);
   bool selected(const KernelText &kernel) const;
+  /// The same of a check, each of which asks once.
+  bool isInPart(const KernelText &kernel, bool isSmall);
   void add(Result result);
 
   void checkGemm(const GemmVariant &variant, const GemmShape &shape);
@@ -67,6 +70,7 @@ private:
   NvrtcCompiler compiler_;
   std::map<std::string, CUfunction> functions_;
   std::vector<Result> results_;
+  size_t asked_ = 0; // checks that are selected, whether in this part or not
   std::mt19937 random_{20240517};
 
   /// A buffer of `count` random elements, uniform in [-scale, scale]; integers of any value.

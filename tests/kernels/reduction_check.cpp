@@ -99,7 +99,7 @@ void Checker::checkReductions() {
   for (const ReductionCase &c : reductionChecks())
     for (const ReductionShape &shape : c.shapes) {
       bool isSmall = double(shape.rows) * shape.columns < 1e5;
-      if (selected(c.variant.kernel()) && (isSmall || !options_.small))
+      if (isInPart(c.variant.kernel(), isSmall))
         checkReduction(c.variant, shape);
     }
 }
