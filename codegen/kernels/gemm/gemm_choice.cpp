@@ -274,13 +274,15 @@ void CandidateList::addWgmma(int elementBytes) {
 }
 
 void CandidateList::addHalfWidth() {
-  // Its model counts no results: 200704x64x64 took mma 24 us, and 19 by tensor maps (H200).
-  constexpr int64_t kMostRowsOfMma = 4096;
+  // mma's model counts no results: 200704x64x64 took it 24 us, and 19 by tensor maps (H200), whose narrowest tiles
+  // hold 64 columns.
+  constexpr int64_t kMostRowsOfMma = 4096, kFewColumns = 32;
+  bool hasRivals = takesTensorMaps() && shape.n > kFewColumns;
   bool hasWgmma = target.instructions.wgmma;
   double flops = target.flopsPerClock.half * (hasWgmma ? kMmaBesideWgmma : kMma);
   for (const GemmTiling &tiling :
        {kGemmFewRows, kGemmFewRowsSplit, kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
-    addMma(tiling, 2, flops, hasWgmma && takesTensorMaps() ? kMostRowsOfMma : kAnyRows);
+    addMma(tiling, 2, flops, hasWgmma && hasRivals ? kMostRowsOfMma : kAnyRows);
   if (!hasWgmma) {
     for (const GemmTiling &tiling : ArrayRef(kGemmPortable).drop_front(2))
       addMma(tiling, 2, flops, kAnyRows);
