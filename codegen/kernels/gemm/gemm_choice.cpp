@@ -346,8 +346,8 @@ void correct(std::vector<Candidate> &candidates, ArrayRef<TilingTime> times) {
 /// The choice of a few tilings for any row count: every one is a kernel to compile.
 class RangeChoice {
 public:
-  RangeChoice(ArrayRef<Candidate> candidates, int64_t mostRows)
-      : candidates(candidates), rows(rowCounts(mostRows)) {
+  RangeChoice(ArrayRef<Candidate> candidates, int64_t mostRows, ArrayRef<TilingTime> times)
+      : candidates(candidates), rows(rowCounts(mostRows, times)) {
     for (int64_t count : rows) {
       SmallVector<double> &times = slowdowns.emplace_back();
       for (const Candidate &candidate : candidates)
@@ -381,14 +381,19 @@ private:
   static constexpr double kAlike = 1.03; ///< no reason for another range: the model errs by more
 
   /// The row counts that stand for those since the one before: dense where they are few, for there a
-  /// tile more or less matters most. Beyond the last, waves are many and the best tiling stays.
-  static SmallVector<int64_t> rowCounts(int64_t mostRows) {
+  /// tile more or less matters most. Beyond the last, waves are many and the best tiling stays. Those that were
+  /// measured are among them.
+  static SmallVector<int64_t> rowCounts(int64_t mostRows, ArrayRef<TilingTime> times) {
     SmallVector<int64_t> counts;
     for (int64_t rows = 16; rows <= mostRows; rows += rows < 256     ? 16
                                                       : rows < 2048  ? 64
                                                       : rows < 16384 ? 128
                                                                      : rows)
       counts.push_back(rows);
+    for (const TilingTime &time : times)
+      counts.push_back(time.rows);
+    llvm::sort(counts);
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
     return counts;
   }
 
@@ -466,7 +471,8 @@ std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision pr
   // Bytes are those of images above all, whose pixels are many rows.
   constexpr int64_t kMostRows = 16384, kMostPixels = int64_t{1} << 19;
   int64_t mostRows = precision == GemmPrecision::int8 ? kMostPixels : kMostRows;
-  return candidates.empty() ? std::vector<GemmRange>() : RangeChoice(candidates, mostRows).run();
+  return candidates.empty() ? std::vector<GemmRange>()
+                            : RangeChoice(candidates, mostRows, times).run();
 }
 
 int64_t typicalRows(int64_t firstRow, std::optional<int64_t> lastRow) {
