@@ -17,7 +17,7 @@
 //   - Biases of single scores come in boxes too where a map can describe them, for each warpgroup by
 //     itself, and leave shared memory as matrices, in the order of wgmma's scores; all heads that have
 //     them in common are at the same rows.
-//   - A block takes tile after tile, causal ones longest first; the next tile's operands arrive
+//   - A block takes tile after tile (causal ones by attention_order.cuh); the next tile's operands arrive
 //     while this one is finished. Rows leave through the place of their queries, in 16-byte pieces.
 //
 // Assumes: sm_90a; 16-bit operands; maps of Q, K and V with the axes (column, row, head, batch) and
@@ -39,6 +39,7 @@
 #include "device/tma.cuh"
 #include "kernels/attention/attention_block.cuh"
 #include "kernels/attention/attention_config.cuh"
+#include "kernels/attention/attention_order.cuh"
 #include "kernels/attention/attention_rows.cuh"
 
 namespace smelt {
@@ -97,17 +98,14 @@ template <class Config, class Problem> struct AttentionTmaTask {
     return (tiles - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
   }
   __device__ __forceinline__ Tile tileOf(int ordinal) const {
-    int index = blockIdx.x + ordinal * gridDim.x, block, head;
-    // The longest rows of all heads first; or they read the same biases.
-    if constexpr (Problem::kCausal || sharesBiases()) {
-      int heads = problem.heads() * problem.batches();
-      block = blocks() - 1 - index / heads;
-      head = index % heads;
-    } else { // the rows of one head together: they read the same keys
-      block = index % blocks();
-      head = index / blocks();
-    }
-    return {head / problem.heads(), head % problem.heads(), block * kBlockQ};
+    int index = blockIdx.x + ordinal * gridDim.x;
+    // The rows of one head together, which read the same keys; unless they differ in length.
+    AttentionOrder::Place place = {index / blocks(), index % blocks()};
+    if constexpr (Problem::kCausal || sharesBiases())
+      place = AttentionOrder(blocks(), problem.heads() * problem.batches(), problem.keys(),
+                             (kHeadSize + kValueSize) * int(sizeof(Element)), Problem::kHeadsOfKeys)
+                  .at(index);
+    return {place.head / problem.heads(), place.head % problem.heads(), place.row * kBlockQ};
   }
 
   /// Heads have their biases in common, which are more than the keys of one head.
