@@ -21,7 +21,22 @@ stage() {
 
 # suite PRESET [CTEST OPTION...]: runs the preset's tests; a tree without tests is a failure.
 suite() {
-  ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel 2 "${@:2}"
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel 2 "${@:2}" || {
+    recall_failures "build/$1/Testing/Temporary"
+    return 1
+  }
+}
+
+# recall_failures FOLDER: the end of what each failed test printed, once more: of a log, its end is what is kept.
+recall_failures() {
+  awk -v most=60 '
+    FNR == NR { failed[substr($0, index($0, ":") + 1)] = 1; next }
+    /^[0-9]+\/[0-9]+ Test(ing)?: / { name = substr($0, index($0, ": ") + 2); lines = 0 }
+    { line[lines++] = $0 }
+    /" time elapsed: / && name in failed {
+      print "--- " name
+      for (i = lines > most ? lines - most : 0; i < lines; ++i) print line[i]
+    }' "$1/LastTestsFailed.log" "$1/LastTest.log" >&2 || true
 }
 
 stage "setup" tools/setup.sh
