@@ -100,9 +100,10 @@ public:
     for (int64_t axis = 0; axis < spatial; ++axis)
       openWindows(axis);
     Value sums = groups == 1 ? product() : filter[1].isConstant(1) ? depthwise() : grouped();
-    if (op.getBias())
-      sums = AddOp::create(builder, location, sums, op.getBias());
-    return transposed(sums, invertPermutation(channelsToTheEnd(spatial + 2)));
+    if (op.getBias()) // before sums in float are rounded
+      sums = AddOp::create(builder, location, sums,
+                           converted(op.getBias(), tensorType(sums).getElementType()));
+    return transposed(converted(sums, type), invertPermutation(channelsToTheEnd(spatial + 2)));
   }
 
 private:
@@ -305,7 +306,7 @@ private:
     return reshapeTo(builder, location, together, positions);
   }
 
-  /// Windows times filters, [N, result and kernel..., C, M/C], summed up in float.
+  /// Windows times filters, [N, result and kernel..., C, M/C], summed up in float, which they stay.
   Value depthwise() {
     Dim filters = filter[0].floorDiv(size(groups));
     Type wide = builder.getF32Type();
@@ -327,7 +328,7 @@ private:
     SmallVector<Dim> positions(result);
     positions.erase(positions.begin() + 1);
     positions.push_back(filter[0]);
-    return converted(reshapeTo(builder, location, products, positions), type);
+    return reshapeTo(builder, location, products, positions);
   }
 
   Value converted(Value value, Type to) {

@@ -111,6 +111,17 @@ func.func @groups(%x: !smelt.tensor<[n, 8, 7, w], f32>, %f: !smelt.tensor<[6, 4,
   return %0, %1 : !smelt.tensor<[n, 6, 7, w], f32>, !smelt.tensor<[n, 16, 5, w - 2], f32>
 }
 
+// Sums of a channel each are rounded once, with the bias.
+// CHECK-LABEL: func @biased
+func.func @biased(%x: !smelt.tensor<[n, 8, 7, 7], f16>, %f: !smelt.tensor<[8, 1, 3, 3], f16>, %b: !smelt.tensor<[8], f16>) -> !smelt.tensor<[n, 8, 5, 5], f16> {
+  // CHECK: %[[SUMS:.*]] = smelt.reshape %{{.*}} -> <[n, 5, 5, 8], f32>
+  // CHECK: %[[BIAS:.*]] = smelt.cast %{{.*}} : <[8], f16> -> <[8], f32>
+  // CHECK: %[[BIASED:.*]] = smelt.add %[[SUMS]], %[[BIAS]] : <[n, 5, 5, 8], f32>
+  // CHECK: smelt.cast %[[BIASED]] : <[n, 5, 5, 8], f32> -> <[n, 5, 5, 8], f16>
+  %0 = smelt.conv %x, %f bias %b : !smelt.tensor<[8], f16> {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64} : <[n, 8, 7, 7], f16>, <[8, 1, 3, 3], f16> -> <[n, 8, 5, 5], f16>
+  return %0 : !smelt.tensor<[n, 8, 5, 5], f16>
+}
+
 // The windows of a pool slide over the image as it lies.
 // CHECK-LABEL: func @pool
 func.func @pool(%x: !smelt.tensor<[n, 8, 7, 7], f16>, %f: !smelt.tensor<[8, 8, 1, 1], f16>) -> !smelt.tensor<[n, 8, 3, 3], f16> {
