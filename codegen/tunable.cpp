@@ -3,6 +3,8 @@
 #include "codegen/equal_fusions.h"
 #include "codegen/fusion_module.h"
 #include "codegen/kernels/gemm/gemm.h"
+#include "ir/capabilities.h"
+#include "ir/element_bytes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -28,6 +30,23 @@ Result<std::vector<TunableProduct>> tunableProducts(ModuleOp fused, const Target
       products.push_back(std::move(*product));
   }
   return products;
+}
+
+static int64_t bytesOf(TensorType type) {
+  int64_t bytes = elementBytes(type.getElementType());
+  for (Dim dim : type.getShape())
+    bytes *= dim.asConstant().value_or(1);
+  return bytes;
+}
+
+int64_t productWeightBytes(ModuleOp fused) {
+  int64_t bytes = 0;
+  for (auto fusion : fused.lookupSymbol<func::FuncOp>("main").getOps<FusionOp>())
+    if (fusion.getKind() == FusionKind::gemm)
+      for (Value input : fusion.getInputs())
+        if (isWeightExpression(input))
+          bytes += bytesOf(cast<TensorType>(input.getType()));
+  return bytes;
 }
 
 } // namespace smelt::codegen

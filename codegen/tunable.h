@@ -31,4 +31,7 @@ struct TunableProduct {
 Result<std::vector<TunableProduct>> tunableProducts(mlir::ModuleOp fused, const Target &target,
                                                     bool tf32, size_t most);
 
+/// Bytes of the weights that the products of such a module read in one run.
+int64_t productWeightBytes(mlir::ModuleOp fused);
+
 } // namespace smelt::codegen

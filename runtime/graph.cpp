@@ -74,25 +74,49 @@ static CUgraphEdgeData programmaticEdge() {
 
 Status ModelGraph::addNode(size_t index) {
   const ScheduledLaunch &launch = planned.launches[index];
+  std::vector<LineEnd> earlier;
+  for (uint32_t i = 0; i < launch.dependencyCount; ++i) {
+    uint32_t number = planned.dependencies[launch.firstDependency + i];
+    earlier.push_back({nodes[number], plannedOf(planned.launches[number]).kernel() != nullptr});
+  }
+  SMELT_ASSIGN_OR_RETURN(CUgraphNode node,
+                         addNodeTo(graph, index, earlier, templateFace.addresses));
+  nodes.push_back(node);
+  return {};
+}
+
+Result<CUgraphNode> ModelGraph::addNodeTo(CUgraph target, size_t index,
+                                          std::span<const LineEnd> earlier,
+                                          std::span<const uint64_t> addresses) {
+  const ScheduledLaunch &launch = planned.launches[index];
   const plan::KernelNodeT *kernel = plannedOf(launch).kernel();
   bool canOverlap = kernel != nullptr && kernel->programmatic &&
                     engine->device()->computeCapability() >= kFirstProgrammaticCapability;
-  std::vector<CUgraphNode> dependencies(launch.dependencyCount);
-  std::vector<CUgraphEdgeData> edges(launch.dependencyCount);
-  for (uint32_t i = 0; i < launch.dependencyCount; ++i) {
-    uint32_t earlier = planned.dependencies[launch.firstDependency + i];
-    dependencies[i] = nodes[earlier];
-    if (canOverlap && plannedOf(planned.launches[earlier]).kernel() != nullptr)
-      edges[i] = programmaticEdge();
+  std::vector<CUgraphNode> dependencies;
+  std::vector<CUgraphEdgeData> edges;
+  for (const LineEnd &each : earlier) {
+    dependencies.push_back(each.node);
+    edges.push_back(canOverlap && each.isKernel ? programmaticEdge() : CUgraphEdgeData{});
   }
-  CUgraphNodeParams parameters = nodeParameters(launch, templateFace.addresses);
+  CUgraphNodeParams parameters = nodeParameters(launch, addresses);
   NvtxRange range(labelOf(index));
   CUgraphNode node = nullptr;
   SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("adding ", labelOf(index), " to the CUDA graph"),
-                             cuGraphAddNode, &node, graph, dependencies.data(), edges.data(),
+                             cuGraphAddNode, &node, target, dependencies.data(), edges.data(),
                              dependencies.size(), &parameters);
-  nodes.push_back(node);
-  return kernel != nullptr ? setCluster(node, *kernel) : Status();
+  if (kernel != nullptr)
+    SMELT_RETURN_IF_ERROR(setCluster(node, *kernel));
+  return node;
+}
+
+Status ModelGraph::appendTo(CUgraph other, LineEnd &end, std::span<const uint64_t> addresses) {
+  for (size_t i = 0; i < planned.launches.size(); ++i) {
+    SMELT_RETURN_IF_ERROR(setAddresses(planned.launches[i], addresses));
+    std::span<const LineEnd> earlier(&end, end.node != nullptr ? 1 : 0);
+    SMELT_ASSIGN_OR_RETURN(end.node, addNodeTo(other, i, earlier, addresses));
+    end.isKernel = plannedOf(planned.launches[i]).kernel() != nullptr;
+  }
+  return {};
 }
 
 static bool hasCluster(const plan::KernelNodeT &kernel) {

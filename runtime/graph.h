@@ -46,6 +46,14 @@ public:
   Status addTo(CUgraph capture, std::span<const CUgraphNode> dependencies,
                std::span<const uint64_t> addresses, CUstream stream);
 
+  /// Where a line of launches ends, so far.
+  struct LineEnd {
+    CUgraphNode node = nullptr; ///< null: nowhere, the line begins
+    bool isKernel = false;
+  };
+  /// Appends the launches to a line in another graph, which the engine must outlive. Edges as rebuild() makes them.
+  Status appendTo(CUgraph other, LineEnd &end, std::span<const uint64_t> addresses);
+
   /// Runs schedule().launches[index] by itself, outside the graph; for measurements.
   Status launchOne(size_t index, std::span<const uint64_t> addresses, CUstream stream);
 
@@ -60,6 +68,8 @@ private:
 
   Status create(std::span<const uint64_t> addresses);
   Status addNode(size_t index);
+  Result<CUgraphNode> addNodeTo(CUgraph target, size_t index, std::span<const LineEnd> earlier,
+                                std::span<const uint64_t> addresses);
   Status setCluster(CUgraphNode node, const plan::KernelNodeT &kernel) const;
   Status update(Face &face, std::span<const uint64_t> addresses);
   Status updateNode(const Face &face, size_t index, std::span<const uint64_t> addresses);

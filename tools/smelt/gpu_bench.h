@@ -39,6 +39,9 @@ public:
 
   /// Milliseconds per graph launch on one stream, without transfers.
   Result<std::vector<double>> timeGraph(const runtime::TimingOptions &options);
+  /// The context of the first stream, ready to run.
+  runtime::Context &context() { return *workers[0]->context; }
+  CUstream stream() const { return workers[0]->stream.get(); }
   Result<runtime::RunTimes> timeRuns(const runtime::RunOptions &options);
   /// Of one launch of the graph, the medians of so many.
   static constexpr size_t kUsualRepetitions = 50;

@@ -108,8 +108,8 @@ struct Task {
 /// Has workers measure tasks until all are done, one worker after the other: the next goes on where one ended.
 class Tuner {
 public:
-  Tuner(const std::string &file, bool tf32, Tuning &tuning)
-      : file(file), tf32(tf32), tuning(tuning) {}
+  Tuner(const std::string &file, bool tf32, int64_t weightBytes, Tuning &tuning)
+      : file(file), tf32(tf32), weightBytes(weightBytes), tuning(tuning) {}
 
   void add(const TunableProduct &product) {
     ++summary.products;
@@ -159,6 +159,7 @@ private:
 
   const std::string &file;
   bool tf32;
+  int64_t weightBytes; ///< TuneJobs::weightBytes
   Tuning &tuning;
   TuneSummary summary;
   std::deque<Task> tasks;
@@ -203,7 +204,7 @@ Result<TuneSummary> Tuner::run() {
 }
 
 TuneJobs Tuner::jobsLeft() const {
-  TuneJobs jobs{tuning.architecture(), tf32, {}};
+  TuneJobs jobs{tuning.architecture(), tf32, weightBytes, {}};
   for (const Task &task : tasks)
     jobs.jobs.push_back({task.product->module, task.point->sizes, task.tilings});
   return jobs;
@@ -301,7 +302,7 @@ Result<TuneSummary> tune(Model &model, bool tf32, const std::string &file, Tunin
   auto products = codegen::tunableProducts(model.module(), target, tf32, kTilings);
   if (!products.isOk())
     return model.diagnostics().asStatus(products.status().code(), products.status().message());
-  Tuner tuner(file, tf32, tuning);
+  Tuner tuner(file, tf32, codegen::productWeightBytes(model.module()), tuning);
   for (const TunableProduct &product : *products)
     tuner.add(product);
   if (!tuner.isDone())

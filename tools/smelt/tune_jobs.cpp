@@ -22,8 +22,10 @@ Status writeJobs(const TuneJobs &jobs, const std::string &path) {
                                       {"sizes", std::move(sizes)},
                                       {"tilings", llvm::json::Array(job.tilings)}});
   }
-  llvm::json::Value value = llvm::json::Object{
-      {"architecture", jobs.architecture}, {"tf32", jobs.tf32}, {"jobs", std::move(list)}};
+  llvm::json::Value value = llvm::json::Object{{"architecture", jobs.architecture},
+                                               {"tf32", jobs.tf32},
+                                               {"weight_bytes", jobs.weightBytes},
+                                               {"jobs", std::move(list)}};
   return codegen::writeText(llvm::formatv("{0}\n", value).str(), path);
 }
 
@@ -57,7 +59,10 @@ Result<TuneJobs> readJobs(const std::string &path) {
   const llvm::json::Array *list = object ? object->getArray("jobs") : nullptr;
   if (!architecture || !list)
     return none;
-  TuneJobs jobs{architecture->str(), object->getBoolean("tf32").value_or(false), {}};
+  TuneJobs jobs{architecture->str(),
+                object->getBoolean("tf32").value_or(false),
+                object->getInteger("weight_bytes").value_or(0),
+                {}};
   for (const llvm::json::Value &each : *list)
     if (!readJob(each, jobs.jobs.emplace_back()))
       return none;

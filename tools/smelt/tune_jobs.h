@@ -21,6 +21,7 @@ struct TuneJob {
 struct TuneJobs {
   std::string architecture;
   bool tf32 = false;
+  int64_t weightBytes = 0; ///< codegen::productWeightBytes() of the model
   std::vector<TuneJob> jobs;
 };
 
