@@ -86,5 +86,37 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
     }
 }
 
+constexpr char kProduct[] = R"(
+func.func @f(%x: !smelt.tensor<[$rows$, $size$], f16>, %w: !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[$rows$, $size$], f16>, !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
+  ^bb0(%a: !smelt.tensor<[$rows$, $size$], f16>, %b: !smelt.tensor<[$size$, $size$], f16>):
+    %1 = smelt.matmul %a, %b : <[$rows$, $size$], f16>, <[$size$, $size$], f16> -> <[$rows$, $size$], f16>
+    smelt.yield %1 : !smelt.tensor<[$rows$, $size$], f16>
+  }
+  return %0 : !smelt.tensor<[$rows$, $size$], f16>
+})";
+
+// Of many rows with weights that the cache does not hold, and of no others; and the reasons tell of it.
+TEST_F(SelectTest, ProductsWithLargeWeightsStartOnAnIdleGpu) {
+  Target target = *Target::named("sm_90a");
+  for (const char *rows : {"1", "64", "4096"})
+    for (const char *size : {"768", "4096"}) {
+      std::string text = format(kProduct, {{"rows", rows}, {"size", size}});
+      auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+      ASSERT_TRUE(module);
+      module->walk([&](FusionOp fusion) {
+        auto variants = selectKernels(fusion, target, {});
+        ASSERT_TRUE(mlir::succeeded(variants));
+        const auto &kernel = std::get<GeneratedKernel>(variants->front().launches.front());
+        bool waits = std::string(rows) == "4096" && std::string(size) == "4096";
+        EXPECT_EQ(kernel.programmatic, !waits) << rows << " " << size;
+        EXPECT_EQ(kernel.why.find("starts when the kernel before it has ended") !=
+                      std::string::npos,
+                  waits)
+            << kernel.why;
+      });
+    }
+}
+
 } // namespace
 } // namespace smelt::codegen
