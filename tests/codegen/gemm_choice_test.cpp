@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <set>
@@ -96,6 +97,64 @@ TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {
     logSum += std::log(chosen / best);
   }
   EXPECT_LE(std::exp(logSum / double(products.size())), kMostOnAverage);
+}
+
+/// A product of a model with what its tilings took.
+struct ModelProduct {
+  GemmShape shape;
+  Measured measured;
+};
+
+std::vector<ModelProduct> readProductsOfModels() {
+  std::vector<ModelProduct> products;
+  std::ifstream file(SMELT_TESTS_DIR "/kernels/h100_gemm.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream in(line);
+    std::string first;
+    in >> first;
+    if (first == "#")
+      continue;
+    if (first == "product") {
+      GemmShape shape{0, 0, 0, 1};
+      EXPECT_TRUE(in >> shape.m >> shape.n >> shape.k >> shape.allowsTensorMaps >>
+                  shape.storesMoments >> shape.isInFragments)
+          << line;
+      products.push_back({shape, {}});
+    } else if (!products.empty()) {
+      std::string tiling;
+      std::getline(in >> std::ws, tiling);
+      products.back().measured[tiling] = std::stod(first);
+    }
+  }
+  return products;
+}
+
+/// Of the suite's models, on an H100.
+TEST(GemmRanking, ChoosesWellForProductsOfModels) {
+  constexpr double kMostForOne = 1.2, kMostOnAverage = 1.03;
+  Target target = *Target::named("sm_90a");
+  std::vector<ModelProduct> products = readProductsOfModels();
+  ASSERT_GT(products.size(), 100u);
+  double logSum = 0, worst = 1;
+  for (const auto &[shape, measured] : products) {
+    std::string name =
+        std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
+    double best = 1e9, chosen = 0;
+    std::string tiling;
+    for (const auto &[each, microseconds] : measured)
+      best = std::min(best, microseconds);
+    for (const GemmChoice &choice : rankGemmTilings(shape, GemmPrecision::halfWidth, target))
+      if (auto found = measured.find(choice.name); chosen == 0 && found != measured.end())
+        std::tie(tiling, chosen) = *found;
+    ASSERT_GT(chosen, 0) << name;
+    EXPECT_LE(chosen, kMostForOne * best) << name << " by " << tiling;
+    logSum += std::log(chosen / best);
+    worst = std::max(worst, chosen / best);
+  }
+  double mean = std::exp(logSum / double(products.size()));
+  std::printf("%zu products: chosen over best %.4f on average, %.3f at worst\n", products.size(),
+              mean, worst);
+  EXPECT_LE(mean, kMostOnAverage);
 }
 
 TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {

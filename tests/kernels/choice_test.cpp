@@ -133,7 +133,7 @@ bool parseBytes(std::istream &in, Products &products) {
     return read(in, t) && add(t,
                               isAmong(kGemmWgmmaTilings, t) ||
                                   (p.k <= kShallowBytes && isAmong(kGemmShallowTilings, t)),
-                              kWgmmaFinishBytes);
+                              gemmWgmmaCosts(/*isBytes=*/true));
   GemmTmaTiling t{};
   return name == "tma" && read(in, t) &&
          add(t, isAmong(kGemmTmaTilings, t), gemmTmaCosts(/*isBytes=*/true, false));

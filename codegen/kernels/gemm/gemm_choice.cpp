@@ -1,5 +1,5 @@
-// Two models, fitted to timings on an H200 (programmatic launches, cold weights). gemm_wgmma and
-// gemm_tma: estimatedClocks() of gemm_config.cuh. The other templates, to about 150 products; of 16-bit operands
+// Two models, fitted to timings (programmatic launches, cold weights). gemm_wgmma and gemm_tma, on an H100 and an H200:
+// estimatedClocks() of gemm_config.cuh. The other templates, on an H200: to about 150 products; of 16-bit operands
 // to 42 of up to 256 rows (n and k 384 to 3072), measured later:
 //
 //   time = waves * (start + steps * step + finish) , for a block that passes `steps` = K / blockK /
@@ -249,12 +249,12 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
 
 void CandidateList::addWgmma(int elementBytes) {
   bool isBytes = elementBytes == 1;
-  double finish = isBytes ? kWgmmaFinishBytes : kWgmmaFinish;
+  GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes);
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(tiling, elementBytes, finish);
+    addWgmma(tiling, elementBytes, costs);
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
-      addWgmma(tiling, elementBytes, finish);
+      addWgmma(tiling, elementBytes, costs);
   if (!takesTensorMaps())
     return;
   auto isFitted = [&](const GemmTmaTiling &tiling) {

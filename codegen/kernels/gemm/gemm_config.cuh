@@ -193,83 +193,102 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
 /// registers for other epilogues (2048x768x768 with a residual: 19 us, by 128 x 96 6.8).
 inline constexpr GemmTmaTiling kGemmFragmentTilings[] = {{192, 192, 4, false}};
 
-/// Clocks that an epilogue takes for each sum of a tile; of bytes, whose sums are quantised.
-inline constexpr double kWgmmaFinish = 0.29, kWgmmaFinishBytes = 0.45;
-
 /// Clocks in which an H200's memory brings B once: no tiling of few rows takes fewer.
 constexpr double clocksOfWeights(long long n, long long kBytes, long long batches) {
   constexpr double kBytesOfClock = 2174; // 4.0 TB/s at 1.84 GHz
   return double(n) * double(kBytes) * double(batches) / kBytesOfClock;
 }
 
-/// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K. Fitted to 198 measured cases of
-/// 16-bit operands (m 128 to 12608, n and k 384 to 4096): a step costs 225 clocks of copying and
-/// waiting (275 where so little is multiplied that memory sets the pace) plus its share of the tensor cores, a tile 880 plus its epilogue, a cluster its exchange.
-/// The tiling with the fewest is on average 2 % slower than the best that was measured, at most 11 %.
-/// A step of bytes takes as long: twice as many elements at twice the rate. With three stages copies have
-/// one step to arrive, and two blocks hide a part of each other's epilogue; fitted to 30 products.
+/// Clocks of gemm_wgmma's parts: of a step beside what the tensor cores take, the same of tiles of 32 columns, of each
+/// element of a tile in a step; of a tile beside its sums, of each sum; of a cluster's exchange, and for each of its blocks.
+struct GemmWgmmaCosts {
+  double wait, waitNarrow, multiply, tile, finish, exchange, exchangeOfBlock;
+  double feed;        ///< bytes a clock that arrive in one multiprocessor's stages
+  double secondBlock; ///< what two blocks of one multiprocessor take, in times of one
+  double together;    ///< share of the time in which they hide each other's waiting
+};
+
+/// Those of 16-bit operands are fitted with gemmTmaCosts(). A step of bytes holds twice as many elements at twice the rate;
+/// fitted to 30 products, beside 198 measured cases of halves (m 128 to 12608, n and k 384 to 4096).
+constexpr GemmWgmmaCosts gemmWgmmaCosts(bool isBytes) {
+  if (isBytes)
+    return {225, 275, 0.037, 880, 0.45, 1040, 276, 1e9, 1.37, 0};
+  return {234, 296, 0.0307, 1090, 0.258, 1240, 276, 40.7, 1.18, 0.786};
+}
+
+/// Blocks a multiprocessor takes, in times of one block. With two side by side the last ones may find it half empty.
+constexpr double wavesOfPairs(double waves, const GemmWgmmaCosts &costs) {
+  if (waves <= 1)
+    return 1;
+  double inTurn = waves > costs.secondBlock ? waves : costs.secondBlock,
+         inPairs = costs.secondBlock * double((long long)(waves / 2 + 1 - 1e-9));
+  return costs.together * inPairs + (1 - costs.together) * inTurn;
+}
+
+/// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K: steps, then what becomes of the sums. With three
+/// stages copies have one step to arrive, and two blocks hide a part of each other's epilogue.
 constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
-                                 double finish = kWgmmaFinish) {
+                                 GemmWgmmaCosts costs = gemmWgmmaCosts(false)) {
   // Of clusters of four whose blocks have a multiprocessor each, not all multiprocessors hold one.
   constexpr double kFilled = 0.73;
-  bool isShallow = t.stages <= 3;
-  double area = double(t.blockM) * t.blockN, wait = isShallow ? 400 : t.blockN == 32 ? 275 : 225;
-  double secondBlock = isShallow ? 1.8 : 1.37, hidden = isShallow ? 0.18 : 0;
+  double area = double(t.blockM) * t.blockN, wait = t.blockN == 32 ? costs.waitNarrow : costs.wait;
+  if (t.stages <= 3) {
+    wait = 400;
+    costs.secondBlock = 1.8;
+    costs.finish *= 0.82;
+  }
   double blocks = double((m + t.blockM - 1) / t.blockM) * double((n + t.blockN - 1) / t.blockN) *
                   t.clusterK * double(batches);
   long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double end = 880 + finish * (1 - hidden) * area + (t.clusterK == 1 ? 0 : 1040 + 276 * t.clusterK);
-  double block = double(steps) * (wait + 0.037 * area) + end;
+  double step = wait + costs.multiply * area, feed = t.stageBytes() / costs.feed;
+  double end = costs.tile + costs.finish * area +
+               (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
+  double block = double(steps) * (step > feed ? step : feed) + end;
   bool leavesSome = t.clusterK >= 4 && t.minBlocks() == 1;
   double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
-  if (t.minBlocks() == 1) // no second block fills the gaps
-    waves = double((long long)(waves + 1 - 1e-9));
-  else if (waves > 1 && waves < secondBlock) // some multiprocessors run two at a time
-    waves = secondBlock;
+  waves = t.minBlocks() > 1 ? wavesOfPairs(waves, costs) : double((long long)(waves + 1 - 1e-9));
   double clocks = (waves < 1 ? 1 : waves) * block,
          least = clocksOfWeights(n, kBytes, batches) + end;
   return clocks > least ? clocks : least;
 }
 
 /// Clocks of gemm_tma's parts: before the first tile, of a step beside what the tensor cores take, of a
-/// tile beside its sums, of each sum where both warpgroups finish it, and where one does; of each element
-/// of a tile in a step.
+/// tile beside its sums, of each sum where all warpgroups finish it, and where one does; of each element
+/// of a tile in a step. And bytes a clock that arrive in one multiprocessor's stages where all ask for them, and where
+/// tiles are multiplied in turn.
 struct GemmTmaCosts {
-  double start, wait, tile, finish, finishAlone, multiply;
+  double start, wait, tile, finish, finishAlone, multiply, feed, feedInTurn;
 };
 
-/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its
-/// sums. Fitted, with clocksOfWeights(), to 28 products of 64 to 2048 rows (n and k 768 to 14336): the tiling
-/// with the fewest clocks is on average 1.3 % slower than the best that was measured, at most 17 %.
-inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {180, 202, 915, 0.253, 0.253, 0.0212};
-inline constexpr double kTmaExchange = 2100, kTmaExchangeOfSum = 0.35;
+/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its sums.
+inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {505, 168, 660, 0.281, 0.281, 0.0323, 60, 60};
+inline constexpr double kTmaExchange = 1690, kTmaExchangeOfSum = 0.277;
 
-/// The same of three warpgroups, whose sums are finished where they lie. Fitted to 9 products (m 512 to 12608, n
-/// 2304 to 14336, k 768 to 4096).
-inline constexpr GemmTmaCosts kTmaCostsOfThree = {2100, 65, 1000, 0.1275, 0.1275, 0.0335};
+/// The same of three warpgroups, whose sums are finished where they lie.
+inline constexpr GemmTmaCosts kTmaCostsOfThree = {2820, 66, 1130, 0.123, 0.123, 0.0344, 53, 53};
 
 /// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
-inline constexpr double kTmaSharedWeights = 1.35;
+inline constexpr double kTmaSharedWeights = 1.5;
 
-/// Bytes a clock that arrive in one multiprocessor's stages where all ask for them; of boxes of 32 columns fewer
-/// (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 25).
-inline constexpr double kTmaFeed = 60, kTmaFeedOfNarrow = 40.5;
+/// Bytes a clock that arrive by boxes of 32 columns (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 25).
+inline constexpr double kTmaFeedOfNarrow = 41.7;
 
-/// Those of 16-bit operands are fitted to the measured cases of 96 products, those of few rows and of the other
-/// templates among them (m 1 to 12608, n and k 384 to 14336): the tiling with the fewest clocks is on average 0.8 %
-/// slower than the best that was measured, at most 15 %. Those of bytes are fitted to 80 measured cases of 16 products
-/// (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average 0.8 %, at most 7 %. Moments of
-/// rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one warpgroup: the
-/// difference counts.
+/// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
+/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together: the tiling with the fewest clocks
+/// is on average 1.7 % slower than the best of an H100's, at most 16 %, and of an H200's 0.6 %, at
+/// most 11 % (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp). Those of bytes are fitted to 80
+/// measured cases of 16 products (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average 0.8 %, at
+/// most 7 %. Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one
+/// warpgroup: the difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
-  GemmTmaCosts costs = {180, 140, 1150, 0.183, 0.25, 0.0335};
+  GemmTmaCosts costs = {505, 98, 735, 0.231, 0.181, 0.0335, 53, 41.4};
   if (isBytes)
-    costs = {1350, 28, 400, 0.431, 0.408, 0.0299};
+    costs = {1350, 28, 400, 0.431, 0.408, 0.0299, 60, 60};
   if (storesMoments)
-    costs.finishAlone += 0.08;
+    costs.finishAlone += 0.0855;
   return costs;
 }
 
@@ -288,8 +307,10 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
             allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double step = costs.wait + costs.multiply * area,
-         feed = t.stageBytes() / (panelColumns(t.blockN) < 64 ? kTmaFeedOfNarrow : kTmaFeed);
+  double bytesOfClock = panelColumns(t.blockN) < 64 ? kTmaFeedOfNarrow
+                        : t.pingPong                ? costs.feedInTurn
+                                                    : costs.feed;
+  double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
   double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +
                (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
