@@ -180,6 +180,17 @@ def FuseDequantization : Smelt_ModulePass<"fuse-dequantization"> {
 def FuseHorizontal : Smelt_ModulePass<"fuse-horizontal"> {
   let summary = "x Wq, x Wk, x Wv => slices of x [Wq|Wk|Wv]";
 }
+def FuseSiblings : Smelt_ModulePass<"fuse-siblings"> {
+  let summary = "Equal elementwise trees over neighbouring slices, read by an attention => slices of one tree";
+  let description = [{
+    ```
+    q = smelt.mul (smelt.slice %y starts [0, 0]), %cos        =>  r = smelt.mul (smelt.slice %y starts [0, 0]), %cos
+    k = smelt.mul (smelt.slice %y starts [0, n]), %cos            q = smelt.slice r starts [0, 0]
+    smelt.attention q, k, %v                                      k = smelt.slice r starts [0, n]
+                                                                  smelt.attention q, k, %v
+    ```
+  }];
+}
 def FuseAttention : Smelt_ModulePass<"fuse-attention"> {
   let summary = "attention and the views around it => fusion attention";
 }

@@ -20,7 +20,11 @@ class Export:
     family: str
     attention: int
     norms: int
+    pointwise: int | None = None  # kernels of elementwise ops, of more than one token
 
+
+# Positions, their angles, cosines and sines, the embedding; and one a layer that rotates queries and keys.
+ROTARY = 5 + 4
 
 EXPORTS = [
     Export('minilm.ts_fp16', 'masked', 6, 2 * 6 + 1),  # post-norm encoders: and one after the embedding
@@ -33,8 +37,8 @@ EXPORTS = [
     Export('roberta.ts_fp16', 'masked', 4, 2 * 4 + 1),  # cut to 4 layers
     Export('roberta.dy20_fp16', 'masked', 4, 2 * 4 + 1),
     Export('gpt2.dy20_fp16', 'ids', 12, 2 * 12 + 1),  # pre-norm: and one before the head
-    Export('llama1b.dy20_fp16', 'ids', 4, 2 * 4 + 1),  # cut to 4 layers
-    Export('qwen2.dy20_fp16', 'ids', 4, 2 * 4 + 1),  # cut to 4 layers
+    Export('llama1b.dy20_fp16', 'ids', 4, 2 * 4 + 1, ROTARY),  # cut to 4 layers
+    Export('qwen2.dy20_fp16', 'ids', 4, 2 * 4 + 1, ROTARY),  # cut to 4 layers
     Export('t5_small.ts_fp16', 'ids', 6, 2 * 6 + 1),  # the encoder
     Export('llama1b_decode.ts_fp16', 'decode', 4, 2 * 4 + 1),
     Export('llama1b_past.dy20_fp16', 'past', 4, 2 * 4 + 1),
@@ -118,6 +122,9 @@ def check_forms(args, export, path):
             wrong.append(f'{" ".join(shapes) or "open"}: {fault}')
         if counts['attention'] != export.attention or counts['norm'] != export.norms:
             wrong.append(f'{" ".join(shapes) or "open"}: attention {counts["attention"]}, norms {counts["norm"]}')
+        pointwise = sum(kernel['kind'] == 'pointwise' for kernel in answer['kernels'])
+        if export.pointwise not in (None, pointwise) and not shapes[:1] == ['input_ids=1x1']:
+            wrong.append(f'{" ".join(shapes) or "open"}: pointwise {pointwise}, not {export.pointwise}')
     return not wrong, f'attention {export.attention}, norms {export.norms} at {count} forms of shapes' \
         + ''.join(f'\n  but {line}' for line in wrong)
 
