@@ -123,7 +123,7 @@ def check_forms(args, export, path):
         if counts['attention'] != export.attention or counts['norm'] != export.norms:
             wrong.append(f'{" ".join(shapes) or "open"}: attention {counts["attention"]}, norms {counts["norm"]}')
         pointwise = sum(kernel['kind'] == 'pointwise' for kernel in answer['kernels'])
-        if export.pointwise not in (None, pointwise) and not shapes[:1] == ['input_ids=1x1']:
+        if export.pointwise not in (None, pointwise) and shapes[:1] != ['input_ids=1x1']:
             wrong.append(f'{" ".join(shapes) or "open"}: pointwise {pointwise}, not {export.pointwise}')
     return not wrong, f'attention {export.attention}, norms {export.norms} at {count} forms of shapes' \
         + ''.join(f'\n  but {line}' for line in wrong)

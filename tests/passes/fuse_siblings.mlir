@@ -1,4 +1,5 @@
 // RUN: smelt-opt %s --smelt-fuse-siblings | FileCheck %s
+// RUN: smelt-opt %s --smelt-fuse | FileCheck %s --check-prefix=FUSED
 
 // CHECK: module attributes {smelt.remarks = [
 // CHECK-SAME: #smelt.remark<taken "siblings" of "Q" by "", "one tree with K: saves 1 launch and {{[0-9.]+}} KB ({{[0-9.]+}} us at typical sizes)">
@@ -20,6 +21,14 @@
 // CHECK: %[[K:.*]] = smelt.slice %[[R]] starts [#smelt.dim<0>, #smelt.dim<6>, #smelt.dim<0>, #smelt.dim<0>] {{.*}} -> <[b, 2, s, 8], f16>
 // CHECK-NOT: smelt.add
 // CHECK: smelt.attention %[[Q]], %[[K]], %{{.*}}
+// The attention's kernel takes the slices in: nothing is copied.
+// FUSED-LABEL: @rotary
+// FUSED: %[[R:.*]] = smelt.fusion pointwise({{.*}} -> !smelt.tensor<[b, 8, s, 8], f16>
+// FUSED: smelt.fusion attention(%[[R]], %arg0)
+// FUSED-COUNT-3: smelt.slice
+// FUSED: smelt.attention
+// FUSED-NOT: smelt.fusion
+// FUSED: return
 func.func @rotary(%y: !smelt.tensor<[b, s, 80], f16>, %cos: !smelt.tensor<[1, s, 8], f16>, %sin: !smelt.tensor<[s, 8], f16>) -> !smelt.tensor<[b, 6, s, 8], f16> {
   %q = smelt.slice %y starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1] : <[b, s, 80], f16> -> <[b, s, 48], f16>
   %k = smelt.slice %y starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<48>] steps [1, 1, 1] : <[b, s, 80], f16> -> <[b, s, 16], f16>
