@@ -16,6 +16,34 @@ GpuBench::prepare(const CudaSession &session, const std::vector<Array> &inputs, 
   return bench;
 }
 
+Result<std::unique_ptr<GpuBench>> GpuBench::prepareBeside(const GpuBench &other,
+                                                          const CudaSession &session,
+                                                          const std::vector<Array> &inputs) {
+  std::unique_ptr<GpuBench> bench(new GpuBench(session));
+  SMELT_RETURN_IF_ERROR(bench->addWorkerBeside(*other.workers[0], inputs));
+  return bench;
+}
+
+Status GpuBench::addWorkerBeside(const Worker &other, const std::vector<Array> &inputs) {
+  SMELT_ASSIGN_OR_RETURN(runtime::OwnStream stream, runtime::OwnStream::create(engine->api()));
+  SMELT_ASSIGN_OR_RETURN(auto made, runtime::Context::create(engine, {}));
+  runtime::Context &context = *made;
+  workers.emplace_back(new Worker{{}, {}, {}, std::move(stream), std::move(made)});
+  auto at = other.memory.begin(); // of the inputs, then of the outputs
+  auto next = [&](plan::ElementType type) {
+    auto *address = reinterpret_cast<void *>(at->address());
+    return Binding{type, Location::kDevice, address, (at++)->bytes()};
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string &name = signature.inputs[i].name;
+    SMELT_RETURN_IF_ERROR(context.setInputShape(name, inputs[i].shape));
+    SMELT_RETURN_IF_ERROR(context.bindInput(name, next(inputs[i].type)));
+  }
+  for (const Port &port : signature.outputs)
+    SMELT_RETURN_IF_ERROR(context.bindOutput(port.name, next(port.type)));
+  return context.prepare();
+}
+
 Status GpuBench::addWorker(const std::vector<Array> &inputs, bool copies) {
   SMELT_ASSIGN_OR_RETURN(runtime::OwnStream stream, runtime::OwnStream::create(engine->api()));
   SMELT_ASSIGN_OR_RETURN(auto context, runtime::Context::create(engine, {}));

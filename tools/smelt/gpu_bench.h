@@ -37,6 +37,12 @@ public:
   static Result<std::unique_ptr<GpuBench>>
   prepare(const CudaSession &session, const std::vector<Array> &inputs, Options options);
 
+  /// One more context, of a session of the same plan, whose inputs and outputs lie where those of `other` do: only its
+  /// weights are its own. Both must outlive it.
+  static Result<std::unique_ptr<GpuBench>> prepareBeside(const GpuBench &other,
+                                                         const CudaSession &session,
+                                                         const std::vector<Array> &inputs);
+
   /// Milliseconds per graph launch on one stream, without transfers.
   Result<std::vector<double>> timeGraph(const runtime::TimingOptions &options);
   /// The context of the first stream, ready to run.
@@ -66,6 +72,7 @@ private:
   explicit GpuBench(const CudaSession &session)
       : signature(session.signature()), engine(session.sharedEngine()) {}
   Status addWorker(const std::vector<Array> &inputs, bool copies);
+  Status addWorkerBeside(const Worker &other, const std::vector<Array> &inputs);
   Result<runtime::Binding> place(Worker &worker, plan::ElementType type, uint64_t bytes);
   Status bindInputs(Worker &worker, const std::vector<Array> &inputs, bool copies);
   Status bindOutputs(Worker &worker, bool copies);

@@ -32,8 +32,9 @@ constexpr double kSecondsOfRounds = 0.2;
 /// Runs that follow each other as in a model, where the end of one is the beginning of the next. (By themselves, small
 /// products take 2 to 3 us longer, and others win: BERT at 1x128 became 6 % slower.)
 constexpr size_t kRunsOfChain = 8;
-/// Between two runs with the same weights there should be as much else as in the model, or as much as puts them out of the
-/// cache: so many times what that holds.
+/// What a product reads was just written by the kernel before it, but its weights are those of one layer: between two runs
+/// with the same there should be as many others as in the model, or as many as put them out of the cache, that many times
+/// what it holds.
 constexpr double kTimesCache = 1.25;
 constexpr double kMostCopies = 40;
 
@@ -103,7 +104,7 @@ static Result<Array> drawRepeatedly(const Port &port, const std::vector<int64_t>
   return array;
 }
 
-/// One tiling, ready to run on several copies of its operands.
+/// One tiling, ready to run with several copies of its weights.
 class Contestant {
 public:
   /// The inputs must outlive it.
@@ -113,7 +114,9 @@ public:
   Status addCopy() {
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(plan, 0));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<GpuBench> bench,
-                           GpuBench::prepare(*session, inputs, {}));
+                           copies.empty()
+                               ? GpuBench::prepare(*session, inputs, {})
+                               : GpuBench::prepareBeside(*copies[0].bench, *session, inputs));
     copies.push_back({std::move(session), std::move(bench)});
     return {};
   }
@@ -180,7 +183,7 @@ private:
 
   Status addContestant(size_t tiling) {
     SMELT_ASSIGN_OR_RETURN(runtime::Plan plan, product.build(job.tilings[tiling]));
-    if (operandBytes == 0)
+    if (contestants.empty())
       SMELT_RETURN_IF_ERROR(drawInputs(plan.metadata()));
     contestants.push_back(std::make_unique<Contestant>(tiling, std::move(plan), inputs));
     SMELT_RETURN_IF_ERROR(contestants.back()->addCopy());
@@ -191,11 +194,10 @@ private:
   Status drawInputs(const plan::MetadataT &metadata) {
     Signature signature = signatureOf(metadata);
     for (const auto &weight : metadata.weights)
-      operandBytes += weight->data.size();
+      ownWeightBytes += weight->data.size();
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
       std::vector<int64_t> shape = product.shapeOf(metadata, *metadata.inputs[i]);
       SMELT_ASSIGN_OR_RETURN(Array drawn, drawRepeatedly(signature.inputs[i], shape));
-      operandBytes += drawn.bytes.size();
       inputs.push_back(std::move(drawn));
     }
     return {};
@@ -216,7 +218,7 @@ private:
     const runtime::Device &device = *contestants.front()->session().sharedEngine()->device();
     SMELT_ASSIGN_OR_RETURN(int cache, device.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
     double apart = std::min(kTimesCache * cache, static_cast<double>(weightBytes));
-    double wanted = std::ceil(apart / std::max(static_cast<double>(operandBytes), 1.0));
+    double wanted = std::ceil(apart / std::max(static_cast<double>(ownWeightBytes), 1.0));
     for (const auto &contestant : contestants)
       for (double copy = 1; copy < std::min(wanted, kMostCopies); ++copy)
         SMELT_RETURN_IF_ERROR(watched(TuneReport::Kind::kBuilds, contestant->number,
@@ -247,7 +249,7 @@ private:
   const TuneJob &job;
   LoneProduct product;
   std::vector<Array> inputs;
-  uint64_t operandBytes = 0; ///< of one copy, once drawn
+  uint64_t ownWeightBytes = 0; ///< of the product
   std::vector<std::unique_ptr<Contestant>> contestants;
 };
 

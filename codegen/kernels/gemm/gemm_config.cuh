@@ -213,7 +213,7 @@ struct GemmWgmmaCosts {
 constexpr GemmWgmmaCosts gemmWgmmaCosts(bool isBytes) {
   if (isBytes)
     return {225, 275, 0.037, 880, 0.45, 1040, 276, 1e9, 1.37, 0};
-  return {234, 296, 0.0307, 1090, 0.258, 1240, 276, 40.7, 1.18, 0.786};
+  return {213, 307, 0.031, 1005, 0.188, 1300, 276, 36.7, 1.34, 0.223};
 }
 
 /// Blocks a multiprocessor takes, in times of one block. With two side by side the last ones may find it half empty.
@@ -263,32 +263,37 @@ struct GemmTmaCosts {
 };
 
 /// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its sums.
-inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {505, 168, 660, 0.281, 0.281, 0.0323, 60, 60};
-inline constexpr double kTmaExchange = 1690, kTmaExchangeOfSum = 0.277;
+inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {165, 215, 815, 0.204, 0.204, 0.0274, 1e9, 1e9};
+inline constexpr double kTmaExchange = 3325, kTmaExchangeOfSum = 0.221;
 
 /// The same of three warpgroups, whose sums are finished where they lie.
-inline constexpr GemmTmaCosts kTmaCostsOfThree = {2820, 66, 1130, 0.123, 0.123, 0.0344, 53, 53};
+inline constexpr GemmTmaCosts kTmaCostsOfThree = {3255, 82, 830, 0.0768, 0.0768, 0.0342, 62, 62};
 
 /// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
-inline constexpr double kTmaSharedWeights = 1.5;
+inline constexpr double kTmaSharedWeights = 1.46;
+
+/// What is left of the feed of tiles of 128 x 64 where the rows of tiles are no divisor of 8, so that neighbouring blocks
+/// ask for columns at other times (784x768x3072 takes 19 us so, by 64 x 128 14; 1024x768x3072 15 and 16).
+inline constexpr double kTmaFeedOfOddRows = 0.84;
 
 /// Bytes a clock that arrive by boxes of 32 columns (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 25).
-inline constexpr double kTmaFeedOfNarrow = 41.7;
+inline constexpr double kTmaFeedOfNarrow = 39.8;
 
 /// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
-/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together: the tiling with the fewest clocks
-/// is on average 1.7 % slower than the best of an H100's, at most 16 %, and of an H200's 0.6 %, at
-/// most 11 % (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp). Those of bytes are fitted to 80
-/// measured cases of 16 products (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average 0.8 %, at
-/// most 7 %. Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one
-/// warpgroup: the difference counts.
+/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together. Chains of one kernel do not show
+/// all: pairs of blocks on every multiprocessor keep the next kernel out, and got 1.3 us more; three warpgroups got 3 %.
+/// The tiling with the fewest clocks is on average 1.5 % slower than the best of an H100's, at most 16 %, and than that
+/// of an H200's 0.7 %, at most 11 % (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp). Those of bytes are
+/// fitted to 80 measured cases of 16 products (m 128 to 100352, n and k 64 to 4096) beside those of gemm_wgmma: on average
+/// 0.8 %, at most 7 %. Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of
+/// one warpgroup: the difference counts.
 constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments) {
-  GemmTmaCosts costs = {505, 98, 735, 0.231, 0.181, 0.0335, 53, 41.4};
+  GemmTmaCosts costs = {165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4};
   if (isBytes)
     costs = {1350, 28, 400, 0.431, 0.408, 0.0299, 60, 60};
   if (storesMoments)
-    costs.finishAlone += 0.0855;
+    costs.finishAlone += 0.0684;
   return costs;
 }
 
@@ -310,6 +315,8 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   double bytesOfClock = panelColumns(t.blockN) < 64 ? kTmaFeedOfNarrow
                         : t.pingPong                ? costs.feedInTurn
                                                     : costs.feed;
+  if (t.blockM == 128 && t.blockN == 64 && (tilesM > 8 || (tilesM & (tilesM - 1)) != 0))
+    bytesOfClock *= kTmaFeedOfOddRows;
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
   double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +
