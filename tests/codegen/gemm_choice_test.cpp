@@ -107,23 +107,22 @@ struct ModelProduct {
 
 std::vector<ModelProduct> readProductsOfModels() {
   std::vector<ModelProduct> products;
+  std::map<std::string, std::string> tilings; // by the names that they have there
   std::ifstream file(SMELT_TESTS_DIR "/kernels/h100_gemm.txt");
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line, kind, name; std::getline(file, line);) {
     std::istringstream in(line);
-    std::string first;
-    in >> first;
-    if (first == "#")
-      continue;
-    if (first == "product") {
+    in >> kind;
+    if (kind == "tiling") {
+      in >> name;
+      std::getline(in >> std::ws, tilings[name]);
+    } else if (kind == "product") {
       GemmShape shape{0, 0, 0, 1};
       EXPECT_TRUE(in >> shape.m >> shape.n >> shape.k >> shape.allowsTensorMaps >>
                   shape.storesMoments >> shape.isInFragments)
           << line;
       products.push_back({shape, {}});
-    } else if (!products.empty()) {
-      std::string tiling;
-      std::getline(in >> std::ws, tiling);
-      products.back().measured[tiling] = std::stod(first);
+      for (double microseconds; in >> name >> microseconds;)
+        products.back().measured[tilings.at(name)] = microseconds;
     }
   }
   return products;
