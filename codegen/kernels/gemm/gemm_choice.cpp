@@ -378,7 +378,7 @@ public:
 private:
   static constexpr double kLeastGain = 0.008;  ///< of a tiling, for compiling it
   static constexpr double kMostSlowdown = 1.1; ///< at any row count
-  static constexpr double kAlike = 1.03; ///< no reason for another range: the model errs by more
+  static constexpr double kAlike = 1.01; ///< no reason for another range: the model errs by more
 
   /// The row counts that stand for those since the one before: dense where they are few, for there a
   /// tile more or less matters most. Beyond the last, waves are many and the best tiling stays. Those that were
