@@ -218,7 +218,8 @@ private:
     const runtime::Device &device = *contestants.front()->session().sharedEngine()->device();
     SMELT_ASSIGN_OR_RETURN(int cache, device.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
     double apart = std::min(kTimesCache * cache, static_cast<double>(weightBytes));
-    double wanted = std::ceil(apart / std::max(static_cast<double>(ownWeightBytes), 1.0));
+    double wanted =
+        ownWeightBytes == 0 ? 1 : std::ceil(apart / static_cast<double>(ownWeightBytes));
     for (const auto &contestant : contestants)
       for (double copy = 1; copy < std::min(wanted, kMostCopies); ++copy)
         SMELT_RETURN_IF_ERROR(watched(TuneReport::Kind::kBuilds, contestant->number,
