@@ -86,7 +86,7 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
     }
 }
 
-constexpr char kProduct[] = R"(
+constexpr char kSquareProduct[] = R"(
 func.func @f(%x: !smelt.tensor<[$rows$, $size$], f16>, %w: !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[$rows$, $size$], f16>, !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
   ^bb0(%a: !smelt.tensor<[$rows$, $size$], f16>, %b: !smelt.tensor<[$size$, $size$], f16>):
@@ -101,7 +101,7 @@ TEST_F(SelectTest, ProductsWithLargeWeightsStartOnAnIdleGpu) {
   Target target = *Target::named("sm_90a");
   for (const char *rows : {"1", "64", "4096"})
     for (const char *size : {"768", "4096"}) {
-      std::string text = format(kProduct, {{"rows", rows}, {"size", size}});
+      std::string text = format(kSquareProduct, {{"rows", rows}, {"size", size}});
       auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
       ASSERT_TRUE(module);
       module->walk([&](FusionOp fusion) {
