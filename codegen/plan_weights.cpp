@@ -1,5 +1,7 @@
 #include "codegen/plan_weights.h"
 
+#include "codegen/weight_moves.h"
+
 using namespace mlir;
 
 namespace smelt::codegen {
@@ -31,21 +33,53 @@ FailureOr<WeightBytes> PlanWeights::bytesOf(Value value) {
       return failure();
     return WeightBytes::of(std::as_bytes(std::span(bytes->data(), bytes->size())));
   }
-  WeightBytes bytes;
-  bytes.size = byteCount(value);
-  bytes.produce = [this, value](const ByteSink &sink) -> Status {
-    EvaluateOptions options;
-    options.weights = &store;
-    FailureOr<HostTensor> tensor = evaluate(value, last, Symbols(), options);
-    if (failed(tensor))
-      return Status(StatusCode::kInvalidModel,
-                    "a weight could not be computed; see the messages before this one");
-    last.clear();
-    last[value] = *tensor;
-    std::vector<char> raw = tensor->toBytes();
-    return sink(std::as_bytes(std::span(raw.data(), raw.size())));
-  };
-  return bytes;
+  WeightParts parts = weightPartsOf(value);
+  if (areAllOf(value, parts))
+    return WeightBytes{byteCount(value), [this, value, parts](const ByteSink &sink) {
+                         return move(value, parts, sink);
+                       }};
+  return WeightBytes{byteCount(value),
+                     [this, value](const ByteSink &sink) { return compute(value, sink); }};
+}
+
+static Status cannotCompute() {
+  return Status(StatusCode::kInvalidModel,
+                "a weight could not be computed; see the messages before this one");
+}
+
+Status PlanWeights::move(Value value, const WeightParts &parts, const ByteSink &sink) {
+  moved.resize(std::max<size_t>(moved.size(), byteCount(value)));
+  std::span target = std::span(moved).first(byteCount(value));
+  for (const WeightPart &part : parts.parts) {
+    FailureOr<ArrayRef<char>> source = store.bytes(part.source);
+    if (failed(source))
+      return cannotCompute();
+    copyPart(part, elementBytes(tensorType(value).getElementType()),
+             std::as_bytes(std::span(source->data(), source->size())), target);
+  }
+  return sink(target);
+}
+
+/// What is turned round only to be stored: of it, sums of columns are computed next.
+static Value beforeItsLayout(Value value) {
+  auto turned = value.getDefiningOp<TransposeOp>();
+  return turned ? turned.getInput() : value;
+}
+
+Status PlanWeights::compute(Value value, const ByteSink &sink) {
+  EvaluateOptions options;
+  options.weights = &store;
+  Value own = beforeItsLayout(value);
+  FailureOr<HostTensor> computed = evaluate(own, last, Symbols(), options);
+  if (failed(computed))
+    return cannotCompute();
+  last.clear();
+  last[own] = *computed;
+  FailureOr<HostTensor> tensor = evaluate(value, last, Symbols(), options);
+  if (failed(tensor))
+    return cannotCompute();
+  std::vector<char> raw = tensor->toBytes();
+  return sink(std::as_bytes(std::span(raw.data(), raw.size())));
 }
 
 FailureOr<std::vector<WeightBytes>> PlanWeights::collect(plan::MetadataT &metadata) {

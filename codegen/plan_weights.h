@@ -1,6 +1,7 @@
 // The weights of a plan: the constant tensors that kernels read from memory.
 #pragma once
 
+#include "codegen/weight_parts.h"
 #include "codegen/write_plan.h"
 #include "ir/interpret/interpret.h"
 
@@ -9,8 +10,8 @@
 namespace smelt::codegen {
 
 /// Numbers the constant tensors that are inputs of fusions. A weight of the model is taken as it
-/// lies in its file; a weight expression (a concatenation, a transposition, ...) is evaluated by
-/// the interpreter while the plan is written.
+/// lies in its file; the elements of one that only moves others (a concatenation, a transposition, ...)
+/// are copied, and what computes is evaluated by the interpreter, both while the plan is written.
 class PlanWeights {
 public:
   explicit PlanWeights(WeightStore &store) : store(store) {}
@@ -28,9 +29,13 @@ public:
 
 private:
   mlir::FailureOr<WeightBytes> bytesOf(mlir::Value value);
+  Status move(mlir::Value value, const WeightParts &parts, const ByteSink &sink);
+  Status compute(mlir::Value value, const ByteSink &sink);
 
   WeightStore &store;
   KnownValues last; // the weight expression evaluated last: the next may start from it
+  std::vector<std::byte>
+      moved; // as long as the longest so far: fresh memory costs as much as the copies
   llvm::MapVector<mlir::Value, uint32_t> weights;
 };
 

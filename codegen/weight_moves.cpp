@@ -1,0 +1,116 @@
+// Method: rows that lie behind each other on both sides are copied whole. Where neighbours of the source
+// and of the target go along two loops, squares of elements pass through a buffer that the nearest cache
+// holds, so that both sides move whole lines: the rows of a square may lie a power of two apart.
+#include "codegen/weight_moves.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace mlir;
+
+namespace smelt::codegen {
+
+namespace {
+
+using Loops = SmallVector<plan::CopyLoop>;
+
+/// Calls `visit` with the offsets, in elements, of every round of the loops.
+template <class Visit>
+void forEachRound(ArrayRef<plan::CopyLoop> loops, uint64_t source, uint64_t target,
+                  const Visit &visit) {
+  if (loops.empty())
+    return visit(source, target);
+  const plan::CopyLoop &loop = loops.front();
+  for (uint64_t i = 0; i < loop.count(); ++i)
+    forEachRound(loops.drop_front(), source + i * loop.source_stride(),
+                 target + i * loop.target_stride(), visit);
+}
+
+constexpr uint64_t kSide = 32; // of a square, in elements
+
+/// Loops between two sides whose elements have `Width` bytes. Sources may lie at any address.
+template <size_t Width> class ElementMoves {
+public:
+  ElementMoves(const std::byte *source, std::byte *target) : source(source), target(target) {}
+
+  void copy(const WeightPart &part) const {
+    Loops outer = part.loops;
+    if (outer.empty() || outer.back().target_stride() != 1)
+      outer.emplace_back(1, 1, 1);
+    plan::CopyLoop along = outer.pop_back_val(), down(1, 1, 1);
+    bool isRow = along.source_stride() == 1;
+    auto neighbours =
+        llvm::find_if(outer, [](const plan::CopyLoop &loop) { return loop.source_stride() == 1; });
+    if (!isRow && neighbours != outer.end()) {
+      down = *neighbours;
+      outer.erase(neighbours);
+    }
+    forEachRound(outer, part.sourceOffset, part.targetOffset, [&](uint64_t from, uint64_t to) {
+      isRow ? copyRow(from, to, along.count()) : turnRound(from, to, down, along);
+    });
+  }
+
+private:
+  void copyRow(uint64_t from, uint64_t to, uint64_t count) const {
+    std::memcpy(target + to * Width, source + from * Width, count * Width);
+  }
+
+  /// `down` goes along neighbours of the source, `along` along those of the target.
+  void turnRound(uint64_t from, uint64_t to, const plan::CopyLoop &down,
+                 const plan::CopyLoop &along) const {
+    for (uint64_t row = 0; row < down.count(); row += kSide)
+      for (uint64_t column = 0; column < along.count(); column += kSide)
+        turnSquare(from + row + column * along.source_stride(), along.source_stride(),
+                   std::min(kSide, along.count() - column),
+                   to + row * down.target_stride() + column, down.target_stride(),
+                   std::min(kSide, down.count() - row));
+  }
+
+  void turnSquare(uint64_t from, uint64_t sourceStride, uint64_t columns, uint64_t to,
+                  uint64_t targetStride, uint64_t rows) const {
+    std::byte square[kSide][kSide * Width];
+    for (uint64_t column = 0; column < columns; ++column)
+      for (uint64_t row = 0; row < rows; ++row)
+        std::memcpy(&square[row][column * Width],
+                    source + (from + column * sourceStride + row) * Width, Width);
+    for (uint64_t row = 0; row < rows; ++row)
+      std::memcpy(target + (to + row * targetStride) * Width, square[row], columns * Width);
+  }
+
+  const std::byte *source;
+  std::byte *target;
+};
+
+} // namespace
+
+bool areAllOf(Value value, const WeightParts &followed) {
+  TensorType type = tensorType(value);
+  uint64_t elements = 0;
+  for (const WeightPart &part : followed.parts) {
+    if (tensorType(WeightOp(part.source).getOutput()).getElementType() != type.getElementType())
+      return false;
+    uint64_t rounds = 1;
+    for (const plan::CopyLoop &loop : part.loops)
+      rounds *= loop.count();
+    elements += rounds;
+  }
+  return followed.obstacle == nullptr &&
+         elements == static_cast<uint64_t>(*type.getNumElements().asConstant());
+}
+
+void copyPart(const WeightPart &part, size_t width, std::span<const std::byte> source,
+              std::span<std::byte> target) {
+  switch (width) {
+  case 1:
+    return ElementMoves<1>(source.data(), target.data()).copy(part);
+  case 2:
+    return ElementMoves<2>(source.data(), target.data()).copy(part);
+  case 4:
+    return ElementMoves<4>(source.data(), target.data()).copy(part);
+  case 8:
+    return ElementMoves<8>(source.data(), target.data()).copy(part);
+  }
+  llvm_unreachable("elements are 1, 2, 4 or 8 bytes wide");
+}
+
+} // namespace smelt::codegen
