@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kVectorBytes = 16;
 /// The least that they copy without passing through registers.
 constexpr int64_t kWordBytes = 4;
+/// Of 16-bit weights that are turned round though they need not be.
+constexpr int64_t kMostTurnedElements = int64_t{8} << 20;
 
 /// Where element (%k, %n) of a matrix lies in the tensor that its views lead to, in elements.
 Dim offsetOf(Value matrix) {
@@ -44,7 +46,7 @@ bool hasVectors(Dim offset, StringRef inner, int64_t extent, StringRef outer, in
 
 } // namespace
 
-WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products) {
+WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products, bool isRefit) {
   if (products.size() == 2)
     return WeightLayout::interleaved;
   Value weight = MatmulOp(products.front()).getRhs();
@@ -59,10 +61,12 @@ WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products) {
     bool isKMajor = columns == 1 || (alongK && alongK->isConstant(1));
     return isKMajor || depth % kWordBytes != 0 ? WeightLayout::asGiven : WeightLayout::kMajor;
   }
-  if (columns == 1 || depth % unit != 0 || hasVectors(offset, "%k", depth, "%n", unit) ||
-      hasVectors(offset, "%n", columns, "%k", unit))
+  if (columns == 1 || depth % unit != 0 || hasVectors(offset, "%k", depth, "%n", unit))
     return WeightLayout::asGiven;
-  return WeightLayout::kMajor;
+  bool isFasterTurned = !isRefit && type.getElementType().getIntOrFloatBitWidth() == 16 &&
+                        depth * columns <= kMostTurnedElements;
+  return isFasterTurned || !hasVectors(offset, "%n", columns, "%k", unit) ? WeightLayout::kMajor
+                                                                          : WeightLayout::asGiven;
 }
 
 } // namespace smelt

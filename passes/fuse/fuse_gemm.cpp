@@ -27,6 +27,7 @@
 // Norms between two products reach both epilogues (fuse_norm.cpp): the row moments of the value at
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
+#include "ir/refit.h"
 #include "passes/dead_ops.h"
 #include "passes/fuse/dequantization.h"
 #include "passes/fuse/gemm_group.h"
@@ -50,7 +51,8 @@ namespace {
 class GemmFusion {
 public:
   /// Every kernel is planned before any op moves: what one draws in must not be another's.
-  GemmFusion(func::FuncOp function, Remarks &remarks) : plan(function), remarks(remarks) {
+  GemmFusion(func::FuncOp function, bool isRefit, Remarks &remarks)
+      : plan(function), isRefit(isRefit), remarks(remarks) {
     for (const GemmKernel &kernel : plan.kernels())
       taken.insert(kernel.group.ops().begin(), kernel.group.ops().end());
   }
@@ -165,7 +167,7 @@ private:
 
   /// Has the weights stored as the templates ask for them.
   void layOut(GemmKernel &kernel) {
-    WeightLayout layout = gemmWeightLayout(kernel.products);
+    WeightLayout layout = gemmWeightLayout(kernel.products, isRefit);
     if (layout == WeightLayout::asGiven)
       return;
     MatmulOp first = kernel.products.front();
@@ -284,6 +286,7 @@ private:
   }
 
   GemmPlan plan;
+  bool isRefit;
   Remarks &remarks;
   llvm::DenseSet<Operation *> taken; // by kernels that are still to be formed, or by the plan
 };
@@ -293,7 +296,7 @@ struct FuseGemm : impl::FuseGemmBase<FuseGemm> {
     Remarks remarks(getOperation());
     eraseDeadOps(getOperation()); // all that a kernel holds must lead to its result
     for (auto function : getOperation().getOps<func::FuncOp>())
-      GemmFusion(function, remarks).run();
+      GemmFusion(function, getOperation()->hasAttr(kRefit), remarks).run();
   }
 };
 

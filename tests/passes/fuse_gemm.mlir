@@ -2,7 +2,7 @@
 
 // Bias, activation and residual are the epilogue.
 // CHECK-LABEL: @epilogue
-// CHECK: smelt.fusion gemm(%arg0, %{{.*}}, %{{.*}}, %arg1)
+// CHECK: smelt.fusion gemm(%{{.*}}, %arg0, %{{.*}}, %arg1)
 // CHECK: smelt.matmul
 // CHECK-NEXT: smelt.add
 // CHECK-NEXT: smelt.gelu

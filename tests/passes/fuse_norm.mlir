@@ -3,7 +3,7 @@
 // One layer with the norm after the sum: the sum's kernel stores row moments too; both readers, a product and a
 // residual, compute the norm from them.
 // CHECK-LABEL: @post_norm
-// CHECK: %[[X:.*]]:2 = smelt.fusion gemm(%arg0, %{{.*}}, %arg1) : {{.*}} -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s, 2, 2], f32>)
+// CHECK: %[[X:.*]]:2 = smelt.fusion gemm(%{{.*}}, %arg0, %arg1) : {{.*}} -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s, 2, 2], f32>)
 // CHECK: smelt.matmul
 // CHECK-NEXT: %[[SUM:.*]] = smelt.add
 // CHECK-NEXT: %[[MOMENTS:.*]] = smelt.row_moments %[[SUM]]
@@ -13,12 +13,14 @@
 // CHECK: %[[MEANS:.*]] = smelt.reduce mean %[[SCALEDW]] axes [0]
 // CHECK: %[[CENTEREDW:.*]] = smelt.sub %[[SCALEDW]], %[[MEANS]]
 // CHECK: %[[FOLDED:.*]] = smelt.cast %[[CENTEREDW]] : <[64, 256], f32> -> <[64, 256], f16>
+// CHECK: %[[STORED:.*]] = smelt.transpose %[[FOLDED]] [1, 0]
 // CHECK: %[[WIDE:.*]] = smelt.cast %[[FOLDED]]
 // CHECK: %[[U:.*]] = smelt.reduce sum %[[WIDE]] axes [0]
 // CHECK: %[[BETA:.*]] = smelt.matmul {{.*}} : <[1, 64], f32>, <[64, 256], f32> -> <[1, 256], f32>
 // CHECK: %[[V:.*]] = smelt.add %[[BETA]]
-// CHECK: smelt.fusion gemm(%[[X]]#0, %[[FOLDED]], %[[X]]#1, %[[U]], %[[V]])
-// CHECK-NEXT: ^bb0(%[[X1:[a-z0-9]+]]: {{.*}}, %[[W1:[a-z0-9]+]]: {{.*}}, %[[M1:[a-z0-9]+]]: {{.*}}, %[[U1:[a-z0-9]+]]: {{.*}}, %[[V1:[a-z0-9]+]]:
+// CHECK: smelt.fusion gemm(%[[STORED]], %[[X]]#0, %[[X]]#1, %[[U]], %[[V]])
+// CHECK-NEXT: ^bb0(%[[TURNED:[a-z0-9]+]]: {{.*}}, %[[X1:[a-z0-9]+]]: {{.*}}, %[[M1:[a-z0-9]+]]: {{.*}}, %[[U1:[a-z0-9]+]]: {{.*}}, %[[V1:[a-z0-9]+]]:
+// CHECK-NEXT: %[[W1:.*]] = smelt.transpose %[[TURNED]] [1, 0]
 // CHECK-NEXT: %[[SUMS:.*]] = smelt.matmul %[[X1]], %[[W1]] : <[b, s, 64], f16>, <[64, 256], f16> -> <[b, s, 256], f32>
 // CHECK-NEXT: %[[MEAN:.*]] = smelt.moments_mean %[[M1]]
 // CHECK-NEXT: %[[OFFSET:.*]] = smelt.mul %[[MEAN]], %[[U1]]
@@ -31,7 +33,7 @@
 // CHECK-NEXT: smelt.yield %[[GELU]]
 // The residual.
 // CHECK: smelt.fusion gemm({{.*}}, %[[X]]#0, %[[X]]#1,
-// CHECK: %[[P:.*]] = smelt.matmul %arg2, %arg3
+// CHECK: %[[P:.*]] = smelt.matmul %arg3, %{{.*}}
 // CHECK-NEXT: %[[X2:.*]] = smelt.cast %arg4 : <[b, s, 64], f16>
 // CHECK-NEXT: %[[MEAN2:.*]] = smelt.moments_mean %arg5
 // CHECK-NEXT: %[[D:.*]] = smelt.sub %[[X2]], %[[MEAN2]]

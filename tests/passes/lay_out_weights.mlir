@@ -64,3 +64,21 @@ func.func @misaligned_slice(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s
   %0 = smelt.matmul %x, %p : <[s, 64], f16>, <[64, 24], f16> -> <[s, 24], f16>
   return %0 : !smelt.tensor<[s, 24], f16>
 }
+
+// 16-bit weights of up to 8 Mi elements are turned round, too, for speed; larger ones and floats lie as given.
+// CHECK-LABEL: @for_speed
+// CHECK: %[[SMALL:.*]] = smelt.transpose %{{.*}} [1, 0] : <[768, 3072], f16> -> <[3072, 768], f16>
+// CHECK: smelt.fusion gemm(%[[SMALL]], %arg0)
+// CHECK-NOT: smelt.transpose {{.*}} : <[768, 3072], f32>
+// CHECK-NOT: smelt.transpose {{.*}} : <[768, 16384], f16>
+// CHECK: return
+func.func @for_speed(%x: !smelt.tensor<[s, 768], f16>, %y: !smelt.tensor<[s, 768], f32>)
+    -> (!smelt.tensor<[s, 3072], f16>, !smelt.tensor<[s, 3072], f32>, !smelt.tensor<[s, 16384], f16>) {
+  %small = smelt.weight "small" <"w.bin", 0, 4718592, ""> : <[768, 3072], f16>
+  %0 = smelt.matmul %x, %small : <[s, 768], f16>, <[768, 3072], f16> -> <[s, 3072], f16>
+  %float = smelt.weight "float" <"w.bin", 0, 9437184, ""> : <[768, 3072], f32>
+  %1 = smelt.matmul %y, %float : <[s, 768], f32>, <[768, 3072], f32> -> <[s, 3072], f32>
+  %large = smelt.weight "large" <"w.bin", 0, 25165824, ""> : <[768, 16384], f16>
+  %2 = smelt.matmul %x, %large : <[s, 768], f16>, <[768, 16384], f16> -> <[s, 16384], f16>
+  return %0, %1, %2 : !smelt.tensor<[s, 3072], f16>, !smelt.tensor<[s, 3072], f32>, !smelt.tensor<[s, 16384], f16>
+}
