@@ -103,5 +103,40 @@ TEST_F(TunableTest, ATilingThatIsAskedForIsTakenAtAllSizes) {
   });
 }
 
+// What is measured is a kernel among its like, so that differences of a percent decide nothing.
+TEST_F(TunableTest, OfTilingsHardlyApartTheModelsChoiceStays) {
+  TunableProduct product = products("64")[0];
+  const std::vector<std::string> &tilings = product.points[0].tilings;
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(format(kProduct, {{"shape", "64"}}), &context);
+  ASSERT_TRUE(module);
+  auto nameBy = [&](std::vector<double> microseconds) {
+    Tuning tuning("a GPU", "sm_90a");
+    for (size_t i = 0; i < tilings.size(); ++i)
+      tuning.add(product.key, product.description, {64, tilings[i], microseconds[i]});
+    std::string name;
+    module->walk([&](FusionOp fusion) {
+      auto variants = selectKernels(fusion, *Target::named("sm_90a"), {.tuning = &tuning});
+      ASSERT_TRUE(succeeded(variants));
+      name = kernelsOf(*variants)[0]->name;
+    });
+    return name;
+  };
+  EXPECT_TRUE(llvm::StringRef(nameBy({2.02, 2.0, 9, 9})).ends_with(tilings[0]));
+  EXPECT_TRUE(llvm::StringRef(nameBy({2.1, 2.0, 9, 9})).ends_with(tilings[1]));
+  EXPECT_TRUE(llvm::StringRef(nameBy({2.1, 2.02, 9, 2.0})).ends_with(tilings[1]));
+}
+
+TEST_F(TunableTest, WeightsOfAllProductsCount) {
+  auto bytesOf = [&](const std::string &text) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    return module ? productWeightBytes(*module) : -1;
+  };
+  EXPECT_EQ(bytesOf(format(kProduct, {{"shape", "n"}})), 262144);
+  EXPECT_EQ(bytesOf("func.func @main(%x: !smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {\n"
+                    "  return %x : !smelt.tensor<[n], f32>\n}"),
+            0);
+}
+
 } // namespace
 } // namespace smelt::codegen
