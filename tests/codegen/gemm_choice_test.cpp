@@ -105,18 +105,20 @@ struct ModelProduct {
   Measured measured;
 };
 
-std::vector<ModelProduct> readProductsOfModels() {
+/// `product`: B lies as [k][n]; `turned`: as [n][k].
+std::vector<ModelProduct> readTuned(const std::string &name) {
   std::vector<ModelProduct> products;
   std::map<std::string, std::string> tilings; // by the names that they have there
-  std::ifstream file(SMELT_TESTS_DIR "/kernels/h100_gemm.txt");
+  std::ifstream file(SMELT_TESTS_DIR "/kernels/" + name);
   for (std::string line, kind, name; std::getline(file, line);) {
     std::istringstream in(line);
     in >> kind;
     if (kind == "tiling") {
       in >> name;
       std::getline(in >> std::ws, tilings[name]);
-    } else if (kind == "product") {
+    } else if (kind == "product" || kind == "turned") {
       GemmShape shape{0, 0, 0, 1};
+      shape.isRightAlongK = kind == "turned";
       EXPECT_TRUE(in >> shape.m >> shape.n >> shape.k >> shape.allowsTensorMaps >>
                   shape.storesMoments >> shape.isInFragments)
           << line;
@@ -128,11 +130,10 @@ std::vector<ModelProduct> readProductsOfModels() {
   return products;
 }
 
-/// Of the suite's models, on an H100.
-TEST(GemmRanking, ChoosesWellForProductsOfModels) {
-  constexpr double kMostForOne = 1.2, kMostOnAverage = 1.03;
+/// How much longer the tilings that the costs choose take than the best that was measured.
+void expectChosenWell(const std::vector<ModelProduct> &products, double mostForOne,
+                      double mostOnAverage) {
   Target target = *Target::named("sm_90a");
-  std::vector<ModelProduct> products = readProductsOfModels();
   ASSERT_GT(products.size(), 100u);
   double logSum = 0, worst = 1;
   for (const auto &[shape, measured] : products) {
@@ -146,14 +147,24 @@ TEST(GemmRanking, ChoosesWellForProductsOfModels) {
       if (auto found = measured.find(choice.name); chosen == 0 && found != measured.end())
         std::tie(tiling, chosen) = *found;
     ASSERT_GT(chosen, 0) << name;
-    EXPECT_LE(chosen, kMostForOne * best) << name << " by " << tiling;
+    EXPECT_LE(chosen, mostForOne * best) << name << " by " << tiling;
     logSum += std::log(chosen / best);
     worst = std::max(worst, chosen / best);
   }
   double mean = std::exp(logSum / double(products.size()));
   std::printf("%zu products: chosen over best %.4f on average, %.3f at worst\n", products.size(),
               mean, worst);
-  EXPECT_LE(mean, kMostOnAverage);
+  EXPECT_LE(mean, mostOnAverage);
+}
+
+/// Of the suite's models, on an H100.
+TEST(GemmRanking, ChoosesWellForProductsOfModels) {
+  expectChosenWell(readTuned("h100_gemm.txt"), 1.17, 1.02);
+}
+
+/// Of the benchmark's shapes and those of MiniLM, in both layouts of B.
+TEST(GemmRanking, ChoosesWellInBothLayouts) {
+  expectChosenWell(readTuned("h100_gemm_layouts.txt"), 1.38, 1.025);
 }
 
 TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {
@@ -180,6 +191,7 @@ TEST(GemmRanking, LeavesManyRowsToTensorMaps) {
 TEST(GemmRanking, TakesThreeWarpgroupsWhereResultsStayInFragments) {
   Target target = *Target::named("sm_90a");
   GemmShape shape{2048, 2304, 768, 1, 0, true};
+  shape.isRightAlongK = false; // where it is, 128 x 96 takes 13.1 us (H100; 192 x 192 13.5)
   auto isOfThree = [](const GemmChoice &choice) {
     return choice.usesTensorMaps && choice.blockM == 192;
   };

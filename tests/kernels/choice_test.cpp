@@ -111,7 +111,7 @@ bool parseTma(std::istream &in, Products &products) {
   products[describe(p.m, p.n, p.k) + (storesMoments ? " with moments" : "")].push_back(
       {describe(t), isAmong(kGemmTmaTilings, t),
        estimatedClocks(t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k, 1,
-                       gemmTmaCosts(/*isBytes=*/false, storesMoments)),
+                       gemmTmaCosts(/*isBytes=*/false, storesMoments, /*isRightAlongK=*/false)),
        time});
   return true;
 }
@@ -136,7 +136,8 @@ bool parseBytes(std::istream &in, Products &products) {
                               gemmWgmmaCosts(/*isBytes=*/true));
   GemmTmaTiling t{};
   return name == "tma" && read(in, t) &&
-         add(t, isAmong(kGemmTmaTilings, t), gemmTmaCosts(/*isBytes=*/true, false));
+         add(t, isAmong(kGemmTmaTilings, t),
+             gemmTmaCosts(/*isBytes=*/true, false, /*isRightAlongK=*/true));
 }
 
 /// Whether the model's choices are within 3 % of the best on average, and each within 15 %.

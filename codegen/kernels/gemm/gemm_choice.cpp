@@ -264,13 +264,14 @@ void CandidateList::addWgmma(int elementBytes) {
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
     return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
   };
+  GemmTmaCosts costsOfMaps = gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
-      addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
+      addWgmma(tiling, elementBytes, costsOfMaps);
   if (!isBytes && shape.isInFragments)
     for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
       if (!isHalfEmpty(tiling))
-        addWgmma(tiling, elementBytes, gemmTmaCosts(isBytes, shape.storesMoments));
+        addWgmma(tiling, elementBytes, costsOfMaps);
 }
 
 void CandidateList::addHalfWidth() {
