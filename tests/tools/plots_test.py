@@ -96,6 +96,18 @@ class Roofline(unittest.TestCase):
         text = next(t for t in xml.fromstring(self.draw(results)).iter(f"{SVG}text") if t.text == str(percent) and t.get("text-anchor") == "end")
         return float(text.get("y")) - 4
 
+    def test_each_file_has_the_roof_of_its_own_gpu(self):
+        other = {**KERNELS, "gpu": "NVIDIA H100 80GB HBM3"}
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "gemm.json").write_text(json.dumps(KERNELS))
+            Path(folder, "conv.json").write_text(json.dumps(other))
+            both = plots.draw([plots.roofline(Path(folder))])[0]
+        shares = [round(100 * 2 / bandwidth) for bandwidth in (4.8, 3.35)]  # of what moves 2 MB in a microsecond
+        for share in shares:
+            self.assertTrue(any(text.startswith("b, Smelt") and text.endswith(f", {share} %") for text in told(both, "path")))
+        self.assertTrue(any("H200" in word and "H100" in word for word in words(both)))
+        self.assertTrue(any("4.8 TB/s" in word and "3.4 TB/s" in word for word in words(both)))
+
     def test_the_roof_is_that_of_the_gpu(self):
         other = {**KERNELS, "gpu": "NVIDIA H100 80GB HBM3"}
         self.assertTrue(any("3.4 TB/s" in word for word in words(self.draw(other))))

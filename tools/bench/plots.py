@@ -75,8 +75,9 @@ def roofs(gpu):
     return next((operations["half"], memory) for name, (operations, memory) in PEAKS.items() if name in gpu)
 
 
-def points(results, key, who, operations, memory):
-    """Kernels of no products lie at a FLOP a byte."""
+def points(results, key, who):
+    """Shares of the roof of the results' own GPU. Kernels of no products lie at a FLOP a byte."""
+    operations, memory = roofs(results["gpu"])
     found = []
     for row in results["rows"]:
         if "error" in row:
@@ -93,25 +94,26 @@ def roofline(folder):
     filled, its best peer's hollow."""
     files = [(folder / f"{name}.json", label, mark) for name, label, mark in KERNELS]
     found = [(json.loads(file.read_text()), label, mark) for file, label, mark in files if file.exists()]
-    gpu = found[0][0]["gpu"]
-    operations, memory = roofs(gpu)
+    gpus = list(dict.fromkeys(results["gpu"] for results, _, _ in found))
+    operations, memory = roofs(gpus[0])
+    peaks = [f"{peak / 1e12:.0f} TFLOP/s, {bandwidth / 1e12:.1f} TB/s" for peak, bandwidth in map(roofs, gpus)]
     sides = [("peer_us", "its best peer", "peer"), ("smelt_us", "Smelt", "own")]
     dates = sorted({results["date"] for results, _, _ in found})
     return "drawRoofline", {
         "label": "Single kernels: shares of the roofline by FLOPs for each byte",
-        "title": f"Single kernels on one {gpu}, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}",
+        "title": f"Single kernels on one {' and one '.join(gpus)}, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}",
         "series": [
             {
                 "name": label if look == "own" else "",
                 "className": look,
                 "mark": mark,
-                "points": points(results, key, who, operations, memory),
+                "points": points(results, key, who),
             }
             for key, who, look in sides
             for results, label, mark in found
         ],
         "legend": [{"name": "the best peer of the same row", "className": "peer", "mark": "circle"}],
-        "share": f"% of the roofline: {operations / 1e12:.0f} TFLOP/s, {memory / 1e12:.1f} TB/s",
+        "share": f"% of the roofline: {' and '.join(peaks)}",
         "ridge": operations / memory,
     }
 
