@@ -150,7 +150,8 @@ struct TileEpilogue {
         row0(row0 + rank * kOwnedRows), column0(column0 / kProducts), rank(rank) {}
 
   /// Whether all passes may do without branches, so that they overlap: every thread has a vector of the tile, and
-  /// tiles end where the columns do. Threads whose rows lie outside then compute and store the last one once more.
+  /// tiles end where the columns do. Threads whose rows lie outside then compute and store the last one once more, which
+  /// changes nothing: no kernel reads what it writes (codegen/plan_memory.h).
   __device__ __forceinline__ bool isWhole() const {
     return kPasses * Threads * kWidth == kOwnedRows * kStored &&
            problem.n() / kProducts % kStored == 0;
