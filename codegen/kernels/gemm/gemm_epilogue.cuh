@@ -149,23 +149,14 @@ struct TileEpilogue {
       : problem(problem), exchange(exchange), rows(rows), batch(batch),
         row0(row0 + rank * kOwnedRows), column0(column0 / kProducts), rank(rank) {}
 
-  /// Whether all passes may do without branches, so that they overlap: every thread has a vector of the tile, and
-  /// tiles end where the columns do. Threads whose rows lie outside then compute and store the last one once more, which
-  /// changes nothing: no kernel reads what it writes (codegen/plan_memory.h).
-  __device__ __forceinline__ bool isWhole() const {
-    return kPasses * Threads * kWidth == kOwnedRows * kStored &&
-           problem.n() / kProducts % kStored == 0;
-  }
-
-  /// Position of this thread's vector in the results and in the owned rows, of which one lies in the results; false
-  /// if it has none inside them.
+  /// Position of this thread's vector in the results and in the owned rows; false if it has none
+  /// inside them.
   __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
     int vector = threadIdx.x + pass * Threads;
-    column = vector % (kStored / kWidth) * kWidth;
     row = vector / (kStored / kWidth);
-    bool exists = row < kOwnedRows && column0 + column < problem.n() / kProducts;
-    row = min(row, problem.m() - 1 - row0);
-    return isWhole() || exists;
+    column = vector % (kStored / kWidth) * kWidth;
+    return row < kOwnedRows && row0 + row < problem.m() &&
+           column0 + column < problem.n() / kProducts;
   }
 
   /// The column of the tile of C where `product` has its sums for a column of the results.
@@ -192,8 +183,6 @@ struct TileEpilogue {
 
   __device__ __forceinline__ Group fetch(int group) const {
     Group result;
-    if (row0 >= problem.m())
-      return result;
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
@@ -272,8 +261,6 @@ struct TileEpilogue {
 
   /// Adds, computes and stores the owned rows, once all sums have arrived.
   __device__ __forceinline__ void finish() {
-    if (row0 >= problem.m())
-      return;
 #pragma unroll 1
     for (int group = 0; group < kGroups; ++group) {
       Group next;
