@@ -278,7 +278,7 @@ inline constexpr double kTmaSharedWeights = 1.46;
 /// What is left of the feed of tiles of 128 x 64 where the rows of tiles are no divisor of 8, so that neighbouring blocks
 /// ask for columns at other times (784x768x3072 takes 19 us so, by 64 x 128 14; 1024x768x3072 15 and 16). Of tiles of 96
 /// columns, where they are no multiple of 4 (CLIP's 1600x768x3072 lost 0.5 us to pairs of blocks, 2048x768x3072 gains 2).
-inline constexpr double kTmaFeedOfOddRows = 0.84;
+inline constexpr double kTmaFeedOfOddRows = 0.84, kTmaFeedOfOddRowsOfNarrow = 0.86;
 
 /// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
 /// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together. Chains of one kernel do not show
@@ -321,11 +321,10 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   double bytesOfClock = panelColumns(t.blockN) < 64 ? costs.feedOfNarrow
                         : t.pingPong                ? costs.feedInTurn
                                                     : costs.feed;
-  bool isOdd = t.blockN == 64   ? tilesM > 8 || (tilesM & (tilesM - 1)) != 0
-               : t.blockN == 96 ? tilesM % 4 != 0
-                                : false;
-  if (t.blockM == 128 && isOdd)
+  if (t.blockM == 128 && t.blockN == 64 && (tilesM > 8 || (tilesM & (tilesM - 1)) != 0))
     bytesOfClock *= kTmaFeedOfOddRows;
+  if (t.blockM == 128 && t.blockN == 96 && tilesM % 4 != 0)
+    bytesOfClock *= kTmaFeedOfOddRowsOfNarrow;
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
   double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +

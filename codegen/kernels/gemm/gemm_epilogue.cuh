@@ -120,9 +120,11 @@ struct TileEpilogue {
   // one group holds them all, before the main loop, else each while the one before it is computed.
   static constexpr int kPasses = ceilDiv(kOwnedRows * kStored / kWidth, Threads);
   static constexpr bool kFewSums = SumsPerThread <= 32;
-  // Blocks that multiply bytes share a multiprocessor: each of its threads has half the registers.
-  static constexpr bool kSharesRegisters = kIsSame<Sum, int32_t>;
-  static constexpr int kInputBudget = kFewSums ? 128 : kSharesRegisters ? 32 : 64; // bytes
+  // Blocks that multiply bytes share a multiprocessor: each of its threads has half the registers. Without wgmma the
+  // addresses of fragments take some, too.
+  static constexpr bool kSharesRegisters = kIsSame<Sum, int32_t>,
+                        kHasFew = kSharesRegisters || !SMELT_HAS_CLUSTERS;
+  static constexpr int kInputBudget = kFewSums ? 128 : kHasFew ? 32 : 64; // bytes
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
   static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
   static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
