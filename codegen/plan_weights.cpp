@@ -47,9 +47,13 @@ static Status cannotCompute() {
                 "a weight could not be computed; see the messages before this one");
 }
 
+std::span<std::byte> PlanWeights::room(size_t bytes) {
+  moved.resize(std::max(moved.size(), bytes));
+  return std::span(moved).first(bytes);
+}
+
 Status PlanWeights::move(Value value, const WeightParts &parts, const ByteSink &sink) {
-  moved.resize(std::max<size_t>(moved.size(), byteCount(value)));
-  std::span target = std::span(moved).first(byteCount(value));
+  std::span target = room(byteCount(value));
   for (const WeightPart &part : parts.parts) {
     FailureOr<ArrayRef<char>> source = store.bytes(part.source);
     if (failed(source))
@@ -60,26 +64,25 @@ Status PlanWeights::move(Value value, const WeightParts &parts, const ByteSink &
   return sink(target);
 }
 
-/// What is turned round only to be stored: of it, sums of columns are computed next.
-static Value beforeItsLayout(Value value) {
-  auto turned = value.getDefiningOp<TransposeOp>();
-  return turned ? turned.getInput() : value;
-}
-
+/// What is turned round only to be stored is computed as it was: of it, sums of columns are computed next, and its bytes
+/// are turned round faster than the interpreter's floats.
 Status PlanWeights::compute(Value value, const ByteSink &sink) {
+  auto turned = value.getDefiningOp<TransposeOp>();
+  Value own = turned ? turned.getInput() : value;
   EvaluateOptions options;
   options.weights = &store;
-  Value own = beforeItsLayout(value);
   FailureOr<HostTensor> computed = evaluate(own, last, Symbols(), options);
   if (failed(computed))
     return cannotCompute();
   last.clear();
   last[own] = *computed;
-  FailureOr<HostTensor> tensor = evaluate(value, last, Symbols(), options);
-  if (failed(tensor))
-    return cannotCompute();
-  std::vector<char> raw = tensor->toBytes();
-  return sink(std::as_bytes(std::span(raw.data(), raw.size())));
+  std::vector<char> raw = computed->toBytes();
+  std::span bytes = std::as_bytes(std::span(raw));
+  if (!turned)
+    return sink(bytes);
+  std::span target = room(raw.size());
+  copyTransposed(turned, bytes, target);
+  return sink(target);
 }
 
 FailureOr<std::vector<WeightBytes>> PlanWeights::collect(plan::MetadataT &metadata) {

@@ -29,6 +29,7 @@ public:
 
 private:
   mlir::FailureOr<WeightBytes> bytesOf(mlir::Value value);
+  std::span<std::byte> room(size_t bytes); ///< in `moved`
   Status move(mlir::Value value, const WeightParts &parts, const ByteSink &sink);
   Status compute(mlir::Value value, const ByteSink &sink);
 

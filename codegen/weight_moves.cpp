@@ -3,6 +3,8 @@
 // holds, so that both sides move whole lines: the rows of a square may lie a power of two apart.
 #include "codegen/weight_moves.h"
 
+#include "ir/element_bytes.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -111,6 +113,22 @@ void copyPart(const WeightPart &part, size_t width, std::span<const std::byte> s
     return ElementMoves<8>(source.data(), target.data()).copy(part);
   }
   llvm_unreachable("elements are 1, 2, 4 or 8 bytes wide");
+}
+
+void copyTransposed(TransposeOp op, std::span<const std::byte> source,
+                    std::span<std::byte> target) {
+  SmallVector<int64_t> sizes = tensorType(op.getInput()).getStaticShape();
+  SmallVector<uint64_t> strides(sizes.size(), 1);
+  for (size_t axis = sizes.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * sizes[axis];
+  WeightPart part;
+  uint64_t step = 1;
+  for (int64_t axis : llvm::reverse(op.getPermutation())) {
+    if (sizes[axis] != 1)
+      part.loops.insert(part.loops.begin(), plan::CopyLoop(sizes[axis], strides[axis], step));
+    step *= sizes[axis];
+  }
+  copyPart(part, elementBytes(tensorType(op.getInput()).getElementType()), source, target);
 }
 
 } // namespace smelt::codegen

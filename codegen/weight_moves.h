@@ -18,4 +18,7 @@ bool areAllOf(mlir::Value value, const WeightParts &parts);
 void copyPart(const WeightPart &part, size_t width, std::span<const std::byte> source,
               std::span<std::byte> target);
 
+/// Copies the elements of the op's input, as `source` holds them, to where its output has them.
+void copyTransposed(TransposeOp op, std::span<const std::byte> source, std::span<std::byte> target);
+
 } // namespace smelt::codegen

@@ -122,22 +122,22 @@ Result evaluateCast(CastOp op, HostTensor &input, Evaluator &evaluator) {
   Storage storage = storageFor(to, evaluator.precision);
   if (storage == input.getStorage() && !castChangesValues(from, to))
     return std::move(input).declaredAs(to);
-  Result result = evaluator.allocate(op, input.getShape(), to);
-  if (failed(result))
-    return failure();
-  visitNumbers(input, [&](auto *fromTag) {
+  return visitNumbers(input, [&](auto *fromTag) {
+    using From = std::remove_pointer_t<decltype(fromTag)>;
+    const From *values = input.values<From>().data();
+    Result result = evaluator.reuseOrAllocate(op, input.getShape(), input);
+    if (failed(result))
+      return result;
     visitNumbers(*result, [&](auto *toTag) {
-      using From = std::remove_pointer_t<decltype(fromTag)>;
       using To = std::remove_pointer_t<decltype(toTag)>;
-      const From *values = input.values<From>().data();
       To *converted = result->template mutableValues<To>().data();
       evaluator.threads.parallelFor(
-          input.getNumElements(), kElementwiseGrain, [&](int64_t begin, int64_t end) {
+          result->getNumElements(), kElementwiseGrain, [&](int64_t begin, int64_t end) {
             castLoop<From, To>(from, to, values + begin, converted + begin, end - begin);
           });
     });
+    return result;
   });
-  return result;
 }
 
 Result evaluateNary(Operation *op, Operands operands, Evaluator &evaluator) {

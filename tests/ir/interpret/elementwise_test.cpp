@@ -425,6 +425,23 @@ TEST_F(ElementwiseTest, Casts) {
   expectNear(cast(floats({2}, {257, -3.4e38f}), "f32", "bf16"), {256, -kInfinity}, 0);
 }
 
+/// Where nothing else reads the input, its memory takes the results; where something does, it keeps its values.
+TEST_F(ElementwiseTest, CastsInPlace) {
+  std::string wide = "!smelt.tensor<[2], f32>", narrow = "!smelt.tensor<[2], f16>";
+  auto run = [&](const std::string &returned, const std::string &types) {
+    auto module = parse("(%x: " + wide + ") -> (" + types + ")",
+                        "%s = smelt.add %x, %x : " + wide + ", " + wide + " -> " + wide +
+                            "\n%n = smelt.cast %s : " + wide + " -> " + narrow + "\nreturn " +
+                            returned + " : " + types);
+    return InterpretTest::run(*module, {floats({2}, {1024.25f, -0.5f})});
+  };
+  std::vector<HostTensor> alone = run("%n", narrow), both = run("%n, %s", narrow + ", " + wide);
+  ASSERT_EQ(alone.size() + both.size(), 3u) << errors;
+  expectNear(alone[0], {2048, -1}, 0);
+  expectNear(both[0], {2048, -1}, 0);
+  expectNear(both[1], {2048.5, -1}, 0);
+}
+
 TEST_F(ElementwiseTest, HalvesAreNotRoundedBetweenOps) {
   // 1 + 2^-12 is no half; the sum keeps it, the cast rounds it away.
   std::string type = "!smelt.tensor<[1], f16>";
