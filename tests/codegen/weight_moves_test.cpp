@@ -85,7 +85,7 @@ TEST_F(WeightMovesTest, TurnsMatricesOfAnySizeRound) {
   const std::pair<const char *, int> kTypes[] = {
       {"i8", 1}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"i64", 8}};
   for (auto [element, width] : kTypes)
-    for (int rows : {1, 2, 31, 32, 33, 77})
+    for (int rows : {1, 2, 31, 32, 33, 64, 77, 130})
       for (int columns : {1, 31, 64, 65, 197}) {
         std::string m = std::to_string(rows), n = std::to_string(columns), e = element;
         std::string from = "[" + m + ", " + n + "], " + e, to = "[" + n + ", " + m + "], " + e;
