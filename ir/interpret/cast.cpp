@@ -2,6 +2,7 @@
 #include "ir/interpret/elementwise.h"
 
 #include "ir/interpret/half.h"
+#include "ir/interpret/simd.h"
 #include "ir/interpret/small_float.h"
 
 #include <cmath>
@@ -103,6 +104,9 @@ void castLoop(Type from, Type to, const From *input, To *output, int64_t count) 
   } else {
     // Integers go to 16-bit floats through double, which holds them all but the very large.
     using Wide = std::conditional_t<std::is_integral_v<From>, double, From>;
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float>)
+      if (to.isF16())
+        return simdKernels().roundToHalf(input, output, count);
     if (to.isF16())
       return convert(input, output, count,
                      [](From value) { return roundToHalf(static_cast<Wide>(value)); });

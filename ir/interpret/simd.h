@@ -37,6 +37,7 @@ struct SimdKernels {
   void (*normalizeRow)(const float *input, const float *scale, const float *bias, double mean,
                        float inverse, float *output, int64_t count);
   void (*halfToFloat)(const uint16_t *input, float *output, int64_t count);
+  FloatFunction roundToHalf; ///< the nearest halves, as half.h rounds
 };
 
 /// The widest level that this machine has.

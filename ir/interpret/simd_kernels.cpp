@@ -111,12 +111,14 @@ void convertHalf(const uint16_t *input, float *output, int64_t count) {
     output[i] = halfToFloat(input[i]);
 }
 
+float nearestHalf(float value) { return halfToFloat(floatToHalf(value)); }
+
 } // namespace
 
 extern const SimdKernels kKernels;
-const SimdKernels kKernels = {SMELT_SIMD_NAME, gemm<float>,  gemm<double>,     map<expFast>,
-                              map<tanhFast>,   map<erfFast>, map<sigmoidFast>, map<siluFast>,
-                              map<geluFast>,   softmaxRow,   moments,          normalizeRow,
-                              convertHalf};
+const SimdKernels kKernels = {SMELT_SIMD_NAME, gemm<float>,     gemm<double>,     map<expFast>,
+                              map<tanhFast>,   map<erfFast>,    map<sigmoidFast>, map<siluFast>,
+                              map<geluFast>,   softmaxRow,      moments,          normalizeRow,
+                              convertHalf,     map<nearestHalf>};
 
 } // namespace smelt::interpret::SMELT_SIMD_LEVEL

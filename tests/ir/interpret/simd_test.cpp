@@ -126,6 +126,22 @@ TEST(Simd, Halves) {
   }
 }
 
+/// Of every exponent: halves, their neighbours, the middles between an even and an odd one, and NaN.
+TEST(Simd, RoundsToHalves) {
+  std::vector<float> input;
+  for (uint32_t high = 0; high <= 0xffffu; ++high)
+    for (uint32_t low : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u, 0x3001u, 0xffffu})
+      input.push_back(std::bit_cast<float>(high << 16 | low));
+  for (const SimdKernels *level : levels()) {
+    std::vector<float> output = input;
+    level->roundToHalf(output.data(), output.data(), output.size());
+    for (size_t i = 0; i < input.size(); ++i)
+      ASSERT_EQ(std::bit_cast<uint32_t>(output[i]),
+                std::bit_cast<uint32_t>(halfToFloat(floatToHalf(input[i]))))
+          << level->name << " " << input[i];
+  }
+}
+
 TEST(ThreadPoolTest, EveryIterationRunsOnce) {
   for (unsigned threads : {1u, 2u, 5u}) {
     ThreadPool pool(threads);
