@@ -106,7 +106,8 @@ def mean_of(x, x_scale, x_zero, y_scale, y_zero, axes, keeps):
 
 
 def products():
-    a, b = codes(np.uint8, 5, 12), codes(np.int8, 12, 7)
+    # Weights of seven bits: on a CPU without VNNI ONNX Runtime adds pairs of products in 16 bits, which saturate.
+    a, b = codes(np.uint8, 5, 12), codes(np.int8, 12, 7) >> 1
     constant = (1, 2, 4, 5)
     full = [a, scale(), codes(np.uint8), b, scale(), single(0, np.int8)]
     per_column = full[:4] + [RANDOM.uniform(0.01, 0.05, 7).astype(np.float32), np.zeros(7, np.int8)]
