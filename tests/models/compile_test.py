@@ -3,7 +3,8 @@
 exports have in common is compiled once: the cache of cubins is the user's.
 
 Each plan must be one that `smelt inspect` reads, with a program of launches for each architecture, the model's inputs,
-and generic kernels only for the ops that models.py lists. No kernel may spill registers, of which compilation warns.
+and generic kernels only for the ops that models.py lists. No kernel of any model may spill registers, of which compilation
+warns.
 """
 import argparse
 import os
@@ -68,7 +69,7 @@ def main():
     args = parser.parse_args()
     tally = models.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for model, (path, flags) in models.selected(args, models.find_structure):
+        for model, (path, flags) in models.selected(args, models.find_structure, models.MODELS + models.FURTHER):
             started = time.monotonic()
             summary, problems = check(args, folder, model, path, flags)
             tally.add(not problems, model.name, f'{time.monotonic() - started:5.1f} s  {"; ".join(problems) or summary}')

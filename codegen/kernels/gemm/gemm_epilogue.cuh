@@ -126,7 +126,10 @@ struct TileEpilogue {
                         kHasFew = kSharesRegisters || !SMELT_HAS_CLUSTERS;
   static constexpr int kInputBudget = kFewSums ? 128 : kHasFew ? 32 : 64; // bytes
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;
-  static constexpr int kFitting = kInputBytes == 0 ? 4 : ceilDiv(kInputBudget, kInputBytes);
+  static constexpr int kWithoutInputs =
+      kFewSums ? 4 : ceilDiv(4, kProducts); // the sums of a pass take registers
+  static constexpr int kFitting =
+      kInputBytes == 0 ? kWithoutInputs : ceilDiv(kInputBudget, kInputBytes);
   static constexpr int kLimit = kFitting < kMaxGroup ? kFitting : kMaxGroup;
   static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
