@@ -5,6 +5,7 @@
 #include "codegen/weight_moves.h"
 
 #include "ir/element_bytes.h"
+#include "ir/interpret/strided.h"
 
 #include <algorithm>
 #include <cstring>
@@ -129,10 +130,8 @@ void copyPart(const WeightPart &part, size_t width, std::span<const std::byte> s
 
 void copyTransposed(TransposeOp op, std::span<const std::byte> source,
                     std::span<std::byte> target) {
-  SmallVector<int64_t> sizes = tensorType(op.getInput()).getStaticShape();
-  SmallVector<uint64_t> strides(sizes.size(), 1);
-  for (size_t axis = sizes.size(); axis-- > 1;)
-    strides[axis - 1] = strides[axis] * sizes[axis];
+  SmallVector<int64_t> sizes = tensorType(op.getInput()).getStaticShape(),
+                       strides = interpret::rowMajorStrides(sizes);
   WeightPart part;
   uint64_t step = 1;
   for (int64_t axis : llvm::reverse(op.getPermutation())) {
