@@ -7,6 +7,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -24,6 +25,8 @@ namespace {
 
 constexpr char kSuffix[] = ".kernel";
 constexpr char kTemporary[] = ".tmp";
+constexpr char kPruned[] = "pruned"; ///< its time is that of the last pruning
+constexpr std::chrono::hours kPruneInterval(1);
 
 /// Precedes the bytes of an entry.
 struct EntryHeader {
@@ -79,6 +82,23 @@ std::vector<Entry> listEntries(llvm::StringRef directory) {
   return entries;
 }
 
+bool wasPrunedLately(const llvm::Twine &stamp) {
+  fs::file_status status;
+  if (fs::status(stamp, status))
+    return false;
+  auto age = std::chrono::system_clock::now() - status.getLastModificationTime();
+  return age >= age.zero() && age < kPruneInterval;
+}
+
+/// False where it cannot be written, and where there is no directory.
+bool stampNow(const llvm::Twine &stamp) {
+  std::error_code error;
+  llvm::raw_fd_ostream file(stamp.str(), error);
+  if (!error)
+    file << "When this file was written, the cache was last cut down to its size.\n";
+  return !error;
+}
+
 } // namespace
 
 KernelCache::KernelCache(std::string directory, uint64_t maxBytes)
@@ -130,6 +150,13 @@ void KernelCache::store(llvm::StringRef key, const CompiledKernel &kernel) const
   if (file->append(std::as_bytes(std::span(&header, 1))).isOk() &&
       file->append(std::as_bytes(std::span(kernel.code))).isOk())
     (void)file->publish(OutputFile::Durability::kEventually).isOk();
+}
+
+void KernelCache::pruneWhenDue() const {
+  llvm::SmallString<256> stamp(directory);
+  llvm::sys::path::append(stamp, kPruned);
+  if (!directory.empty() && !wasPrunedLately(stamp) && stampNow(stamp))
+    prune();
 }
 
 void KernelCache::prune() const {

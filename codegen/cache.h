@@ -45,6 +45,10 @@ public:
   /// notes it (often once a day), and temporary files older than an hour.
   void prune() const;
 
+  /// Prunes unless some process did within the last hour: to look at ten thousand entries takes
+  /// longer than to compile a small model whose kernels are known.
+  void pruneWhenDue() const;
+
 private:
   std::string entryPath(llvm::StringRef key) const;
 

@@ -330,7 +330,7 @@ static Status compileAndWrite(ModuleOp fused, WeightStore &weights, const Compil
         compileProgram(function, target, nvrtc, cache, options, dims, planWeights, metadata));
     programs.push_back(std::move(program));
   }
-  cache.prune();
+  cache.pruneWhenDue();
   SMELT_RETURN_IF_ERROR(checkSymbols(function, metadata));
   std::map<Operation *, std::string> fusionTexts;
   for (const CompiledProgram &program : programs)

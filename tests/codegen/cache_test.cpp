@@ -5,7 +5,9 @@
 #include "llvm/Support/Path.h"
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -134,6 +136,37 @@ TEST_F(Cache, PruningKeepsTheLimit) {
   cache.prune();
   EXPECT_LE(files(), 10u);
   EXPECT_GE(files(), 5u);
+}
+
+TEST_F(Cache, IsPrunedOnceAnHour) {
+  KernelCache cache(path(), /*maxBytes=*/10000);
+  auto fill = [&] {
+    for (int i = 0; i < 20; ++i)
+      cache.store(KernelCache::key({std::to_string(i)}), {std::string(1000, 'p'), 0});
+  };
+  auto setAge = [&](std::chrono::hours age) {
+    auto time = std::filesystem::file_time_type::clock::now() - age;
+    std::filesystem::last_write_time(path() + "/pruned", time);
+  };
+  fill();
+  cache.pruneWhenDue();
+  EXPECT_LE(files(), 11u);
+  fill();
+  cache.pruneWhenDue();
+  EXPECT_EQ(files(), 21u);
+  setAge(std::chrono::hours(2));
+  cache.pruneWhenDue();
+  EXPECT_LE(files(), 11u);
+  fill();
+  setAge(std::chrono::hours(-2)); // by a clock that was put right
+  cache.pruneWhenDue();
+  EXPECT_LE(files(), 11u);
+}
+
+TEST_F(Cache, IsNotMadeToBePruned) {
+  KernelCache(path() + "/missing").pruneWhenDue();
+  EXPECT_EQ(files(), 0u);
+  KernelCache("").pruneWhenDue();
 }
 
 } // namespace

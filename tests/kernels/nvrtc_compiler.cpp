@@ -54,7 +54,7 @@ NvrtcCompiler::NvrtcCompiler() {
 Compiled NvrtcCompiler::compile(const std::string &text, const std::string &architecture,
                                 const std::vector<std::string> &includeFolders) const {
   std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++17",
-                                      "-default-device", "--ptxas-options=-v"};
+                                      "-default-device", "--minimal", "--ptxas-options=-v"};
   for (const std::string &folder : includeFolders)
     options.push_back("-I" + folder);
   std::vector<const char *> pointers;
