@@ -54,14 +54,16 @@ endfunction()
 smelt_precompiled_headers(smelt_headers ${SMELT_PRECOMPILED})
 find_package(GTest REQUIRED)
 smelt_precompiled_headers(smelt_test_headers ${SMELT_PRECOMPILED} <gtest/gtest.h> <gmock/gmock.h>)
+smelt_unit_test(smelt_test_headers)
 target_link_libraries(smelt_test_headers PRIVATE GTest::gtest)
 
-# smelt_faces_mlir(target): the target includes MLIR; smelt_mlir_test(target): and GoogleTest.
+# smelt_faces_mlir(target): the target includes MLIR; smelt_mlir_test(target): it is a unit test that does, with GoogleTest.
 function(smelt_faces_mlir target)
   target_include_directories(${target} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_precompile_headers(${target} REUSE_FROM smelt_headers)
 endfunction()
 function(smelt_mlir_test target)
+  smelt_unit_test(${target})
   target_include_directories(${target} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_precompile_headers(${target} REUSE_FROM smelt_test_headers)
 endfunction()
