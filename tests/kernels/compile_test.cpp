@@ -1,7 +1,8 @@
-// Compiles every kernel of the test lists with NVRTC for sm_90a, and one of each configuration for
-// sm_80, and fails on any error or spill. Needs no GPU. With --output it also keeps the
-// cubins, for gpu_check on another machine; with --timings it also compiles the kernels that are
-// only timed (sm_90a).
+// Compiles kernels of the test lists with NVRTC and fails on any error or spill. Needs no GPU. For
+// sm_90a every configuration, and every form of every template in one configuration at least; for
+// sm_80 one form of each configuration. With --all every kernel for sm_90a; with --output these,
+// and their cubins are kept, for gpu_check on another machine; with --timings also the kernels that
+// are only timed (sm_90a).
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +26,7 @@ struct Job {
 
 struct Options {
   std::string output;
-  bool timings = false, verbose = false;
+  bool all = false, timings = false, verbose = false;
 };
 
 class CompileAll {
@@ -89,19 +90,30 @@ std::string configurationOf(const std::string &name) {
   return name.substr(0, std::min(name.find("_w"), name.find("_h4")));
 }
 
-/// All for sm_90a; for sm_80, where it is not for Hopper alone, one of each configuration.
-/// References run where the checks do.
+/// Template and types, without the tile, and what follows the configuration.
+std::string formOf(const std::string &name) {
+  std::string configuration = configurationOf(name);
+  size_t tile = configuration.find_first_of("0123456789");
+  size_t types = std::min(configuration.find('_', tile), configuration.size());
+  return configuration.substr(0, tile) + configuration.substr(types) +
+         name.substr(configuration.size());
+}
+
+/// References run where the checks do, and are compiled for these alone.
 std::vector<Job> jobsFor(const std::vector<KernelText> &kernels, const std::string &filter,
                          bool isForChecks) {
   std::vector<Job> jobs;
-  std::set<std::string> configurations;
+  std::set<std::string> configurations, forms;
   for (const KernelText &kernel : kernels) {
     if (kernel.name.find(filter) == std::string::npos)
       continue;
-    jobs.push_back({kernel, "sm_90a"});
     bool isReference = kernel.name.find("reference") != std::string::npos;
-    if (!isForChecks && !kernel.needsHopper && !isReference &&
-        configurations.insert(configurationOf(kernel.name)).second)
+    bool isNewForm = !isReference && forms.insert(formOf(kernel.name)).second;
+    bool isNewConfiguration =
+        !isReference && configurations.insert(configurationOf(kernel.name)).second;
+    if (isForChecks || isNewForm || isNewConfiguration)
+      jobs.push_back({kernel, "sm_90a"});
+    if (!isForChecks && !kernel.needsHopper && isNewConfiguration)
       jobs.push_back({kernel, "sm_80"});
   }
   return jobs;
@@ -117,13 +129,15 @@ int main(int argc, char **argv) {
       options.output = argv[++i];
     else if (!std::strcmp(argv[i], "--filter") && i + 1 < argc)
       filter = argv[++i];
+    else if (!std::strcmp(argv[i], "--all"))
+      options.all = true;
     else if (!std::strcmp(argv[i], "--timings"))
       options.timings = true;
     else if (!std::strcmp(argv[i], "--verbose"))
       options.verbose = true;
     else
       return std::fprintf(stderr,
-                          "usage: %s [--output DIR] [--filter TEXT] [--timings] "
+                          "usage: %s [--all] [--output DIR] [--filter TEXT] [--timings] "
                           "[--verbose]\n",
                           argv[0]),
              2;
@@ -133,6 +147,7 @@ int main(int argc, char **argv) {
     std::printf("SKIPPED: %s; no kernel was compiled\n", compiler.error().c_str());
     return 77;
   }
-  std::vector<Job> jobs = jobsFor(allKernels(options.timings), filter, !options.output.empty());
+  std::vector<Job> jobs =
+      jobsFor(allKernels(options.timings), filter, options.all || !options.output.empty());
   return CompileAll(compiler, std::move(jobs), std::move(options)).run() == 0 ? 0 : 1;
 }
