@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands, in the order in which it is cheapest to fail.
 # Needs no GPU. Sets the machine up, builds the runtime alone, everything, and everything again with AddressSanitizer and
-# UndefinedBehaviorSanitizer, runs the tests of each; the sanitizers' include a minute of fuzzing. At most 90 minutes on
-# 2 cores.
+# UndefinedBehaviorSanitizer, runs the tests of each; the sanitizers' include a minute of fuzzing. Last come the sweeps, which
+# put many kernels to NVRTC, one after the other: on a machine that has taken long until then, those that are left are named
+# and not begun. At most 90 minutes on 2 cores, even where these are half as fast as others.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 started=$SECONDS
@@ -27,6 +28,20 @@ suite() {
   }
 }
 
+# sweeps PRESET: its tests with the label sweep, each with all cores, while there is time to begin one.
+sweeps() {
+  local names name last_begin=3900 # seconds after the start; the longest takes 1,200 on a slow machine
+  mapfile -t names < <(ctest --test-dir "build/$1" --show-only --label-regex '^sweep$' | sed -n 's/^ *Test *#[0-9]*: //p')
+  [ ${#names[@]} != 0 ] || return 1
+  for name in "${names[@]}"; do
+    if [ $((SECONDS - started)) -gt $last_begin ]; then
+      echo "    NOT RUN for lack of time: $name (ctest --test-dir build/$1 -R '^$name\$')"
+    else
+      suite "$1" --tests-regex "^${name//./\\.}\$" || return 1
+    fi
+  done
+}
+
 # recall_failures FOLDER: the end of what each failed test printed, once more: of a log, its end is what is kept.
 recall_failures() {
   awk -v most=60 '
@@ -46,8 +61,9 @@ stage "README's tables" build/venv/bin/python tools/bench/make_tables.py --check
 stage "runtime alone: build" tools/build.sh runtime-only
 stage "runtime alone: tests" suite runtime-only --label-exclude gpu
 stage "release: build" tools/build.sh release
-stage "release: tests" suite release --label-exclude gpu
+stage "release: tests" suite release --label-exclude 'gpu|sweep'
 stage "sanitizers: build" tools/build.sh asan
 stage "sanitizers: tests" suite asan --label-exclude gpu
+stage "sweeps" sweeps release
 
 echo "test.sh: all stages passed in $((SECONDS - started)) s"
