@@ -1,6 +1,7 @@
 #include "runtime/context.h"
 
 #include "runtime/binding_copies.h"
+#include "runtime/block_placement.h"
 #include "runtime/nvtx.h"
 #include "runtime/text.h"
 #include "runtime/turn.h"
@@ -176,6 +177,7 @@ Result<const Schedule *> Context::currentSchedule() {
     return &graph->schedule();
   if (!pending) {
     SMELT_ASSIGN_OR_RETURN(pending, makeSchedule(engine().metadata(), engine().launches(), values));
+    spreadBlocks(*engine().device(), engine().launches(), *pending);
   }
   return &*pending;
 }

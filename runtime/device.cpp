@@ -49,6 +49,11 @@ Status Device::query() {
                              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle);
   SMELT_RETURN_IF_CUDA_ERROR(*driver, doing, cuDeviceGetAttribute, &sharedBytes,
                              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle);
+  SMELT_ASSIGN_OR_RETURN(processors.count, attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  SMELT_ASSIGN_OR_RETURN(processors.sharedBytes,
+                         attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
+  SMELT_ASSIGN_OR_RETURN(processors.reservedBytes,
+                         attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK));
   deviceName = text.data();
   capability = major * 10 + minor;
   return {};

@@ -7,6 +7,13 @@
 
 namespace smelt::runtime {
 
+/// How many there are, what one of them has, and what of it a block takes beside its own, in bytes.
+struct Multiprocessors {
+  int count = 0;
+  uint32_t sharedBytes = 0;
+  uint32_t reservedBytes = 0; ///< of each block
+};
+
 /// One device and a context of it: the primary one, which frameworks in the same process share, or one
 /// of the caller's.
 class Device {
@@ -29,6 +36,7 @@ public:
   int computeCapability() const { return capability; }
   /// The most shared memory that one block may opt in to.
   int maxSharedBytes() const { return sharedBytes; }
+  const Multiprocessors &multiprocessors() const { return processors; }
 
   /// An attribute by the driver's name for it.
   Result<int> attribute(CUdevice_attribute which) const;
@@ -44,6 +52,7 @@ private:
   std::string deviceName;
   int capability = 0;
   int sharedBytes = 0;
+  Multiprocessors processors;
 };
 
 using SharedDevice = std::shared_ptr<const Device>;

@@ -1,5 +1,6 @@
 #include "runtime/engine.h"
 
+#include "runtime/block_placement.h"
 #include "runtime/checked_math.h"
 #include "runtime/text.h"
 #include "runtime/verify_cubin.h"
@@ -205,11 +206,13 @@ Status Engine::configureKernels() {
                     joinText("the kernel ", entry, " needs ", demands[i].sharedBytes,
                              " bytes of shared memory, ", openDevice->name(), " has ",
                              openDevice->maxSharedBytes(), " for a block"));
-    if (demands[i].sharedBytes > kPlainSharedBytes)
-      SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("granting shared memory to ", entry),
-                                 cuFuncSetAttribute, functions[i],
-                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                 static_cast<int>(demands[i].sharedBytes));
+    uint32_t granted = demands[i].sharedBytes;
+    if (granted >= kLeastPlacedBytes) // of which more may be asked for
+      granted = std::max(granted, mostSpreadingBytes(openDevice->multiprocessors()));
+    if (granted > kPlainSharedBytes)
+      SMELT_RETURN_IF_CUDA_ERROR(
+          api(), joinText("granting shared memory to ", entry), cuFuncSetAttribute, functions[i],
+          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(granted));
     if (demands[i].clusterBlocks > kPortableClusterBlocks)
       SMELT_RETURN_IF_CUDA_ERROR(api(), joinText("granting large clusters to ", entry),
                                  cuFuncSetAttribute, functions[i],

@@ -98,6 +98,10 @@ void FakeDriver::fillDevices(DriverApi &api) {
           return *value = device.computeCapability % 10, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
           return *value = 227 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+          return *value = 228 * 1024, CUDA_SUCCESS;
+        case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+          return *value = 1024, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
           return *value = 50 * 1024 * 1024, CUDA_SUCCESS;
         case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: // in kHz

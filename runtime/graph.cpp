@@ -179,7 +179,7 @@ CUDA_KERNEL_NODE_PARAMS ModelGraph::kernelParameters(const ScheduledLaunch &laun
   parameters.blockDimX = kernel.block.x();
   parameters.blockDimY = kernel.block.y();
   parameters.blockDimZ = kernel.block.z();
-  parameters.sharedMemBytes = kernel.shared_bytes;
+  parameters.sharedMemBytes = launch.sharedBytes;
   parameters.kernelParams = parameterPointers.data();
   return parameters;
 }

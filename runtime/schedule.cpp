@@ -147,6 +147,7 @@ private:
       SMELT_ASSIGN_OR_RETURN(scheduled.bytes, sizeOf(launch, set->size_bytes));
     } else {
       SMELT_RETURN_IF_ERROR(setGrid(launch, scheduled));
+      scheduled.sharedBytes = launch.node.AsKernelNode()->shared_bytes;
       SMELT_RETURN_IF_ERROR(setParameters(table[id], scheduled));
     }
     return scheduled;

@@ -15,6 +15,7 @@ namespace smelt::runtime {
 struct ScheduledLaunch {
   uint32_t id = 0;                   ///< of the launch table
   std::array<uint32_t, 3> grid = {}; ///< kernels
+  uint32_t sharedBytes = 0;          ///< of a block, at least what the plan says; kernels
   uint64_t bytes = 0;                ///< memory copies and sets
   uint32_t firstBlock = 0;           ///< of Schedule::parameters; kernels
   uint32_t firstDependency = 0;      ///< of Schedule::dependencies

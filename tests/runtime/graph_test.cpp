@@ -62,6 +62,38 @@ protected:
   std::unique_ptr<Context> context;
 };
 
+/// The shared memory of the test plan's two kernels where they have 96 blocks each, the first of almost all that a
+/// multiprocessor has.
+class SharedMemoryTest : public GraphTest {
+protected:
+  std::vector<uint32_t> launchedBytes() {
+    uint32_t blocks = test::DimBuilder(plan.contents.metadata).constant(96);
+    for (size_t step : {0, 1}) {
+      kernelOf(plan.program(0), step).grid =
+          plan::GridDims(blocks, kernelOf(plan.program(0), step).grid.y(),
+                         kernelOf(plan.program(0), step).grid.z());
+      kernelOf(plan.program(0), step).shared_bytes = step == 0 ? 216288 : 67584;
+    }
+    open();
+    AddScaleData data({3, 77});
+    EXPECT_TRUE(isOk(FakeModel::bindHost(*context, data)));
+    EXPECT_TRUE(isOk(context->run(nullptr)));
+    std::vector<uint32_t> bytes;
+    for (const FakeKernelCall &call : model.fake.kernelCalls())
+      bytes.push_back(call.sharedBytes);
+    return bytes;
+  }
+};
+
+TEST_F(SharedMemoryTest, SpreadsTheBlocksOfKernelsThatStartEarly) {
+  EXPECT_EQ(launchedBytes(), (std::vector<uint32_t>{216288, 115840}));
+}
+
+TEST_F(SharedMemoryTest, IsThePlansWhereKernelsWaitForTheEndOfOthers) {
+  kernelOf(plan.program(0), 1).programmatic = false;
+  EXPECT_EQ(launchedBytes(), (std::vector<uint32_t>{216288, 67584}));
+}
+
 TEST_F(GraphTest, UpdatesAGraphOfTheSameKernelsWhereTheCacheIsFull) {
   open({.cachedShapes = 1});
   for (Shape shape : {Shape{1, 1}, Shape{3, 77}, Shape{8, 512}, Shape{1, 1}}) {
