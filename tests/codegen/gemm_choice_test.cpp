@@ -73,6 +73,20 @@ void readMeasured(const char *path, Products &products) {
   }
 }
 
+TEST(GemmRanking, TakesNoMoreStagesThanAShortKHasSteps) {
+  auto nameAt = [](int64_t k) -> std::string {
+    GemmShape shape = {128, 1536, k, 1, 0, /*allowsTensorMaps=*/true};
+    for (const GemmChoice &choice :
+         rankGemmTilings(shape, GemmPrecision::halfWidth, *Target::named("sm_90a")))
+      if (choice.usesTensorMaps && choice.blockM == 64 && choice.blockN == 64 &&
+          choice.clusterK == 1)
+        return choice.name;
+    return "";
+  };
+  EXPECT_NE(nameAt(384).find("stages 6"), std::string::npos) << nameAt(384);
+  EXPECT_NE(nameAt(392).find("stages 12"), std::string::npos) << nameAt(392);
+}
+
 TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {
   constexpr double kMostForOne = 1.16, kMostOnAverage = 1.03;
   Target target = *Target::named("sm_90a");

@@ -139,6 +139,8 @@ void addBytesOnHopper(std::vector<GemmCase> &cases) {
       takeTurns();
       cases.push_back({v, mapped});
     }
+  v.tiling = withoutIdleStages({64, 64, 12, false}, kWgmmaStepBytes);
+  cases.push_back({v, mapped});
   v.tiling = kGemmTmaTilings[1];
   v.width = 1;
   cases.push_back({v, {{77, 197, 144, 1}, {513, 513, 208, 1}, {1, 1, 16, 1}}});

@@ -267,7 +267,7 @@ void CandidateList::addWgmma(int elementBytes) {
   GemmTmaCosts costsOfMaps = gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
-      addWgmma(tiling, elementBytes, costsOfMaps);
+      addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps);
   if (!isBytes && shape.isInFragments)
     for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
       if (!isHalfEmpty(tiling))

@@ -189,6 +189,16 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
     {64, 128, 8, false},     {64, 64, 12, false, 2},  {64, 128, 8, false, 2},
     {128, 128, 5, false, 2}, {128, 192, 4, false, 2}, {128, 96, 7, false}};
 
+/// The same tiling with half of twelve stages, where these hold all `kBytes` bytes along K: blocks of the kernels before
+/// and after then find room on the same multiprocessor.
+constexpr GemmTmaTiling withoutIdleStages(GemmTmaTiling tiling, long long kBytes) {
+  constexpr int kManyStages = 12;
+  if (tiling.stages == kManyStages && tiling.clusterK == 1 &&
+      kBytes <= kManyStages / 2 * kWgmmaStepBytes)
+    tiling.stages = kManyStages / 2;
+  return tiling;
+}
+
 /// More of them for results that gemm_fragment_epilogue.cuh finishes: beside the sums, three warpgroups have no
 /// registers for other epilogues (2048x768x768 with a residual: 19 us, by 128 x 96 6.8).
 inline constexpr GemmTmaTiling kGemmFragmentTilings[] = {{192, 192, 4, false}};
