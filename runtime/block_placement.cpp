@@ -74,8 +74,7 @@ uint32_t spreadingBytes(const Multiprocessors &device, KernelBlocks before, Kern
 uint32_t mostSpreadingBytes(const Multiprocessors &device) { return leastBytesFor(device, 1); }
 
 void spreadBlocks(const Device &device, const LaunchTable &table, Schedule &schedule) {
-  constexpr int kFirstProgrammaticCapability = 90;
-  if (device.computeCapability() < kFirstProgrammaticCapability)
+  if (!device.startsKernelsEarly())
     return;
   KernelBlocks before;
   for (uint32_t i = 0; i < schedule.launches.size(); ++i) {

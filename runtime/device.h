@@ -34,6 +34,8 @@ public:
   int ordinal() const { return handle; }
   /// Ten times the major compute capability, plus the minor one: 90 on Hopper.
   int computeCapability() const { return capability; }
+  /// Whether kernels may start before those that they wait for have ended (programmatic dependent launch).
+  bool startsKernelsEarly() const { return capability >= 90; }
   /// The most shared memory that one block may opt in to.
   int maxSharedBytes() const { return sharedBytes; }
   const Multiprocessors &multiprocessors() const { return processors; }

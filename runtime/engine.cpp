@@ -207,7 +207,7 @@ Status Engine::configureKernels() {
                              " bytes of shared memory, ", openDevice->name(), " has ",
                              openDevice->maxSharedBytes(), " for a block"));
     uint32_t granted = demands[i].sharedBytes;
-    if (granted >= kLeastPlacedBytes) // of which more may be asked for
+    if (granted >= kLeastPlacedBytes && openDevice->startsKernelsEarly()) // more may be asked for
       granted = std::max(granted, mostSpreadingBytes(openDevice->multiprocessors()));
     if (granted > kPlainSharedBytes)
       SMELT_RETURN_IF_CUDA_ERROR(

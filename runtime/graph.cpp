@@ -10,7 +10,6 @@
 
 namespace smelt::runtime {
 
-constexpr int kFirstProgrammaticCapability = 90;
 /// Shapes of similar size can follow each other in the same memory.
 constexpr uint64_t kMinShapeMemoryBytes = uint64_t(64) << 10;
 
@@ -90,8 +89,8 @@ Result<CUgraphNode> ModelGraph::addNodeTo(CUgraph target, size_t index,
                                           std::span<const uint64_t> addresses) {
   const ScheduledLaunch &launch = planned.launches[index];
   const plan::KernelNodeT *kernel = plannedOf(launch).kernel();
-  bool canOverlap = kernel != nullptr && kernel->programmatic &&
-                    engine->device()->computeCapability() >= kFirstProgrammaticCapability;
+  bool canOverlap =
+      kernel != nullptr && kernel->programmatic && engine->device()->startsKernelsEarly();
   std::vector<CUgraphNode> dependencies;
   std::vector<CUgraphEdgeData> edges;
   for (const LineEnd &each : earlier) {
