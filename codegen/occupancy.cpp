@@ -10,7 +10,6 @@ namespace smelt::codegen {
 static constexpr int kWarpThreads = 32;
 static constexpr int kMaxBlockThreads = 1024;
 static constexpr size_t kDefaultSharedBytes = 48 << 10; // of a block that opts in to no more
-static constexpr size_t kReservedSharedBytes = 1 << 10; // of every block, by the system
 
 static cudaOccDeviceProp propertiesOf(const Target &target) {
   const Target::Limits &limits = target.limits;
@@ -26,7 +25,7 @@ static cudaOccDeviceProp propertiesOf(const Target &target) {
   properties.sharedMemPerMultiprocessor = static_cast<size_t>(limits.sharedBytesPerMultiprocessor);
   properties.numSms = target.part.multiprocessors;
   properties.sharedMemPerBlockOptin = static_cast<size_t>(limits.sharedBytesPerBlock);
-  properties.reservedSharedMemPerBlock = kReservedSharedBytes;
+  properties.reservedSharedMemPerBlock = Target::kReservedSharedBytes;
   return properties;
 }
 

@@ -37,6 +37,9 @@ struct Target {
     double float64, float32, tf32, half, int8, float8;
   } flopsPerClock;
 
+  /// Shared memory that the system takes for every block.
+  static constexpr int kReservedSharedBytes = 1024;
+
   /// The product that cost models have in mind.
   struct Part {
     const char *name;

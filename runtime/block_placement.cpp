@@ -73,9 +73,7 @@ uint32_t spreadingBytes(const Multiprocessors &device, KernelBlocks before, Kern
 
 uint32_t mostSpreadingBytes(const Multiprocessors &device) { return leastBytesFor(device, 1); }
 
-void spreadBlocks(const Device &device, const LaunchTable &table, Schedule &schedule) {
-  if (!device.startsKernelsEarly())
-    return;
+void spreadBlocks(const Multiprocessors &device, const LaunchTable &table, Schedule &schedule) {
   KernelBlocks before;
   for (uint32_t i = 0; i < schedule.launches.size(); ++i) {
     ScheduledLaunch &launch = schedule.launches[i];
@@ -90,8 +88,7 @@ void spreadBlocks(const Device &device, const LaunchTable &table, Schedule &sche
     KernelBlocks blocks = {uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2],
                            launch.sharedBytes};
     if (kernel->programmatic && follows)
-      launch.sharedBytes = blocks.sharedBytes =
-          spreadingBytes(device.multiprocessors(), before, blocks);
+      launch.sharedBytes = blocks.sharedBytes = spreadingBytes(device, before, blocks);
     before = blocks;
   }
 }

@@ -45,7 +45,8 @@ uint32_t spreadingBytes(const Multiprocessors &device, KernelBlocks before, Kern
 /// The most that spreadingBytes() asks for beyond need.
 uint32_t mostSpreadingBytes(const Multiprocessors &device);
 
-/// Sets the shared memory of those of the schedule's kernels that start before the launch before has ended.
-void spreadBlocks(const Device &device, const LaunchTable &table, Schedule &schedule);
+/// Sets the shared memory of those of the schedule's kernels that start before the launch before has ended, on a
+/// device on which they do.
+void spreadBlocks(const Multiprocessors &device, const LaunchTable &table, Schedule &schedule);
 
 } // namespace smelt::runtime

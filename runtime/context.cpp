@@ -177,7 +177,8 @@ Result<const Schedule *> Context::currentSchedule() {
     return &graph->schedule();
   if (!pending) {
     SMELT_ASSIGN_OR_RETURN(pending, makeSchedule(engine().metadata(), engine().launches(), values));
-    spreadBlocks(*engine().device(), engine().launches(), *pending);
+    if (engine().device()->startsKernelsEarly())
+      spreadBlocks(engine().device()->multiprocessors(), engine().launches(), *pending);
   }
   return &*pending;
 }

@@ -51,9 +51,11 @@ static void printPrediction(const plan::ProgramT &program, const Prediction &pre
   print(joinText("memory: ", bytes(prediction.inputBytes), " inputs, ",
                  bytes(prediction.outputBytes), " outputs, ", bytes(prediction.arenaBytes),
                  " between kernels, ", bytes(prediction.shapeBytes), " kept for the shape\n"));
-  Table table({"#", "launch", "grid", "moves", "flops", "roofline, us", "bound by", "ONNX nodes"});
+  Table table({"#", "launch", "grid", "shared memory", "moves", "flops", "roofline, us", "bound by",
+               "ONNX nodes"});
   for (const PredictedLaunch &launch : prediction.launches)
     table.add({launch.planned->number, launch.planned->launch->name, blocksOf(launch),
+               launch.sharedBytes == 0 ? "-" : bytesText(launch.sharedBytes),
                bytesText(static_cast<double>(launch.bytes)), std::to_string(launch.flops),
                timeText(launch.microseconds),
                !launch.microseconds     ? "-"
@@ -72,8 +74,10 @@ static llvm::json::Array kernelsJson(const Prediction &prediction) {
                               {"flops", launch.flops},
                               {"least_us", timeJson(launch.microseconds)},
                               {"onnx_nodes", llvm::json::Array(launch.planned->step->onnx_nodes)}};
-    if (launch.planned->kernel())
+    if (launch.planned->kernel()) {
       object["grid"] = llvm::json::Array{launch.grid[0], launch.grid[1], launch.grid[2]};
+      object["shared_bytes"] = static_cast<int64_t>(launch.sharedBytes);
+    }
     kernels.push_back(std::move(object));
   }
   return kernels;

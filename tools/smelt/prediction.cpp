@@ -1,5 +1,8 @@
 #include "tools/smelt/prediction.h"
 
+#include "codegen/target.h"
+#include "runtime/block_placement.h"
+
 #include <numeric>
 
 namespace smelt::tools {
@@ -20,8 +23,9 @@ static PredictedLaunch predict(const runtime::PlannedLaunch &planned,
                                const std::optional<Peaks> &peaks) {
   auto value = [&](uint32_t dim) { return dim == plan::kNone ? 0 : values.dims[dim]; };
   const plan::LaunchT &launch = *planned.launch;
-  PredictedLaunch predicted{&planned, scheduled.grid, value(launch.bytes), value(launch.flops), {},
-                            true};
+  PredictedLaunch predicted{
+      &planned, scheduled.grid, scheduled.sharedBytes, value(launch.bytes), value(launch.flops), {},
+      true};
   if (!peaks || peaks->flopsPerSecond(launch.arithmetic) == 0)
     return predicted;
   predicted.microseconds =
@@ -31,11 +35,22 @@ static PredictedLaunch predict(const runtime::PlannedLaunch &planned,
   return predicted;
 }
 
+/// As an engine on the architecture's part does.
+static void spreadBlocks(const runtime::LaunchTable &table, runtime::Schedule &schedule) {
+  auto target = codegen::Target::named(table.program().arch);
+  if (succeeded(target) && target->instructions.programmaticLaunch)
+    runtime::spreadBlocks({target->part.multiprocessors,
+                           static_cast<uint32_t>(target->limits.sharedBytesPerMultiprocessor),
+                           codegen::Target::kReservedSharedBytes},
+                          table, schedule);
+}
+
 Result<Prediction> Predictor::at(const std::vector<runtime::Shape> &shapes) const {
   SMELT_ASSIGN_OR_RETURN(runtime::ShapeValues values, runtime::solveShapes(metadata, shapes));
   auto shared = std::make_shared<runtime::ShapeValues>(std::move(values));
   SMELT_ASSIGN_OR_RETURN(runtime::Schedule schedule,
                          runtime::makeSchedule(metadata, table, shared));
+  spreadBlocks(table, schedule);
   Prediction prediction;
   for (const runtime::ScheduledLaunch &scheduled : schedule.launches)
     prediction.launches.push_back(predict(table[scheduled.id], scheduled, *shared, peaks));

@@ -51,7 +51,6 @@ struct MmaCosts {
 constexpr MmaCosts kMmaCosts = {0.02, 0.01, 75e3, 100e3, 53e3, {0, 0.7, 1.6, 2.8}};
 constexpr MmaCosts kMmaCostsOfHalves = {0.05, 0.0133, 77e3, 104e3, 69e3, {0, 0.7, 1.5, 2.6}};
 
-constexpr int kReservedSharedBytes = 1024; // of every resident block
 constexpr int kMaxResident = 3;
 
 /// Shares of the peak that the main loops reach: mma.sync of 16 bits and of bytes where wgmma exists, and where
@@ -227,7 +226,7 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
       std::ceil(double(rows) / c.blockM) * std::ceil(double(shape.n) / c.blockN) * shape.batches;
   double blocks = tiles * c.clusterK;
   int resident = std::clamp(
-      std::min(target.limits.sharedBytesPerBlock / (c.sharedBytes + kReservedSharedBytes),
+      std::min(target.limits.sharedBytesPerBlock / (c.sharedBytes + Target::kReservedSharedBytes),
                target.limits.threadsPerMultiprocessor / c.threads),
       1, kMaxResident);
   double atOnce = std::min<double>(blocks, multiprocessors * resident);
