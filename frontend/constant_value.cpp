@@ -24,12 +24,14 @@ bool isConstantTensor(Value value, int64_t mostElements) {
 using Ops = llvm::SmallPtrSet<Operation *, 16>;
 
 /// Fills `seen` with the ops that the value is computed by.
-bool followsFromConstants(Value value, bool takesWeights, int64_t mostElements, Ops &seen) {
+bool followsFromConstants(Value value, bool takesWeights, int64_t mostElements,
+                          const ValueSet &varying, Ops &seen) {
   SmallVector<Value> pending{value};
   while (!pending.empty()) {
     Value next = pending.pop_back_val();
     Operation *op = next.getDefiningOp();
-    if (!op || !isConstantTensor(next, mostElements) || (isa<WeightOp>(op) && !takesWeights))
+    if (!op || varying.contains(next) || !isConstantTensor(next, mostElements) ||
+        (isa<WeightOp>(op) && !takesWeights))
       return false;
     if (auto dims = dyn_cast<DimsOp>(op))
       for (Attribute dim : dims.getDims())
@@ -45,9 +47,10 @@ bool followsFromConstants(Value value, bool takesWeights, int64_t mostElements, 
 
 } // namespace
 
-std::optional<HostTensor> constantValue(Value value, WeightStore *weights, int64_t mostElements) {
+std::optional<HostTensor> constantValue(Value value, WeightStore *weights, int64_t mostElements,
+                                        const ValueSet &varying) {
   Ops ops;
-  if (!value || !followsFromConstants(value, weights != nullptr, mostElements, ops))
+  if (!value || !followsFromConstants(value, weights != nullptr, mostElements, varying, ops))
     return std::nullopt;
   ScopedDiagnosticHandler silence(value.getContext(), [](Diagnostic &) { return success(); });
   EvaluateOptions options;
@@ -73,14 +76,17 @@ std::optional<bool> constantBool(Value value) {
   return known->getDouble(0) != 0;
 }
 
-Value foldConstant(GraphBuilder &build, Value value) {
+Value CarriedConstants::fold(Value value) {
   if (!value || isa_and_present<ConstantOp, DimsOp, WeightOp, IotaOp>(value.getDefiningOp()))
     return value;
   auto count = tensorType(value).getNumElements().asConstant();
   if (!count || *count > kMostFoldedElements)
     return value;
-  std::optional<HostTensor> known = constantValue(value);
-  return known ? build.constant(known->toAttribute()) : value;
+  std::optional<HostTensor> known = constantValue(value, nullptr, kFewElements, varying);
+  if (known)
+    return build.constant(known->toAttribute());
+  next.insert(value);
+  return value;
 }
 
 } // namespace smelt::frontend

@@ -144,7 +144,8 @@ LogicalResult importIf(NodeReader &node) {
 /// A loop while it is unrolled.
 class Loop {
 public:
-  Loop(NodeReader &node, const InnerGraph &body) : node(node), build(node.build), body(body) {
+  Loop(NodeReader &node, const InnerGraph &body)
+      : node(node), build(node.build), body(body), constants(node.build) {
     for (size_t index = kCarried; index < node.inputCount(); ++index)
       carried.push_back(node.value(index));
     scanned.resize(body.outputCount() - 1 - carried.size());
@@ -226,11 +227,12 @@ private:
       scanned[at].push_back((*outputs)[at + 1 + carried.size()].tensor());
     std::swap(carried, next);
     next.clear();
+    constants.endIteration();
     return success();
   }
 
   GraphValue fold(GraphValue value) {
-    return value.isTensor() ? GraphValue(foldConstant(build, value.tensor())) : value;
+    return value.isTensor() ? GraphValue(constants.fold(value.tensor())) : value;
   }
 
   /// `isEmpty`: the one iteration was for the types alone.
@@ -259,6 +261,7 @@ private:
   NodeReader &node;
   GraphBuilder &build;
   const InnerGraph &body;
+  CarriedConstants constants;
   GraphValues carried, next;
   SmallVector<SmallVector<Value>> scanned;
   int64_t count = std::numeric_limits<int64_t>::max();

@@ -70,7 +70,8 @@ Value stackValues(NodeReader &node, ArrayRef<Value> parts, int64_t axis) {
 /// A scan of given states over given inputs.
 class Scan {
 public:
-  Scan(NodeReader &node, const InnerGraph &body) : node(node), build(node.build), body(body) {}
+  Scan(NodeReader &node, const InnerGraph &body)
+      : node(node), build(node.build), body(body), constants(node.build) {}
 
   LogicalResult run(ScanValues states, ArrayRef<Value> inputs, ArrayRef<ScannedAxis> axes) {
     FailureOr<int64_t> length = readLength(inputs, axes);
@@ -124,16 +125,18 @@ private:
         return node.error() << "output " << index << " of its body is " << output.kindName()
                             << ", but must be a tensor";
       if (index < carried.size())
-        carried[index] = foldConstant(build, output.tensor());
+        carried[index] = constants.fold(output.tensor());
       else
         scanned[index - carried.size()].push_back(output.tensor());
     }
+    constants.endIteration();
     return success();
   }
 
   NodeReader &node;
   GraphBuilder &build;
   const InnerGraph &body;
+  CarriedConstants constants;
   ScanValues carried;
   SmallVector<ScanValues> scanned;
 };
