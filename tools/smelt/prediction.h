@@ -14,9 +14,8 @@ namespace smelt::tools {
 struct PredictedLaunch {
   const runtime::PlannedLaunch *planned; ///< of the predictor's table
   std::array<uint32_t, 3> grid;          ///< of a kernel
-  uint32_t
-      sharedBytes; ///< that a block asks for beside the kernel before, on the architecture's part
-  int64_t bytes, flops; ///< 0 where the plan does not tell
+  uint32_t sharedBytes;                  ///< that a block asks for (runtime/block_placement.h)
+  int64_t bytes, flops;                  ///< 0 where the plan does not tell
   std::optional<double>
       microseconds; ///< the least by the roofline; nothing without peaks of its arithmetic
   bool isBoundByMemory;
