@@ -21,7 +21,7 @@ void finishFile(const std::string &path);
 /// Safe in a signal handler. What other threads create meanwhile may stay.
 void removeUnfinishedFiles();
 
-/// For a thread, no handler, that is about to end the process: from now on no other thread creates a file. Waits at most a second
+/// For a thread that is about to end the process, be it by a crash: from now on no other thread creates a file. Waits at most a second
 /// for one that does.
 void removeUnfinishedFilesForGood();
 

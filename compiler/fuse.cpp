@@ -11,12 +11,13 @@
 #include "passes/pipeline.h"
 #include "runtime/text.h"
 
+#include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <optional>
 
 using namespace mlir;
 
@@ -85,23 +86,40 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// A reproducer that is written when MLIR has finished it. One that cannot be written is reported
-/// by `written`: the failure that it describes is the more important one.
-class Reproducer : public ReproducerStream {
+/// What makes the passes fail: the module as it is before them, and their names, in the form that `smelt-opt --run-reproducer` takes.
+class Reproducer {
 public:
-  Reproducer(std::string path, Status &written)
-      : path(std::move(path)), written(written), stream(text) {}
-  ~Reproducer() override { written = codegen::writeText(text, path); }
+  Reproducer(ModuleOp before, PipelineOptions options) : module(before.clone()) {
+    options.afterPhase = nullptr; // which has no name
+    PassManager named(before.getContext());
+    buildPipeline(named, options);
+    llvm::raw_string_ostream stream(pipeline);
+    named.printAsTextualPipeline(stream);
+  }
 
-  StringRef description() override { return path; }
-  raw_ostream &os() override { return stream; }
+  Status write(const std::string &path) const {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    AsmState state(*module, OpPrintingFlags().enableDebugInfo());
+    state.attachResourcePrinter(AsmResourcePrinter::fromCallable(
+        "mlir_reproducer", [&](Operation *, AsmResourceBuilder &builder) {
+          builder.buildString("pipeline", pipeline);
+          builder.buildBool("disable_threading", true);
+          builder.buildBool("verify_each", true);
+        }));
+    (*module)->print(stream, state);
+    return codegen::writeText(text, path);
+  }
 
 private:
-  std::string path;
-  Status &written;
-  std::string text;
-  llvm::raw_string_ostream stream;
+  OwningOpRef<ModuleOp> module;
+  std::string pipeline;
 };
+
+/// What became of a reproducer.
+std::string outcome(const Status &written, const std::string &path) {
+  return written.isOk() ? path + " reproduces it" : written.message();
+}
 
 } // namespace
 
@@ -112,13 +130,7 @@ Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef afte
   Status written;
   manager.addInstrumentation(std::make_unique<PassWatch>(*this, dumps, written));
   bool refusedInPlace = false;
-  Status ended, reproduced(StatusCode::kInternal, "no reproducer");
-  if (!options.reproducer.empty())
-    manager.enableCrashReproducerGeneration(
-        [&](std::string &) -> std::unique_ptr<ReproducerStream> {
-          return refusedInPlace ? nullptr
-                                : std::make_unique<Reproducer>(options.reproducer, reproduced);
-        });
+  Status ended;
   PipelineOptions pipeline;
   pipeline.weights = weightStore.get();
   pipeline.inPlace = options.inPlace;
@@ -131,9 +143,15 @@ Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef afte
     return success(ended.isOk());
   };
   buildPipeline(manager, pipeline);
+  std::optional<Reproducer> reproducer;
+  if (!options.reproducer.empty())
+    reproducer.emplace(module(), pipeline);
+  auto write = [&] { return reproducer->write(options.reproducer); };
+  if (reproducer && options.onPasses)
+    options.onPasses(write);
   LogicalResult fused = manager.run(module());
-  if (!options.reproducer.empty()) // which turns recovery from crashes off behind itself
-    llvm::CrashRecoveryContext::Enable();
+  if (reproducer && options.onPasses)
+    options.onPasses(nullptr);
   SMELT_RETURN_IF_ERROR(written);
   SMELT_RETURN_IF_ERROR(ended);
   if (succeeded(fused))
@@ -141,10 +159,11 @@ Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef afte
   if (refusedInPlace)
     return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
   std::string what = "this is a defect of Smelt";
-  if (reproduced.isOk())
-    what += "; " + options.reproducer + " reproduces it";
-  else if (!options.reproducer.empty())
-    what += "; " + reproduced.message();
+  if (reproducer) {
+    Status reproduced = write();
+    what +=
+        "; " + (reproduced.isOk() ? options.reproducer + " reproduces it" : reproduced.message());
+  }
   return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
 }
 

@@ -66,8 +66,11 @@ struct FuseOptions {
   std::string dumpFolder;
   /// After each pass, not only after each phase.
   bool dumpsEveryPass = false;
-  /// File that receives what makes a pass fail, or crash; "" for none.
+  /// File that receives what makes a pass fail; "" for none.
   std::string reproducer;
+  /// Told how to write that file when passes begin, and null when they have ended: who catches a crash may do so then, on another
+  /// thread than the one that crashed.
+  std::function<void(std::function<Status()> write)> onPasses;
   ProgressHandler progress;
 };
 

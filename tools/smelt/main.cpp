@@ -2,11 +2,11 @@
 // exit code says whose fault a failure is (runtime/status.h).
 #include "codegen/unfinished_files.h"
 #include "tools/smelt/commands.h"
+#include "tools/smelt/crash_report.h"
 #include "tools/smelt/interrupts.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/report.h"
 
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -43,21 +43,11 @@ static Status execute(int argc, char **argv, Ending end) {
   return line.parse(argc, argv);
 }
 
-static llvm::json::Object errorJson(const Status &status) {
-  return llvm::json::Object{{"schema", "smelt.error/1"},
-                            {"code", static_cast<int64_t>(status.code())},
-                            {"message", status.message()}};
-}
-
-static std::string jsonText(const Status &status) {
-  return llvm::formatv("{0:2}\n", llvm::json::Value(errorJson(status)));
-}
-
 /// For people on stderr; for --json on stdout too, unless a report is there that says what failed.
 static void reportFailure(const Status &status, bool isJson) {
   llvm::errs() << "smelt: error: " << printable(status.message()) << '\n';
   if (isJson)
-    printJson(errorJson(status));
+    llvm::outs() << errorJson(status);
 }
 
 /// Ends the process where a limit is reached, on whatever thread, while others go on: the standard streams are theirs.
@@ -66,64 +56,19 @@ static void reportFailure(const Status &status, bool isJson) {
   errors << "smelt: error: " << printable(status.message()) << '\n';
   if (isJson) {
     llvm::raw_fd_ostream results(STDOUT_FILENO, /*shouldClose=*/false);
-    results << jsonText(status);
+    results << errorJson(status);
   }
   codegen::removeUnfinishedFilesForGood(); // as late as can be
   std::_Exit(static_cast<int>(status.code()));
 }
 
-/// What to say of a crash, made before there is one: whatever crashed may hold the lock of the allocator, so that to allocate then
-/// may wait for ever.
-class CrashReport {
-public:
-  CrashReport(int argc, char **argv) {
-    std::string message = "crashed; this is a defect of Smelt " SMELT_VERSION
-                          ". Please report it with the model and this command:\n  ";
-    for (int i = 0; i < argc; ++i)
-      message += std::string(i ? " " : "") + argv[i];
-    forPeople = "smelt: error: " + printable(message) + "\n";
-    json = jsonText(Status(StatusCode::kInternal, message));
-  }
-
-  /// Ends the process. What was written before comes before the error; destructors that threads still at work need do not run.
-  [[noreturn]] void end(bool isJson) const {
-    codegen::removeUnfinishedFilesForGood();
-    llvm::outs().flush();
-    write(STDERR_FILENO, forPeople);
-    if (isJson)
-      write(STDOUT_FILENO, json);
-    std::_Exit(static_cast<int>(StatusCode::kInternal));
-  }
-
-private:
-  static void write(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-      ssize_t written = ::write(descriptor, text.data(), text.size());
-      if (written < 0 && errno != EINTR)
-        return; // nobody can read it
-      text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-    }
-  }
-
-  std::string forPeople;
-  std::string json;
-};
-
-/// Runs in a context that survives a crash, so that even a defect ends with an explanation and exit
-/// code 70.
-static int run(int argc, char **argv) {
-  Status status;
-  uint64_t written = llvm::outs().tell();
-  bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+/// Returns the exit code.
+static int run(int argc, char **argv, bool asksForJson) {
   Ending end = [=](const Status &reached) { endAtLimit(reached, asksForJson); };
-  CrashReport crash(argc, argv);
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext context;
-  if (!context.RunSafely([&] { status = execute(argc, argv, end); }))
-    crash.end(asksForJson && llvm::outs().tell() == written);
+  Status status = execute(argc, argv, end);
   llvm::outs().flush(); // a report comes before the error that it explains
   if (!status.isOk())
-    reportFailure(status, asksForJson && llvm::outs().tell() == written);
+    reportFailure(status, asksForJson && llvm::outs().tell() == 0);
   llvm::errs().clear_error(); // what nobody can read is no failure of the run
   llvm::outs().flush();
   std::cout.flush(); // where --help and --version went
@@ -148,11 +93,10 @@ static void occupyStandardStreams() {
 
 int main(int argc, char **argv) {
   occupyStandardStreams();
-  smelt::tools::dieOfSignals();
+  bool asksForJson = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  // Never destroyed: the process may crash while it exits.
+  static const auto &crash = *new smelt::tools::CrashReport(SMELT_VERSION, argc, argv, asksForJson);
+  smelt::tools::dieOfSignals(crash);
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow fails the write, as a full disk does
-  int code = smelt::tools::run(argc, argv);
-  // After a pass that crashed other threads may still be at work; leave nothing to destructors that they need.
-  if (code == static_cast<int>(smelt::StatusCode::kInternal))
-    std::_Exit(code);
-  return code;
+  return smelt::tools::run(argc, argv, asksForJson);
 }

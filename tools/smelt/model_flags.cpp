@@ -2,6 +2,7 @@
 
 #include "runtime/text.h"
 #include "tools/smelt/environment.h"
+#include "tools/smelt/interrupts.h"
 #include "tools/smelt/limits.h"
 #include "tools/smelt/npz.h"
 #include "tools/smelt/report.h"
@@ -164,7 +165,16 @@ Result<std::unique_ptr<Model>> reopenModel(const ModelFlags &flags, const std::s
 }
 
 Status fuse(Model &model, FuseOptions options) {
-  options.reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
+  std::string path = joinText("smelt-reproducer-", getpid(), ".mlir");
+  options.reproducer = path;
+  options.onPasses = [path](std::function<Status()> write) {
+    if (!write)
+      return setLastWords(nullptr);
+    setLastWords([path, write = std::move(write)] {
+      Status written = write();
+      return written.isOk() ? path + " reproduces it" : written.message();
+    });
+  };
   ProgressLine line;
   options.progress = [&](const Progress &progress) {
     if (progress.total > 1) // others are over at once

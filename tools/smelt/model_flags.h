@@ -73,7 +73,7 @@ Result<std::unique_ptr<Model>> importModel(const ModelFlags &flags);
 /// Model::reopen of the flags, silently.
 Result<std::unique_ptr<Model>> reopenModel(const ModelFlags &flags, const std::string &ir);
 
-/// Model::fuse, with a reproducer in the working directory.
+/// Model::fuse, with a reproducer in the working directory where a pass fails or crashes.
 Status fuse(Model &model, FuseOptions options = {});
 
 /// compiler::buildPlan with progress on stderr, and with the cache and NVRTC of the environment.

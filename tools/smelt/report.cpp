@@ -56,6 +56,13 @@ void printJson(llvm::json::Object object) {
   llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object)));
 }
 
+std::string errorJson(const Status &status) {
+  llvm::json::Object error{{"schema", "smelt.error/1"},
+                           {"code", static_cast<int64_t>(status.code())},
+                           {"message", status.message()}};
+  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(error)));
+}
+
 void print(const std::string &line) { llvm::outs() << printable(line) << '\n'; }
 
 void note(const std::string &text) {

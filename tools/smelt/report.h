@@ -30,6 +30,9 @@ private:
 /// One object, indented, to stdout.
 void printJson(llvm::json::Object object);
 
+/// The object that tells of a failure, schema smelt.error/1, as text.
+std::string errorJson(const Status &status);
+
 /// A line on stdout.
 void print(const std::string &line);
 
