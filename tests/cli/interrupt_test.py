@@ -90,7 +90,7 @@ class Interrupts(CliTest):
         for i in range(COUNT):
             environment = {**self.environment, "SMELT_CACHE_DIR": str(self.folder / f"cache{i}")}
             command = [support.SMELT, "compile", str(model), "-o", str(self.folder / "out.plan")]
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder)
             wait_for_first_line(process)
             delay = draw.uniform(0, 1)
             time.sleep(delay)
