@@ -159,11 +159,8 @@ Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef afte
   if (refusedInPlace)
     return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
   std::string what = "this is a defect of Smelt";
-  if (reproducer) {
-    Status reproduced = write();
-    what +=
-        "; " + (reproduced.isOk() ? options.reproducer + " reproduces it" : reproduced.message());
-  }
+  if (reproducer)
+    what += "; " + outcome(write(), options.reproducer);
   return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
 }
 
