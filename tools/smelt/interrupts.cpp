@@ -65,12 +65,22 @@ static void die(int signal) {
 
 static void endWithReport(int) { state().report->end(); }
 
+/// Ends the process when there was time enough, by this thread if by no other.
+static void startAlarm() {
+  handle(SIGALRM, endWithReport);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  alarm(kSecondsForLastWords);
+}
+
 /// The handler of a crash: leaves the rest to the thread that waits, unless that is what crashed.
 static void handOver(int) {
   if (!state().waiting || pthread_equal(*state().waiting, pthread_self()))
     state().report->end();
   if (!state().hasCrashed.test_and_set()) {
-    alarm(kSecondsForLastWords);
+    startAlarm();
     pthread_kill(*state().waiting, kCrashed);
   }
   for (;;)
@@ -129,7 +139,6 @@ static void reserveStack() {
 
 void dieOfSignals(const CrashReport &report) {
   state().report = &report;
-  handle(SIGALRM, endWithReport);
   reserveStack();
   for (int signal : kCrashes)
     if (!isIgnored(signal))
