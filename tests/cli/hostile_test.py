@@ -19,14 +19,6 @@ SECONDS = 60 if SANITIZED else 10  # on a core that adds a million numbers in 50
 BYTES = 2 << 30
 
 
-def slowness():
-    """How many times longer than that core this one takes, and never less than one: some machines have half the speed of others."""
-    start, total = time.process_time(), 0
-    for i in range(4_000_000):
-        total += i
-    return max(1.0, (time.process_time() - start) / 0.2)
-
-
 class Hostile(CliTest):
     def answer(self, *arguments):
         """How `smelt` ends: its code, what it says, how long it took and how much memory at most."""
@@ -46,7 +38,7 @@ class Hostile(CliTest):
             shown = f"{case.name}: {command[0]}: code {code}, {busy:.1f} s, {memory >> 20} MB\n{said[:2000].decode(errors='replace')}"
             self.assertIn(code, case.codes, shown)
             if min(busy, seconds) >= SECONDS:
-                self.assertLess(min(busy, seconds), SECONDS * slowness(), shown)
+                self.assertLess(min(busy, seconds), SECONDS * support.slowness(), shown)
             if not SANITIZED:
                 self.assertLess(memory, BYTES, shown)
             if code != OK:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -78,6 +79,15 @@ def many_kernels():
         nodes.append(helper.make_node("Softmax", [f"p{i}"], [f"x{i + 1}"]))
     infos = [tensor_info(f"x{i}", ["n", widths[i]]) for i in (0, len(widths) - 1)]
     return model(nodes, infos[:1], infos[1:], weights)
+
+
+def slowness():
+    """How many times longer than a core that adds four million numbers in 0.2 s this one takes, and never less than one: some
+    machines have half the speed of others."""
+    start, total = time.process_time(), 0
+    for i in range(4_000_000):
+        total += i
+    return max(1.0, (time.process_time() - start) / 0.2)
 
 
 class CliTest(unittest.TestCase):
