@@ -97,7 +97,8 @@ public:
     named.printAsTextualPipeline(stream);
   }
 
-  Status write(const std::string &path) const {
+  /// Says what became of it.
+  std::string write(const std::string &path) const {
     std::string text;
     llvm::raw_string_ostream stream(text);
     AsmState state(*module, OpPrintingFlags().enableDebugInfo());
@@ -108,18 +109,14 @@ public:
           builder.buildBool("verify_each", true);
         }));
     (*module)->print(stream, state);
-    return codegen::writeText(text, path);
+    Status written = codegen::writeText(text, path);
+    return written.isOk() ? path + " reproduces it" : written.message();
   }
 
 private:
   OwningOpRef<ModuleOp> module;
   std::string pipeline;
 };
-
-/// What became of a reproducer.
-std::string outcome(const Status &written, const std::string &path) {
-  return written.isOk() ? path + " reproduces it" : written.message();
-}
 
 } // namespace
 
@@ -160,7 +157,7 @@ Status Model::runPhases(const FuseOptions &options, Dumps &dumps, StringRef afte
     return Status(StatusCode::kUsage, problemText(collector.problems().front(), modelPath));
   std::string what = "this is a defect of Smelt";
   if (reproducer)
-    what += "; " + outcome(write(), options.reproducer);
+    what += "; " + write();
   return collector.asStatus(StatusCode::kInternal, "a pass failed").within(what);
 }
 

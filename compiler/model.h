@@ -68,9 +68,9 @@ struct FuseOptions {
   bool dumpsEveryPass = false;
   /// File that receives what makes a pass fail; "" for none.
   std::string reproducer;
-  /// Told how to write that file when passes begin, and null when they have ended: who catches a crash may do so then, on another
-  /// thread than the one that crashed.
-  std::function<void(std::function<Status()> write)> onPasses;
+  /// Told what writes that file, and says what became of it, when passes begin, and null when they have ended: who catches a crash
+  /// may call it then, on another thread than the one that crashed.
+  std::function<void(std::function<std::string()> write)> onPasses;
   ProgressHandler progress;
 };
 

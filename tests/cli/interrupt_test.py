@@ -112,8 +112,8 @@ class Interrupts(CliTest):
         self.assertGreater(reported, COUNT // 3, f"seed {seed}")
 
     def test_a_crash_in_a_pass_leaves_a_reproducer(self):
-        nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"t{i}"], [f"t{i + 1}"]) for i in range(3000)]
-        infos = [support.tensor_info(name, ["n", 64]) for name in ("t0", "t3000")]
+        nodes = [helper.make_node("Relu" if i % 2 else "Neg", [f"t{i}"], [f"t{i + 1}"]) for i in range(12000)]  # whose passes take long enough to be met
+        infos = [support.tensor_info(name, ["n", 64]) for name in ("t0", "t12000")]
         command = [support.SMELT, "compile", str(self.save(support.model(nodes, infos[:1], infos[1:]))), "--emit", "mlir", "--verbose"]
         process = subprocess.Popen(
             [*command, "--json", "-o", "out"], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder

@@ -41,13 +41,13 @@ TEST_F(ModelTest, StopsWhereAsked) {
 
 TEST_F(ModelTest, AReproducerIsAtHandWhilePassesRun) {
   std::string path = folder + "/reproducer.mlir";
-  std::function<Status()> write;
+  std::function<std::string()> write;
   FuseOptions options;
   options.reproducer = path;
-  options.onPasses = [&](std::function<Status()> given) { write = std::move(given); };
+  options.onPasses = [&](std::function<std::string()> given) { write = std::move(given); };
   options.progress = [&](const Progress &progress) {
     if (progress.phase == "raise") // as after a crash there
-      EXPECT_TRUE(write && write().isOk());
+      EXPECT_EQ(write(), path + " reproduces it");
     return true;
   };
   ASSERT_TRUE(demoModel()->fuse(options).isOk());
@@ -58,16 +58,33 @@ TEST_F(ModelTest, AReproducerIsAtHandWhilePassesRun) {
   EXPECT_NE(text.find("smelt.phase = \"import\""), std::string::npos) << text;
 }
 
-TEST_F(ModelTest, NoRoomForTheReproducerIsSaidToo) {
+/// A pass fails behind which the module is none.
+Status fuseBroken(const std::string &reproducer) {
+  std::unique_ptr<Model> model = demoModel();
   FuseOptions options;
-  options.reproducer = folder + "/missing/reproducer.mlir";
-  Status written;
-  options.onPasses = [&](const std::function<Status()> &write) {
-    if (write)
-      written = write();
+  options.reproducer = reproducer;
+  options.progress = [&](const Progress &progress) {
+    if (progress.phase == "raise")
+      model->module().lookupSymbol("main")->removeAttr("function_type");
+    return true;
   };
-  ASSERT_TRUE(demoModel()->fuse(options).isOk());
-  EXPECT_NE(written.message().find("cannot create"), std::string::npos) << written.message();
+  return model->fuse(options);
+}
+
+TEST_F(ModelTest, APassThatFailsLeavesAReproducer) {
+  std::string reproducer = folder + "/reproducer.mlir";
+  Status status = fuseBroken(reproducer);
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find(reproducer + " reproduces it"), std::string::npos)
+      << status.message();
+  EXPECT_GT(std::filesystem::file_size(reproducer), 0u);
+}
+
+TEST_F(ModelTest, NoRoomForTheReproducerIsSaidToo) {
+  Status status = fuseBroken(folder + "/missing/reproducer.mlir");
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find("defect of Smelt"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("cannot create"), std::string::npos) << status.message();
 }
 
 /// Import for one run.

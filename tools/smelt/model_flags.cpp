@@ -165,16 +165,8 @@ Result<std::unique_ptr<Model>> reopenModel(const ModelFlags &flags, const std::s
 }
 
 Status fuse(Model &model, FuseOptions options) {
-  std::string path = joinText("smelt-reproducer-", getpid(), ".mlir");
-  options.reproducer = path;
-  options.onPasses = [path](std::function<Status()> write) {
-    if (!write)
-      return setLastWords(nullptr);
-    setLastWords([path, write = std::move(write)] {
-      Status written = write();
-      return written.isOk() ? path + " reproduces it" : written.message();
-    });
-  };
+  options.reproducer = joinText("smelt-reproducer-", getpid(), ".mlir");
+  options.onPasses = setLastWords;
   ProgressLine line;
   options.progress = [&](const Progress &progress) {
     if (progress.total > 1) // others are over at once
