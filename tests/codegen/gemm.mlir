@@ -181,6 +181,33 @@ func.func @large(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 
   return %0 : !smelt.tensor<[b, 512, 3072], f16>
 }
 
+// Few rows: a block has one tile; of a long K four blocks of a cluster take a part each.
+// CHECK: // gemm+add wgmma, tma blockM 64, blockN 64, stages 12, pingPong 0, clusterK 1, oneTile 1
+// CHECK-NEXT: // grid [72, 1, 1], block [256], cluster [1, 1], shared
+// CHECK: #include "kernels/gemm/gemm_tma_tile.cuh"
+// CHECK: kInFragments = false;
+// CHECK: smelt::gemmTmaTile<smelt::Config>(smelt::Problem{in0, in1, in2, out0}, mapA, mapB, shared);
+func.func @few_rows(%x: !smelt.tensor<[128, 768], f16>, %w: !smelt.tensor<[768, 2304], f16>, %bias: !smelt.tensor<[2304], f16>) -> !smelt.tensor<[128, 2304], f16> {
+  %0 = smelt.fusion gemm(%x, %w, %bias) : (!smelt.tensor<[128, 768], f16>, !smelt.tensor<[768, 2304], f16>, !smelt.tensor<[2304], f16>) -> !smelt.tensor<[128, 2304], f16> {
+  ^bb0(%a: !smelt.tensor<[128, 768], f16>, %c: !smelt.tensor<[768, 2304], f16>, %d: !smelt.tensor<[2304], f16>):
+    %1 = smelt.matmul %a, %c : <[128, 768], f16>, <[768, 2304], f16> -> <[128, 2304], f16>
+    %2 = smelt.add %1, %d : <[128, 2304], f16>, <[2304], f16> -> <[128, 2304], f16>
+    smelt.yield %2 : !smelt.tensor<[128, 2304], f16>
+  }
+  return %0 : !smelt.tensor<[128, 2304], f16>
+}
+
+// CHECK: // gemm wgmma, tma blockM 64, blockN 64, stages 12, pingPong 0, clusterK 4, oneTile 1
+// CHECK-NEXT: // grid [24, 4, 1], block [256], cluster [1, 4], shared
+func.func @few_rows_of_long_depth(%x: !smelt.tensor<[128, 3072], f16>, %w: !smelt.tensor<[3072, 768], f16>) -> !smelt.tensor<[128, 768], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[128, 3072], f16>, !smelt.tensor<[3072, 768], f16>) -> !smelt.tensor<[128, 768], f16> {
+  ^bb0(%a: !smelt.tensor<[128, 3072], f16>, %c: !smelt.tensor<[3072, 768], f16>):
+    %1 = smelt.matmul %a, %c : <[128, 3072], f16>, <[3072, 768], f16> -> <[128, 768], f16>
+    smelt.yield %1 : !smelt.tensor<[128, 768], f16>
+  }
+  return %0 : !smelt.tensor<[128, 768], f16>
+}
+
 // Results whose moments are stored, long epilogues and results of 32 bits take the way through shared memory.
 // CHECK: // gemm+row_moments wgmma, tma
 // CHECK: kInFragments = false;
@@ -309,15 +336,34 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
 }
 
 // A convolution: the windows of an image whose channels are last. Zeros around it have no address; a vector of channels has
-// one pixel.
+// one pixel. Of 40 channels the hardware finds no windows.
 // CHECK: // gemm+concat+concat {{mma|wgmma block}}
 // CHECK: kAVector = 8,
 // CHECK: kALinear = false, kBLinear = true, kAPadded = true;
 // CHECK: a(int batch, int m, int k) const {
 // CHECK: const int m1 = (m / 28) % 28;
 // CHECK-NEXT: const int m2 = m % 28;
-// CHECK-NEXT: return unsigned(m2 + (k / 64) % 3 - 1) < unsigned(28) && unsigned(m1 + (k / 64) / 3 - 1) < unsigned(28) ? in0 + {{.*}} : nullptr;
-// Where there are many, the hardware finds them: the kernel says where a row's window begins, and where a tap lies in it.
+// CHECK-NEXT: return unsigned(m2 + (k / 40) % 3 - 1) < unsigned(28) && unsigned(m1 + (k / 40) / 3 - 1) < unsigned(28) ? in0 + {{.*}} : nullptr;
+func.func @gathered_convolution(%x: !smelt.tensor<[n, 28, 28, 40], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 92160, ""> : <[360, 128], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 28, 28, 40], f16>, !smelt.tensor<[360, 128], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
+  ^bb0(%a: !smelt.tensor<[n, 28, 28, 40], f16>, %b: !smelt.tensor<[360, 128], f16>):
+    %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+    %above = smelt.expand %zero : <[], f16> -> <[n, 1, 28, 40], f16>
+    %1 = smelt.concat %above, %a, %above axis 1 : !smelt.tensor<[n, 1, 28, 40], f16>, !smelt.tensor<[n, 28, 28, 40], f16>, !smelt.tensor<[n, 1, 28, 40], f16> -> <[n, 30, 28, 40], f16>
+    %beside = smelt.expand %zero : <[], f16> -> <[n, 30, 1, 40], f16>
+    %2 = smelt.concat %beside, %1, %beside axis 2 : !smelt.tensor<[n, 30, 1, 40], f16>, !smelt.tensor<[n, 30, 28, 40], f16>, !smelt.tensor<[n, 30, 1, 40], f16> -> <[n, 30, 30, 40], f16>
+    %3 = smelt.windows %2 axis 1 stride 1 dilation 1 : <[n, 30, 30, 40], f16> -> <[n, 28, 3, 30, 40], f16>
+    %4 = smelt.windows %3 axis 3 stride 1 dilation 1 : <[n, 28, 3, 30, 40], f16> -> <[n, 28, 3, 28, 3, 40], f16>
+    %5 = smelt.transpose %4 [0, 1, 3, 2, 4, 5] : <[n, 28, 3, 28, 3, 40], f16> -> <[n, 28, 28, 3, 3, 40], f16>
+    %6 = smelt.reshape %5 : <[n, 28, 28, 3, 3, 40], f16> -> <[n, 28, 28, 360], f16>
+    %7 = smelt.matmul %6, %b : <[n, 28, 28, 360], f16>, <[360, 128], f16> -> <[n, 28, 28, 128], f16>
+    smelt.yield %7 : !smelt.tensor<[n, 28, 28, 128], f16>
+  }
+  return %0 : !smelt.tensor<[n, 28, 28, 128], f16>
+}
+
+// Of 64 it does: the kernel says where a row's window begins, and where a tap lies in it.
 // CHECK: // gemm+concat+concat wgmma, tma {{.*}}, windows
 // CHECK: WindowPlace windowAt(int m) const {
 // CHECK: return {m2 - 1, m1 - 1, m0};
@@ -326,7 +372,7 @@ func.func @batched_bytes(%p: !smelt.tensor<[b, s, 128], i8>, %v: !smelt.tensor<[
 // CHECK-NEXT: const int k1 = (k / 64) % 3;
 // CHECK-NEXT: const int k2 = k % 64;
 // CHECK-NEXT: return {k2, k1, k0};
-// CHECK: gemmTma<smelt::Config, smelt::WindowRows<128>>(
+// CHECK: gemmTma{{(Tile)?}}<smelt::Config, smelt::WindowRows<128>>(
 func.func @convolution(%x: !smelt.tensor<[n, 28, 28, 64], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {
   %w = smelt.weight "w" <"w.bin", 0, 147456, ""> : <[576, 128], f16>
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 28, 28, 64], f16>, !smelt.tensor<[576, 128], f16>) -> !smelt.tensor<[n, 28, 28, 128], f16> {

@@ -242,7 +242,7 @@ TEST(GemmRanges, StayCloseToTheFastestWithFewTilings) {
         std::set<std::string> tilings;
         for (const GemmRange &range : ranges)
           tilings.insert(range.choice.config);
-        EXPECT_LE(tilings.size(), 9u) << arch << " " << n << " " << k;
+        EXPECT_LE(tilings.size(), 11u) << arch << " " << n << " " << k;
         double sum = 0;
         for (int64_t rows : kRows) {
           shape.m = rows;

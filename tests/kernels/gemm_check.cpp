@@ -151,11 +151,12 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
   launch.clusterY = unsigned(kernel.clusterK);
   launch.threads = unsigned(kernel.threads);
   launch.sharedBytes = unsigned(kernel.sharedBytes);
-  if (!variant.usesTensorMaps()) {
+  const auto *tiling = std::get_if<GemmTmaTiling>(&variant.tiling);
+  if (!tiling) {
     launch.parameters = bytesOf(parameters);
     return launch;
   }
-  if (kernel.clusterK == 1)
+  if (tiling->clusterK == 1 && !tiling->oneTile) // blocks take tiles in turn
     launch.grid[0] = std::min(launch.grid[0], unsigned(gpu.multiprocessors()));
   launch.parameters = bytesOf(mapped(gpu, variant, s, parameters));
   launch.offsets = {0, offsetof(MappedParameters, a), offsetof(MappedParameters, b)};

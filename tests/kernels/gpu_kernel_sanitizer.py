@@ -26,7 +26,7 @@ import models  # noqa: E402
 FINDING = 86  # the exit code that stands for "the tool found something"
 SUMMARY = re.compile(r'^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$', re.MULTILINE)
 COUNTED = re.compile(r'(\d+) (?:error|hazard)')
-TEMPLATE = re.compile(r'(gemm_tma|gemm_wgmma|gemm_simt|gemm_split|gemm|attention_tma|attention_decode|attention_simt|attention|'
+TEMPLATE = re.compile(r'(gemm_tma_tile|gemm_tma|gemm_wgmma|gemm_simt|gemm_split|gemm|attention_tma|attention_decode|attention_simt|attention|'
                       r'split_reduction)_')
 
 

@@ -89,7 +89,7 @@ std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
 std::vector<int> numbers(const GemmTmaTiling &t) {
-  return {t.blockM, t.blockN, t.stages, t.pingPong, t.clusterK};
+  return {t.blockM, t.blockN, t.stages, t.pingPong, t.clusterK, t.oneTile};
 }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
@@ -180,7 +180,10 @@ GemmTemplate templateOf(const GemmSplitTiling &) {
 GemmTemplate templateOf(const GemmWgmmaTiling &) {
   return {"gemm_wgmma", "GemmWgmmaConfig", "gemmWgmma"};
 }
-GemmTemplate templateOf(const GemmTmaTiling &) { return {"gemm_tma", "GemmTmaConfig", "gemmTma"}; }
+GemmTemplate templateOf(const GemmTmaTiling &t) {
+  return t.oneTile ? GemmTemplate{"gemm_tma_tile", "GemmTmaConfig", "gemmTmaTile"}
+                   : GemmTemplate{"gemm_tma", "GemmTmaConfig", "gemmTma"};
+}
 GemmTemplate templateOf(const GemmSimtTiling &) {
   return {"gemm_simt", "GemmSimtConfig", "gemmSimt"};
 }

@@ -131,7 +131,7 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
 std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) {
   std::string rowArray = std::to_string(std::max<size_t>(epilogue.moments.size(), 1));
   const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
-  if (choice.usesTensorMaps && parts && holdsFragments(choice.blockN, choice.clusterK))
+  if (choice.takesTilesInTurn && parts && holdsFragments(choice.blockN, choice.clusterK))
     return format(kEpilogueInFragments, {{"resultMembers", parts->members},
                                          {"rowArray", rowArray},
                                          {"epilogue", parts->text},
@@ -280,7 +280,7 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
   Dim tilesM = product.rows.ceilDiv(size(choice.blockM));
   Dim tiles = tilesM * product.columns.ceilDiv(size(choice.blockN));
-  if (choice.usesTensorMaps && choice.clusterK == 1) // blocks take tiles in turn
+  if (choice.takesTilesInTurn)
     tiles = tiles.min(size(target.part.multiprocessors));
   kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
@@ -321,6 +321,8 @@ GemmShape GemmEmitter::shapeOf(const GemmEpilogue &epilogue) const {
           (matrixA || windows.windows) && matrixB && product.depth.asConstant(),
           product.storesMoments(),
           b.isTransposed(),
+          windows.windows.has_value(),
+          epilogue.callsFunctions,
           epilogue.inFragments.has_value()};
 }
 

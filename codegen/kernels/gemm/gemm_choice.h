@@ -17,7 +17,10 @@ struct GemmShape {
   bool allowsTensorMaps = false; ///< both operands can be described by one
   bool storesMoments = false;    ///< of its rows
   bool isRightAlongK = true;     ///< the right operand is read along K: of bytes, wgmma asks for it
-  bool isInFragments = false;    ///< the results can be finished where wgmma leaves the sums
+  bool hasWindows =
+      false; ///< on the left, which only tensor maps bring without addresses of their own
+  bool callsFunctions = false; ///< to finish a sum, which takes many instructions
+  bool isInFragments = false;  ///< the results can be finished where wgmma leaves the sums
 };
 
 /// What the operands are multiplied as.
@@ -30,12 +33,13 @@ struct GemmChoice {
   std::string config;   ///< "GemmWgmmaConfig</*blockM*/ 64, /*blockN*/ 64, ...>", in CUDA text
   std::string name;     ///< for people: "wgmma blockM 64, blockN 64, stages 6, clusterK 1"
   int blockM, blockN, blockK, clusterK, threads, sharedBytes;
-  int tilesOfMoments = 1;      ///< whose rows' moments a block keeps
-  double microseconds = 0;     ///< by the model, corrected by what was measured
-  bool isMeasured = false;     ///< at some number of rows
-  bool usesTensorMaps = false; ///< the kernel takes maps of its operands instead of addresses
-  bool splitsFloats = false;   ///< multiplies floats on tensor cores, as sums of two tf32
-  bool fillsRegisters = false; ///< none is left for addresses that are no linear functions
+  int tilesOfMoments = 1;        ///< whose rows' moments a block keeps
+  double microseconds = 0;       ///< by the model, corrected by what was measured
+  bool isMeasured = false;       ///< at some number of rows
+  bool usesTensorMaps = false;   ///< the kernel takes maps of its operands instead of addresses
+  bool takesTilesInTurn = false; ///< a block has several
+  bool splitsFloats = false;     ///< multiplies floats on tensor cores, as sums of two tf32
+  bool fillsRegisters = false;   ///< none is left for addresses that are no linear functions
   bool operator==(const GemmChoice &other) const { return config == other.config; }
   /// Shared memory of a block whose epilogue keeps so much for each row of a tile.
   int allSharedBytes(int bytesPerRow) const {

@@ -142,13 +142,14 @@ constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
-/// blockM is 64, 128 or 192; blockN is 64, 96, 128, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
-/// clusterK is 1 or 2.
+/// blockM is 64, 128 or 192; blockN is 64, 96, 128, 160, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
+/// clusterK is 1 or 2. With one tile a block (gemm_tma_tile.cuh) blockM is 64, blockN 32, 64, 96 or 128, and clusterK any.
 struct GemmTmaTiling {
   int blockM, blockN;
   int stages;
   bool pingPong;
   int clusterK = 1;
+  bool oneTile = false; ///< a block, which all its threads finish
 
   static constexpr int tilesOfMoments = 2; // whose rows' moments are kept
   constexpr int consumers() const { return pingPong ? 256 : blockM * 2; } // threads
@@ -158,6 +159,8 @@ struct GemmTmaTiling {
   constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
   constexpr int exchangeColumns() const {
+    if (oneTile)
+      return blockN; // of all warps
     return blockN > 128 || blockN % 64 != 0 || blockN / clusterK < 64 ? 32 : 64;
   }
   constexpr int exchangeBytes() const {
@@ -170,9 +173,9 @@ struct GemmTmaTiling {
   }
 };
 
-template <int BlockM, int BlockN, int Stages, bool PingPong, int ClusterK = 1>
+template <int BlockM, int BlockN, int Stages, bool PingPong, int ClusterK = 1, bool OneTile = false>
 struct GemmTmaConfig {
-  static constexpr GemmTmaTiling kTiling{BlockM, BlockN, Stages, PingPong, ClusterK};
+  static constexpr GemmTmaTiling kTiling{BlockM, BlockN, Stages, PingPong, ClusterK, OneTile};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
   /// One warpgroup that multiplies has as many registers as a thread may.
@@ -184,10 +187,14 @@ struct GemmTmaConfig {
 };
 
 inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
-    {128, 64, 7, false},     {128, 128, 5, false},    {128, 192, 5, false},
-    {128, 256, 4, false},    {128, 128, 5, true},     {64, 64, 12, false},
-    {64, 128, 8, false},     {64, 64, 12, false, 2},  {64, 128, 8, false, 2},
-    {128, 128, 5, false, 2}, {128, 192, 4, false, 2}, {128, 96, 7, false}};
+    {128, 64, 7, false},          {128, 128, 5, false},         {128, 192, 5, false},
+    {128, 256, 4, false},         {128, 128, 5, true},          {64, 64, 12, false},
+    {64, 128, 8, false},          {64, 64, 12, false, 2},       {64, 128, 8, false, 2},
+    {128, 128, 5, false, 2},      {128, 192, 4, false, 2},      {128, 96, 7, false},
+    {128, 160, 5, false},
+
+    {64, 32, 12, false, 1, true}, {64, 64, 12, false, 1, true}, {64, 96, 9, false, 1, true},
+    {64, 128, 7, false, 1, true}, {64, 64, 12, false, 2, true}, {64, 64, 12, false, 4, true}};
 
 /// The same tiling with half of twelve stages, where these hold all `kBytes` bytes along K: blocks of the kernels before
 /// and after then find room on the same multiprocessor.
@@ -252,7 +259,11 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
                   t.clusterK * double(batches);
   long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
-  double step = wait + costs.multiply * area, feed = t.stageBytes() / costs.feed;
+  // Rows that a tile has too many are not read: at 197 rows 128 x 64 is 9 % faster than at 256.
+  long long tilesM = m > 0 ? (m + t.blockM - 1) / t.blockM : 1;
+  double rows = double(m) / double(tilesM);
+  double step = wait + costs.multiply * area,
+         feed = (rows + t.blockN) * kWgmmaStepBytes / costs.feed;
   double end = costs.tile + costs.finish * area +
                (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
   double block = double(steps) * (step > feed ? step : feed) + end;
@@ -312,12 +323,60 @@ constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments, bool isRig
   return costs;
 }
 
+/// Clocks of gemm_tma_tile's parts: of a tile beside its steps and of each of its sums; of a step whose part of B was asked
+/// for before the kernel before had ended, the same of tiles of 32 columns, of each element of a tile in it; what a step
+/// takes more that waits for its stage. Bytes a clock that arrive in one multiprocessor's stages. What blocks of a
+/// cluster take to exchange sums, for each of them; and what a multiprocessor's later blocks take more than its first, whose
+/// start the kernel before hides, for each sum.
+struct GemmTileCosts {
+  double tile, finish, step, stepOfNarrow, multiply, refill, feed, exchange, exchangeOfBlock,
+      laterSum;
+};
+
+/// Fitted to models, not to chains of one kernel: plans that differ in one product's tiling alone, by turns on an H200 (BERT
+/// at 32 to 512 rows, ViT, MiniLM, DistilBERT, Whisper; 220 plans). A cluster's blocks start late: as many multiprocessors
+/// of one part of the GPU have to be free. Functions, such as GELU, are counted by the difference that the width of tiles
+/// makes, for those of the other templates count none (MiniLM's 128x1536x384 takes 1 us more by 64 columns than by 32).
+constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
+  GemmTileCosts costs = {2000, 0.09, 137, 179, 0.0115, 133, 60, 2900, 250, 0.5};
+  if (callsFunctions) {
+    costs.tile -= 500;
+    costs.finish += 0.25;
+  }
+  return costs;
+}
+
+/// The same for one tile a block.
+constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
+                                     long long n, long long kBytes, long long batches,
+                                     const GemmTileCosts &costs) {
+  double area = double(t.blockM) * t.blockN;
+  long long tilesM = (m + t.blockM - 1) / t.blockM,
+            blocks = tilesM * ((n + t.blockN - 1) / t.blockN) * batches * t.clusterK;
+  long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
+            allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK,
+            early = steps < t.stages ? steps : t.stages;
+  double step = (t.blockN == 32 ? costs.stepOfNarrow : costs.step) + costs.multiply * area,
+         late = step + costs.refill, feed = t.stageBytes() / costs.feed;
+  double end = costs.tile + costs.finish * area +
+               (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
+  double block = double(early) * step + double(steps - early) * (late > feed ? late : feed) + end;
+  double clocks = double(rounds) * block + double(rounds - 1) * costs.laterSum * area,
+         weights = clocksOfWeights(n, kBytes, batches),
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
+                 costs.tile / 2; // of which half comes before the first step
+  return clocks > least ? clocks : least;
+}
+
 /// The same for tensor maps. While a tile is finished the next tile's operands arrive, and in ping-pong
 /// the next tile is multiplied. Blocks take tiles in turn until none is left.
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
-                                 const GemmTmaCosts &costsOfTwo = gemmTmaCosts(false, false,
-                                                                               false)) {
+                                 const GemmTmaCosts &costsOfTwo = gemmTmaCosts(false, false, false),
+                                 const GemmTileCosts &costsOfOneTile = gemmTileCosts(false)) {
+  if (t.oneTile)
+    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, costsOfOneTile);
   const GemmTmaCosts &costs = t.blockM == 64    ? kTmaCostsOfFewRows
                               : t.blockM == 192 ? kTmaCostsOfThree
                                                 : costsOfTwo;

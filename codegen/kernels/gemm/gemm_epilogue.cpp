@@ -22,6 +22,7 @@ public:
   EpilogueEmitter(GemmProduct &product, Lanes lanes);
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
+  bool callsFunctions() const;
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
   /// So short that a text for each panel of a tile is worth its way to the instruction caches.
   bool isShort() const;
@@ -128,12 +129,15 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
+bool EpilogueEmitter::callsFunctions() const {
+  return llvm::any_of(product.fusion.getBlock().without_terminator(), [](Operation &op) {
+    return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
+  });
+}
+
 bool EpilogueEmitter::isShort() const {
   constexpr size_t kMostStatements = 8;
-  return emitter.allChunks().back().lanes.size() <= kMostStatements &&
-         llvm::none_of(product.fusion.getBlock().without_terminator(), [](Operation &op) {
-           return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
-         });
+  return emitter.allChunks().back().lanes.size() <= kMostStatements && !callsFunctions();
 }
 
 std::optional<GemmEpilogue::InFragments>
@@ -182,6 +186,7 @@ GemmEpilogue EpilogueEmitter::take() {
                       moments,
                       complete(uniform + emitter.chunk().text()),
                       std::move(fragments),
+                      callsFunctions(),
                       emitter.printer().sizes()};
 }
 

@@ -52,6 +52,7 @@ struct GemmEpilogue {
   };
   std::optional<InFragments>
       inFragments; ///< of one product, short, without inputs of each element and without moments
+  bool callsFunctions; ///< that are many instructions, such as GELU
   std::set<std::string> sizes;
 };
 

@@ -129,7 +129,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     return shared + kStages * kStageBytes + warp * Epilogue::kRows * Epilogue::kStride * 4;
   }
   __device__ __forceinline__ uint32_t full(int stage) const {
-    return exchange(kConsumers / 32) + stage * mbarrier::kBytes;
+    return exchange(0) + kTiling.exchangeBytes() + stage * mbarrier::kBytes;
   }
   __device__ __forceinline__ uint32_t empty(int stage) const { return full(kStages + stage); }
   /// Of what is prepared for one tile: there is room for the moments of two.
