@@ -303,6 +303,8 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
     return "two products take turns in panels of 64 columns";
   if (product.products() > 1 && isLargest)
     return "the epilogue of two products spills beside the sums of the largest tiles";
+  if (callsFunctions(product) && choice.header == "gemm_wgmma" && choice.blockM >= 256)
+    return "functions spill beside the sums of the largest tiles";
   if (product.storesMoments() && choice.blockN / product.products() % RowMomentsOp::kGroup != 0)
     return "groups of moments do not lie across tiles";
   return "";
@@ -322,7 +324,7 @@ GemmShape GemmEmitter::shapeOf(const GemmEpilogue &epilogue) const {
           product.storesMoments(),
           b.isTransposed(),
           windows.windows.has_value(),
-          epilogue.callsFunctions,
+          callsFunctions(product),
           epilogue.inFragments.has_value()};
 }
 

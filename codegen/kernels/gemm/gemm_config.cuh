@@ -338,7 +338,7 @@ struct GemmTileCosts {
 /// of one part of the GPU have to be free. Functions, such as GELU, are counted by the difference that the width of tiles
 /// makes, for those of the other templates count none (MiniLM's 128x1536x384 takes 1 us more by 64 columns than by 32).
 constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
-  GemmTileCosts costs = {2000, 0.09, 137, 179, 0.0115, 133, 60, 2900, 250, 0.5};
+  GemmTileCosts costs = {2000, 0.09, 137, 179, 0.0115, 133, 52, 2900, 250, 0.5};
   if (callsFunctions) {
     costs.tile -= 500;
     costs.finish += 0.25;

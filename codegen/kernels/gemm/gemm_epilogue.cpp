@@ -22,7 +22,6 @@ public:
   EpilogueEmitter(GemmProduct &product, Lanes lanes);
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
-  bool callsFunctions() const;
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
   /// So short that a text for each panel of a tile is worth its way to the instruction caches.
   bool isShort() const;
@@ -129,15 +128,9 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
-bool EpilogueEmitter::callsFunctions() const {
-  return llvm::any_of(product.fusion.getBlock().without_terminator(), [](Operation &op) {
-    return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
-  });
-}
-
 bool EpilogueEmitter::isShort() const {
   constexpr size_t kMostStatements = 8;
-  return emitter.allChunks().back().lanes.size() <= kMostStatements && !callsFunctions();
+  return emitter.allChunks().back().lanes.size() <= kMostStatements && !callsFunctions(product);
 }
 
 std::optional<GemmEpilogue::InFragments>
@@ -186,11 +179,16 @@ GemmEpilogue EpilogueEmitter::take() {
                       moments,
                       complete(uniform + emitter.chunk().text()),
                       std::move(fragments),
-                      callsFunctions(),
                       emitter.printer().sizes()};
 }
 
 } // namespace
+
+bool callsFunctions(const GemmProduct &product) {
+  return llvm::any_of(FusionOp(product.fusion).getBlock().without_terminator(), [](Operation &op) {
+    return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
+  });
+}
 
 FailureOr<GemmEpilogue> emitGemmEpilogue(GemmProduct &product) {
   int64_t widest = product.n.asConstant() ? 1 : kMaxEpilogueWidth;

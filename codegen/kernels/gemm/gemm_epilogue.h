@@ -52,9 +52,11 @@ struct GemmEpilogue {
   };
   std::optional<InFragments>
       inFragments; ///< of one product, short, without inputs of each element and without moments
-  bool callsFunctions; ///< that are many instructions, such as GELU
   std::set<std::string> sizes;
 };
+
+/// Whether what becomes of a sum takes many instructions, such as GELU.
+bool callsFunctions(const GemmProduct &product);
 
 /// The epilogue with the widest accesses that all its tensors allow.
 mlir::FailureOr<GemmEpilogue> emitGemmEpilogue(GemmProduct &product);
