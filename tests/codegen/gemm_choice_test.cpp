@@ -87,6 +87,40 @@ TEST(GemmRanking, TakesNoMoreStagesThanAShortKHasSteps) {
   EXPECT_NE(nameAt(392).find("stages 12"), std::string::npos) << nameAt(392);
 }
 
+/// The first choice of sm_90a for halves.
+std::string chosenName(const GemmShape &shape) {
+  return rankGemmTilings(shape, GemmPrecision::halfWidth, *Target::named("sm_90a")).front().name;
+}
+
+TEST(GemmRanking, GivesABlockOneTileWhereRowsAreFew) {
+  auto hasOneTile = [](int64_t m, int64_t n, int64_t k) {
+    return chosenName({m, n, k, 1, 0, /*allowsTensorMaps=*/true}).find("oneTile 1") !=
+           std::string::npos;
+  };
+  for (int64_t rows : {77, 128, 197, 400}) // measured in models: BERT, ViT
+    EXPECT_TRUE(hasOneTile(rows, 2304, 768)) << rows;
+  EXPECT_TRUE(hasOneTile(128, 768, 3072)); // in a cluster
+  EXPECT_FALSE(hasOneTile(1, 2304, 768));
+  for (int64_t rows : {2048, 4096, 12608})
+    EXPECT_FALSE(hasOneTile(rows, 2304, 768)) << rows;
+}
+
+TEST(GemmRanking, CountsTheAddressesOfWindows) {
+  GemmShape shape = {196, 256, 2304, 1, 0, /*allowsTensorMaps=*/true};
+  shape.hasWindows = true; // ResNet-50 of one image: by copies of addresses 1.7 us more
+  EXPECT_NE(chosenName(shape).find("tma"), std::string::npos) << chosenName(shape);
+  shape.allowsTensorMaps = false; // then all templates address them
+  GemmShape matrix = shape;
+  matrix.hasWindows = false;
+  EXPECT_EQ(chosenName(shape), chosenName(matrix));
+}
+
+TEST(GemmRanking, FinishesFunctionsInNarrowTiles) {
+  GemmShape shape = {128, 1536, 384, 1, 0, /*allowsTensorMaps=*/true};
+  shape.callsFunctions = true; // MiniLM's GELU: by 64 columns 1 us more
+  EXPECT_NE(chosenName(shape).find("blockN 32"), std::string::npos) << chosenName(shape);
+}
+
 TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {
   constexpr double kMostForOne = 1.16, kMostOnAverage = 1.03;
   Target target = *Target::named("sm_90a");
