@@ -39,7 +39,7 @@ private:
 };
 
 EpilogueEmitter::EpilogueEmitter(GemmProduct &product, Lanes lanes)
-    : product(product), emitter(product.fusion, product.results, lanes) {
+    : product(product), emitter(product.fusion, product.results, std::move(lanes)) {
   emitter.fetchAhead(ExpressionEmitter::FetchAhead::inputs, kMaxFetchedBytes);
   emitter.setResolver(
       [this](Operation *op, ArrayRef<Dim> index) { return emitStatistic(op, index); });
@@ -56,7 +56,7 @@ void EpilogueEmitter::anchorResults(ArrayRef<Dim> index) {
   for (Operation &op : product.fusion.getBlock().without_terminator()) {
     for (Value operand : op.getOperands()) {
       auto found = positions.find(operand);
-      if (found == positions.end() || positions.count(op.getResult(0)))
+      if (found == positions.end() || positions.contains(op.getResult(0)))
         continue;
       std::optional<Index> position;
       if (op.hasTrait<View>()) {
