@@ -17,10 +17,9 @@ struct GemmShape {
   bool allowsTensorMaps = false; ///< both operands can be described by one
   bool storesMoments = false;    ///< of its rows
   bool isRightAlongK = true;     ///< the right operand is read along K: of bytes, wgmma asks for it
-  bool hasWindows =
-      false; ///< on the left, which only tensor maps bring without addresses of their own
-  bool callsFunctions = false; ///< to finish a sum, which takes many instructions
-  bool isInFragments = false;  ///< the results can be finished where wgmma leaves the sums
+  bool hasWindows = false;       ///< on the left: only tensor maps need no addresses for them
+  bool callsFunctions = false;   ///< to finish a sum, which takes many instructions
+  bool isInFragments = false;    ///< the results can be finished where wgmma leaves the sums
 };
 
 /// What the operands are multiplied as.

@@ -239,6 +239,19 @@ struct TileEpilogue {
       ptx::storeShared(target, a, b);
   }
 
+  /// Writes what a warp of a warpgroup has of 64 rows, as wgmma leaves it.
+  template <int Count>
+  __device__ __forceinline__ void sendWarpgroup(const Sum (&sums)[Count]) const {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      uint32_t to = target(0, warp * 16 + 8 * h + lane / 4, lane % 4 * 2);
+#pragma unroll
+      for (int j = 0; j < Count / 4; ++j)
+        send(to + 32 * j, sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
+    }
+  }
+
   __device__ __forceinline__ void finishGroup(int group) const {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {

@@ -36,18 +36,6 @@ struct GemmTmaTileTask : GemmTmaTask<Config, Left, Problem> {
 
   using Base::Base;
 
-  /// Brings the sums of this warpgroup to the blocks that own their rows.
-  __device__ __forceinline__ static void send(const Output &output, const Sums &sums) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      uint32_t target = output.target(0, warp * 16 + 8 * h + lane / 4, lane % 4 * 2);
-#pragma unroll
-      for (int j = 0; j < Base::kBlockN / 8; ++j)
-        Output::send(target + 32 * j, sums[0][4 * j + 2 * h], sums[0][4 * j + 2 * h + 1]);
-    }
-  }
-
   __device__ __forceinline__ void run() const {
     const bool multiplies = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0) == 0;
     Split::arrive(); // this block runs
@@ -67,7 +55,7 @@ struct GemmTmaTileTask : GemmTmaTask<Config, Left, Problem> {
     if constexpr (Base::kClusterK > 1)
       Split::wait(); // the other blocks run, too
     if (multiplies)
-      send(output, sums);
+      output.sendWarpgroup(sums[0]);
     Split::arrive();
     Split::wait(); // all sums have arrived
     output.finish();

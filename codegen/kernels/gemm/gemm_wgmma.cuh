@@ -116,16 +116,8 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   }
 
   __device__ __forceinline__ void sendSums(const Output &output) const {
-    if (!multiplies())
-      return;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      uint32_t target = output.target(0, warp * 16 + 8 * h + lane / 4, lane % 4 * 2);
-#pragma unroll
-      for (int j = 0; j < kBlockN / 8; ++j)
-        Output::send(target + 32 * j, sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
-    }
+    if (multiplies())
+      output.sendWarpgroup(sums);
   }
 };
 
