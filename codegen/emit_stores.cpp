@@ -47,8 +47,8 @@ void ExpressionEmitter::storeMoments(unsigned output, ArrayRef<Dim> index, const
                           : operand.text;
   chunk().loads.push_back("float " + array + "[W];\n");
   chunk().lanes.push_back(array + "[i] = " + value + ";\n");
-  chunk().stores.push_back("storeMoments<W>(" + outputName(output) + " + " + dims.print(offset) +
-                           ", " + array + ");\n");
+  chunk().stores.push_back("storeMoments<W, WholeWarps>(" + outputName(output) + " + " +
+                           dims.print(offset) + ", " + array + ");\n");
 }
 
 } // namespace smelt::codegen

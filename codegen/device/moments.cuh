@@ -32,13 +32,16 @@ template <int W> __device__ __forceinline__ float pairwiseSum(const float (&valu
 
 /// Stores the moments of the group whose columns lie, W a thread, in the registers of 32 / W
 /// neighbouring threads of a warp; all of them call. `values` are the columns as they are stored.
-template <int W>
+/// WholeWarps: all threads of the warp call, which saves a search for those that exchange with each other
+/// (MATCH, REDUX, and a branch): a mask that differs from thread to thread costs it at every exchange.
+template <int W, bool WholeWarps = false>
 __device__ __forceinline__ void storeMoments(float *moments, const float (&values)[W]) {
   constexpr int kThreads = kMomentsGroup / W;
   static_assert(kThreads * W == kMomentsGroup && kThreads <= 32, "threads share a group evenly");
   int lane = threadIdx.x % 32;
-  unsigned mask =
-      kThreads == 32 ? 0xffffffffu : ((1u << kThreads % 32) - 1) << lane / kThreads * kThreads;
+  unsigned mask = WholeWarps || kThreads == 32
+                      ? 0xffffffffu
+                      : ((1u << kThreads % 32) - 1) << lane / kThreads * kThreads;
   float mean = pairwiseSum(values) * (1.0f / W), deviations[W];
 #pragma unroll
   for (int i = 0; i < W; ++i)
@@ -51,7 +54,8 @@ __device__ __forceinline__ void storeMoments(float *moments, const float (&value
     squares = squares + otherSquares + distance * distance * (0.5f * W * step);
     mean = 0.5f * (mean + otherMean);
   }
-  if (lane % kThreads == 0)
+  if (WholeWarps ||
+      lane % kThreads == 0) // all of them have the same, at the same address: no branch
     store<2>(moments, {mean, squares});
 }
 

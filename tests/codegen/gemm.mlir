@@ -96,7 +96,7 @@ func.func @each_batch_its_product(%x: !smelt.tensor<[b, 197, 64], f16>, %y: !sme
 // CHECK: float [[STORED:r[0-9]+]][W];
 // CHECK: [[ROUNDED:r[0-9]+]][i] = rounded<half>(
 // CHECK: store<W>(out0 + m * 768 + n,
-// CHECK: storeMoments<W>(out1 + m * 48 + (n / 32) * 2, [[ROUNDED]]);
+// CHECK: storeMoments<W, WholeWarps>(out1 + m * 48 + (n / 32) * 2, [[ROUNDED]]);
 // CHECK: // gemm+moments_mean+mul+sub+moments_rstd+mul+add
 // CHECK: static constexpr int kRowMoments = 1;
 // CHECK: if constexpr (I == 0)

@@ -36,27 +36,29 @@ struct MomentsShare {
   }
 };
 
-/// The moments of `Rows` rows, of the Problem's tensors of them from number I on. Their groups, or
-/// what they amount to, wait in registers while the block multiplies, and are then combined into
-/// shared memory.
-template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
+/// The moments of `Rows` rows, of the Problem's tensors of them from number I on, by `Threads` threads of which
+/// the first is number `First`. Their groups, or what they amount to, wait in registers while the block
+/// multiplies, and are then combined into shared memory.
+template <class Problem, int Rows, int Threads, int First = 0, int I = 0,
+          bool Exists = (I < Problem::kRowMoments)>
 struct TileMoments {
   __device__ __forceinline__ void load(const Problem &, int, int) {}
   __device__ __forceinline__ void combine(uint32_t) const {}
 };
 
-template <class Problem, int Rows, int Threads, int I>
-struct TileMoments<Problem, Rows, Threads, I, true> {
+template <class Problem, int Rows, int Threads, int First, int I>
+struct TileMoments<Problem, Rows, Threads, First, I, true> {
   static constexpr int kGroups = Problem::template momentGroups<I>();
   static constexpr MomentsShare kPlan{kGroups, Rows, Threads, Problem::kRowMoments};
   static constexpr int kShare = kPlan.threadsPerRow, kRounds = kPlan.rounds;
   using Groups =
       Select<kPlan.holds, RowGroups<kGroups, kShare>, StreamedRowGroups<kGroups, kShare>>;
   Groups groups[kRounds];
-  TileMoments<Problem, Rows, Threads, I + 1> others;
+  TileMoments<Problem, Rows, Threads, First, I + 1> others;
+  static_assert(First % 32 == 0, "whole warps share groups");
 
   __device__ __forceinline__ static int row(int round) {
-    return (threadIdx.x + round * Threads) / kShare;
+    return (int(threadIdx.x) - First + round * Threads) / kShare;
   }
 
   __device__ __forceinline__ void load(const Problem &problem, int batch, int row0) {
@@ -85,7 +87,8 @@ struct TileMoments<Problem, Rows, Threads, I, true> {
 template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeof(T));
 
 /// The way of one tile's sums to memory. Each block sends `Parts` shares of every sum, one a group
-/// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy.
+/// of its warps; `SumsPerThread` tells how many registers the main loop keeps busy. Threads from number
+/// `MomentsFrom` on combine the moments: those that do not multiply, where there are any.
 ///
 /// The Problem's epilogue comes in parts. `Columns<W>` and `Inputs<W>` hold what it reads from memory
 /// for W columns, that which is the same in all rows (bias) and the rest (residual), fetched by
@@ -93,10 +96,11 @@ template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeo
 /// asks for the lines of the latter. Of
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
 /// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
-/// number. `epilogue<W>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W sums a
-/// product, floats or 32-bit integers (`Sum`), and one RowMoments a tensor.
+/// number. `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W
+/// sums a product, floats or 32-bit integers (`Sum`), and one RowMoments a tensor; with WholeWarps all threads
+/// of a warp call it together.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
-          int SumsPerThread>
+          int SumsPerThread, int MomentsFrom = 0>
 struct TileEpilogue {
   static constexpr int kWidth = Problem::kEpilogueWidth;
   static constexpr int kOwnedRows = BlockM / ClusterK;
@@ -134,6 +138,9 @@ struct TileEpilogue {
   static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
   static constexpr bool kFetchEarly = kGroups == 1;
+  // Moments are exchanged among neighbours, which takes long where some threads of a warp have left.
+  static constexpr bool kMayBeWhole =
+      Problem::kStoresMoments && kOwnedRows * kStored / kWidth % Threads == 0;
   static constexpr bool kFetchAhead = !kSharesRegisters || kGroup * kInputBytes <= 64;
 
   struct Group {
@@ -147,12 +154,20 @@ struct TileEpilogue {
   int batch, row0, column0; // of the owned rows in the results
   int rank;
   Group fetched;
-  TileMoments<Problem, kOwnedRows, Threads> moments;
+  TileMoments<Problem, kOwnedRows, Threads - MomentsFrom, MomentsFrom> moments;
 
   __device__ __forceinline__ TileEpilogue(const Problem &problem, uint32_t exchange, uint32_t rows,
                                           int batch, int row0, int column0, int rank)
       : problem(problem), exchange(exchange), rows(rows), batch(batch),
         row0(row0 + rank * kOwnedRows), column0(column0 / kProducts), rank(rank) {}
+
+  /// Of the owned rows: what lies behind it is computed and stored as this one is, once more.
+  __device__ __forceinline__ int lastRow() const { return min(problem.m() - row0, kOwnedRows) - 1; }
+
+  /// Every thread has a vector in every pass.
+  __device__ __forceinline__ bool isWhole() const {
+    return kMayBeWhole && row0 < problem.m() && column0 + kStored <= problem.n() / kProducts;
+  }
 
   /// Position of this thread's vector in the results and in the owned rows; false if it has none
   /// inside them.
@@ -160,6 +175,11 @@ struct TileEpilogue {
     int vector = threadIdx.x + pass * Threads;
     row = vector / (kStored / kWidth);
     column = vector % (kStored / kWidth) * kWidth;
+    if constexpr (kMayBeWhole) {
+      row = min(row, lastRow());
+      if (row < 0)
+        return false;
+    }
     return row < kOwnedRows && row0 + row < problem.m() &&
            column0 + column < problem.n() / kProducts;
   }
@@ -199,19 +219,28 @@ struct TileEpilogue {
     return result;
   }
 
+  /// The same for a whole warp.
+  __device__ __forceinline__ static bool combinesMoments() {
+    if constexpr (kMoments == 0 || MomentsFrom == 0)
+      return kMoments > 0;
+    else
+      return __shfl_sync(0xffffffffu, int(threadIdx.x), 0) >= MomentsFrom;
+  }
+
   /// Call once before the main loop (after the wait for earlier kernels), and once after it.
   __device__ __forceinline__ void beforeMainLoop() {
-    if constexpr (kFewSums)
+    if (kFewSums && combinesMoments())
       moments.load(problem, batch, row0);
     if constexpr (kFetchEarly)
       fetched = fetch(0);
   }
   __device__ __forceinline__ void afterMainLoop() {
-    if constexpr (!kFewSums)
+    if (!kFewSums && combinesMoments())
       moments.load(problem, batch, row0);
     if constexpr (!kFetchEarly)
       fetched = fetch(0);
-    moments.combine(rows);
+    if (combinesMoments())
+      moments.combine(rows);
   }
 
   /// Where this block's share `part` of the sum for (row, column) of the tile goes: in the memory
@@ -253,10 +282,17 @@ struct TileEpilogue {
   }
 
   __device__ __forceinline__ void finishGroup(int group) const {
+    if (isWhole())
+      finishVectors<true>(group);
+    else
+      finishVectors<false>(group);
+  }
+
+  template <bool IsWhole> __device__ __forceinline__ void finishVectors(int group) const {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
-      if (!locate(group * kGroup + i, row, column))
+      if (!locate(group * kGroup + i, row, column) && !IsWhole)
         continue;
       Sum sums[kProducts * kWidth];
 #pragma unroll
@@ -272,8 +308,8 @@ struct TileEpilogue {
       for (int m = 0; m < kMoments; ++m)
         ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
                         combined[m].variance);
-      problem.template epilogue<kWidth>(batch, row0 + row, column0 + column, sums,
-                                        fetched.columns[i], fetched.inputs[i], combined);
+      problem.template epilogue<kWidth, IsWhole>(batch, row0 + row, column0 + column, sums,
+                                                 fetched.columns[i], fetched.inputs[i], combined);
     }
   }
 

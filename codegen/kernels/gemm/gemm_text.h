@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(smelt::Config::kThreads, smelt::Con
 inline constexpr char kNotInFragments[] = "static constexpr bool kInFragments = false;\n";
 inline constexpr char kEpilogue[] = R"(
 $inFragments$
-template <int W>
+template <int W, bool WholeWarps = false>
 __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
                                          const Columns<W> &columns, const Inputs<W> &inputs,
                                          const RowMoments (&rows)[$rowArray$]) const {

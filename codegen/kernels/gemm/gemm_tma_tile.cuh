@@ -9,7 +9,8 @@
 //     a cluster's share of a long one, is on its way at once, weights before `griddepcontrol.wait`.
 //   - The end is gemm_epilogue.cuh's: sums lie in shared memory as a tile, each block of a cluster owns some of its rows,
 //     and the warps that copied finish as many vectors as those that multiplied. What they read, residuals and moments of
-//     rows, is asked for before the main loop: a block that never has another tile has registers for it.
+//     rows, is asked for before the main loop: a block that never has another tile has registers for it. The warps that
+//     copied combine the moments, too, while the others multiply (BERT-base 1x128 1.3 %, ViT-B of one image 1.1 %).
 //
 // Assumes: as gemm_tma.cuh, for tilings with oneTile; a grid of one block a tile, times clusterK.
 // Cost: 2 M N K FLOPs; bytes as gemm.cuh.
@@ -31,7 +32,7 @@ struct GemmTmaTileTask : GemmTmaTask<Config, Left, Problem> {
   using Split = ClusterSplit<Base::kClusterK>;
   static constexpr int kSumsPerThread = 32; // of few, so that the epilogue's inputs come early
   using Output = TileEpilogue<Problem, Base::kBlockM, Base::kBlockN, Config::kThreads,
-                              Base::kClusterK, 1, kSumsPerThread>;
+                              Base::kClusterK, 1, kSumsPerThread, Base::kConsumers>;
   static_assert(Base::kBlockM == 64 && Base::kTiling.oneTile, "one warpgroup multiplies");
 
   using Base::Base;

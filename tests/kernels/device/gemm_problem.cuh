@@ -121,7 +121,7 @@ struct GemmTestProblem {
     if constexpr (Residual)
       prefetchToL2(residualData + index(batch, row, column));
   }
-  template <int W>
+  template <int W, bool WholeWarps = false>
   __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
                            const Columns<W> &of, const Inputs<W> &in,
                            const RowMoments (&rows)[1]) const {
@@ -132,7 +132,8 @@ struct GemmTestProblem {
       float stored[W];
       for (int i = 0; i < W; ++i)
         stored[i] = rounded<T>(result[i]);
-      storeMoments<W>(momentsData + index(batch, row, column) / kMomentsGroup * 2, stored);
+      storeMoments<W, WholeWarps>(momentsData + index(batch, row, column) / kMomentsGroup * 2,
+                                  stored);
     }
   }
   template <int W> struct Results {
