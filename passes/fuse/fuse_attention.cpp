@@ -3,7 +3,8 @@
 // The views before query, key and value (slices of a packed QKV buffer, splits into heads) become
 // address arithmetic of the kernel's loads, the merge of heads after it becomes that of its stores:
 // no head-split copy exists. Of the bias only broadcasts are drawn in: the mask itself is computed
-// once by a pointwise kernel and shared by all layers.
+// once by a pointwise kernel and shared by all layers. (Masks of keys that each layer computes of the
+// model's input take a kernel less, but on an H200 BERT-base at 1x128 took as long, MiniLM 6 % longer.)
 #include "passes/fuse/attention_rows.h"
 #include "passes/fuse/fusion_group.h"
 #include "passes/passes.h"

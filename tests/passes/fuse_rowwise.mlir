@@ -92,3 +92,39 @@ func.func @ends_at_bytes(%x: !smelt.tensor<[1, 77], f32>) -> !smelt.tensor<[1, 7
   %7 = smelt.layer_norm %6 scale %scale : !smelt.tensor<[77], f32> axis 1 {epsilon = 1.0e-5 : f32} : <[1, 77], f32> -> <[1, 77], f32>
   return %7 : !smelt.tensor<[1, 77], f32>
 }
+
+// Rows that are looked up and that a residual connection reads too are a second result.
+// CHECK-LABEL: @looked_up
+// CHECK: %[[BOTH:.*]]:2 = smelt.fusion rowwise(%table, %arg0, %scale)
+// CHECK: %[[ROWS:.*]] = smelt.gather
+// CHECK: %[[NORM:.*]] = smelt.rms_norm %[[ROWS]]
+// CHECK: smelt.yield %[[ROWS]], %[[NORM]]
+// CHECK: return %[[BOTH]]#0, %[[BOTH]]#1
+func.func @looked_up(%ids: !smelt.tensor<[b, s], i64>) -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s, 64], f16>) {
+  %table = smelt.weight "table" <"w.bin", 0, 12800, ""> : <[100, 64], f16>
+  %scale = smelt.weight "scale" <"w.bin", 12800, 128, ""> : <[64], f16>
+  %0 = smelt.gather %table, %ids axis 0 : <[100, 64], f16>, <[b, s], i64> -> <[b, s, 64], f16>
+  %1 = smelt.rms_norm %0 scale %scale : !smelt.tensor<[64], f16> axis 2 {epsilon = 1.0e-6 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
+  return %0, %1 : !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s, 64], f16>
+}
+
+// A norm of what another one's kernel computes finds its rows there; not one of other rows.
+// CHECK-LABEL: @norm_of_norm
+// CHECK: %[[BOTH:.*]]:2 = smelt.fusion rowwise(%arg0, %scale)
+// CHECK: %[[FIRST:.*]] = smelt.layer_norm
+// CHECK: %[[SUM:.*]] = smelt.add %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = smelt.layer_norm %[[SUM]]
+// CHECK: smelt.yield %[[SUM]], %[[SECOND]]
+// CHECK: %[[OTHER:.*]] = smelt.fusion rowwise(%[[BOTH]]#1
+// CHECK: smelt.layer_norm {{.*}} axis 0
+// CHECK: return %[[BOTH]]#0, %[[OTHER]]
+func.func @norm_of_norm(%x: !smelt.tensor<[9, 64], f16>) -> (!smelt.tensor<[9, 64], f16>, !smelt.tensor<[9, 64], f16>) {
+  %scale = smelt.weight "scale" <"w.bin", 0, 128, ""> : <[64], f16>
+  %all = smelt.weight "all" <"w.bin", 128, 1152, ""> : <[9, 64], f16>
+  %one = smelt.constant dense<1.0> : tensor<f16> : <[], f16>
+  %0 = smelt.layer_norm %x scale %scale : !smelt.tensor<[64], f16> axis 1 {epsilon = 1.0e-5 : f32} : <[9, 64], f16> -> <[9, 64], f16>
+  %1 = smelt.add %0, %one : <[9, 64], f16>, <[], f16> -> <[9, 64], f16>
+  %2 = smelt.layer_norm %1 scale %scale : !smelt.tensor<[64], f16> axis 1 {epsilon = 1.0e-5 : f32} : <[9, 64], f16> -> <[9, 64], f16>
+  %3 = smelt.layer_norm %2 scale %all : !smelt.tensor<[9, 64], f16> axis 0 {epsilon = 1.0e-5 : f32} : <[9, 64], f16> -> <[9, 64], f16>
+  return %1, %3 : !smelt.tensor<[9, 64], f16>, !smelt.tensor<[9, 64], f16>
+}
