@@ -1,5 +1,5 @@
 // Concatenations: nested ones flattened, neighbouring slices rejoined, slices read from the piece
-// they lie in.
+// they lie in, rows put in another order before their norm.
 #include "passes/constants.h"
 #include "passes/simplify/canonical.h"
 #include "passes/view_shape.h"
@@ -142,10 +142,52 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
   }
 };
 
+/// concat(norm(x)[k:n], norm(x)[0:k]) => norm(concat(x[k:n], x[0:k])): the norm's kernel reads its rows in
+/// their new order, where another would store them once more (the shifted windows of Swin-T, 16 images: 98
+/// kernels to 93, on an H200 1.3 % of the time).
+struct ReorderBeforeNorm : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    Normalization norm = normOfPieces(op);
+    int64_t axis = op.getAxis();
+    if (!norm || axis >= *norm.getFirstReducedAxis() ||
+        tensorType(op.getOutput()).getShape() != tensorType(norm->getResult(0)).getShape())
+      return failure();
+    SmallVector<Value> pieces;
+    for (Value piece : op.getInputs()) {
+      auto slice = piece.getDefiningOp<SliceOp>();
+      TensorType type = tensorType(norm.getNormalized()).withShape(tensorType(piece).getShape());
+      pieces.push_back(SliceOp::create(rewriter, slice.getLoc(), type, norm.getNormalized(),
+                                       slice.getStarts(), slice.getStepsAttr()));
+    }
+    Value rows = ConcatOp::create(rewriter, op.getLoc(), pieces, op.getAxis());
+    Operation *moved = rewriter.clone(*norm);
+    moved->setOperand(0, rows);
+    rewriter.replaceOp(op, moved);
+    return success();
+  }
+
+private:
+  /// The norm of which all pieces are slices, and which nothing else reads; null where there is none.
+  static Normalization normOfPieces(ConcatOp op) {
+    Value whole;
+    for (Value piece : op.getInputs()) {
+      auto slice = piece.getDefiningOp<SliceOp>();
+      if (!slice || !slice->hasOneUse() || (whole && slice.getInput() != whole))
+        return {};
+      whole = slice.getInput();
+    }
+    auto norm = whole ? whole.getDefiningOp<Normalization>() : Normalization();
+    bool isReadOnce = norm && llvm::range_size(whole.getUses()) == op.getInputs().size();
+    return isReadOnce && norm.getFirstReducedAxis() ? norm : Normalization();
+  }
+};
+
 } // namespace
 
 void populateConcatPatterns(RewritePatternSet &patterns) {
-  patterns.add<FlattenConcat, JoinSlices, SliceOfConcat>(patterns.getContext());
+  patterns.add<FlattenConcat, JoinSlices, SliceOfConcat, ReorderBeforeNorm>(patterns.getContext());
 }
 
 } // namespace smelt::passes
