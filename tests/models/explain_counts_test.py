@@ -23,8 +23,8 @@ class Export:
     pointwise: int | None = None  # kernels of elementwise ops, of more than one token
 
 
-# Positions, their angles, cosines and sines, the embedding; and one a layer that rotates queries and keys.
-ROTARY = 5 + 4
+# Positions, their angles, cosines and sines; and one a layer that rotates queries and keys.
+ROTARY = 4 + 4
 
 EXPORTS = [
     Export('minilm.ts_fp16', 'masked', 6, 2 * 6 + 1),  # post-norm encoders: and one after the embedding
