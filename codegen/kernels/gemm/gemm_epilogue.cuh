@@ -138,9 +138,10 @@ struct TileEpilogue {
   static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
   static constexpr int kGroups = ceilDiv(kPasses, kGroup);
   static constexpr bool kFetchEarly = kGroups == 1;
-  // Moments are exchanged among neighbours, which takes long where some threads of a warp have left.
+  // Moments are exchanged among neighbours, which takes long where some threads of a warp have left. Passes that
+  // overlap take registers: of those without wgmma some would spill.
   static constexpr bool kMayBeWhole =
-      Problem::kStoresMoments && kOwnedRows * kStored / kWidth % Threads == 0;
+      SMELT_HAS_CLUSTERS && Problem::kStoresMoments && kOwnedRows * kStored / kWidth % Threads == 0;
   static constexpr bool kFetchAhead = !kSharesRegisters || kGroup * kInputBytes <= 64;
 
   struct Group {
