@@ -54,8 +54,8 @@ __device__ __forceinline__ void storeMoments(float *moments, const float (&value
     squares = squares + otherSquares + distance * distance * (0.5f * W * step);
     mean = 0.5f * (mean + otherMean);
   }
-  if (WholeWarps ||
-      lane % kThreads == 0) // all of them have the same, at the same address: no branch
+  // The threads of a group have the same to store, at the same address: without a branch, all of them do.
+  if (WholeWarps || lane % kThreads == 0)
     store<2>(moments, {mean, squares});
 }
 
