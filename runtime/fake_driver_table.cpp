@@ -335,6 +335,15 @@ void FakeDriver::fillTensorMaps(DriverApi &api) {
 
 namespace {
 
+/// What the attributes of a launch say of clusters; zeros where nothing.
+std::array<unsigned, 3> clusterOf(const CUlaunchConfig &config) {
+  for (const CUlaunchAttribute &attribute : std::span(config.attrs, config.numAttrs))
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      return {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
+              attribute.value.clusterDim.z};
+  return {};
+}
+
 bool isPtx(const char *code) { return std::strncmp(code, ELFMAG, SELFMAG) != 0; }
 
 /// The number in PTX's directive `.target sm_80`; 0 where there is none.
@@ -406,6 +415,7 @@ void FakeDriver::fillModules(DriverApi &api) {
                FakeKernelCall call;
                call.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
                call.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+               call.cluster = clusterOf(*config);
                call.sharedBytes = config->sharedMemBytes;
                CUresult result = fillCall(call, function, parameters);
                if (result == CUDA_SUCCESS)

@@ -51,44 +51,50 @@ size_t parameterBytes(const std::string &declaration) {
   return bits / 8 * (std::regex_search(declaration, count, kCount) ? std::stoul(count[1]) : 1);
 }
 
-void addPtxKernels(FakeDriver &fake, const std::string &ptx) {
+std::map<std::string, FakeKernel> kernelsOfPtx(const std::string &ptx) {
   static const std::regex kEntry(R"(\.entry\s+(\w+)\s*\(([^)]*)\))"), kParameter(R"(\.param[^,]*)");
   using Matches = std::sregex_iterator;
+  std::map<std::string, FakeKernel> kernels;
   for (Matches entry(ptx.begin(), ptx.end(), kEntry), end; entry != end; ++entry) {
     std::string parameters = (*entry)[2];
-    FakeKernel kernel;
+    FakeKernel &kernel = kernels[(*entry)[1]];
     for (Matches one(parameters.begin(), parameters.end(), kParameter); one != end; ++one)
       kernel.parameterBytes.push_back(parameterBytes(one->str()));
-    fake.addKernelIfNew((*entry)[1], std::move(kernel));
   }
+  return kernels;
 }
 
-void addCubinKernels(FakeDriver &fake, const char *file) {
+std::map<std::string, FakeKernel> kernelsOfCubin(const char *file) {
   constexpr std::string_view kInfo = ".nv.info.";
   auto header = readAt<Elf64_Ehdr>(file);
   auto section = [&](unsigned index) {
     return readAt<Elf64_Shdr>(file + header.e_shoff + index * sizeof(Elf64_Shdr));
   };
+  std::map<std::string, FakeKernel> kernels;
   if (header.e_shnum == 0 || header.e_shentsize != sizeof(Elf64_Shdr))
-    return;
+    return kernels;
   const char *names = file + section(header.e_shstrndx).sh_offset;
   for (unsigned index = 0; index < header.e_shnum; ++index) {
     Elf64_Shdr info = section(index);
     std::string_view name = names + info.sh_name;
     if (name.starts_with(kInfo))
-      fake.addKernelIfNew(std::string(name.substr(kInfo.size())),
-                          {parameterBytes(file + info.sh_offset, info.sh_size), nullptr});
+      kernels[std::string(name.substr(kInfo.size()))].parameterBytes =
+          parameterBytes(file + info.sh_offset, info.sh_size);
   }
+  return kernels;
 }
 
 } // namespace
 
-void addIdleKernels(FakeDriver &fake, const void *code) {
+std::map<std::string, FakeKernel> idleKernels(const void *code) {
   auto *bytes = static_cast<const char *>(code);
-  if (std::strncmp(bytes, ELFMAG, SELFMAG) == 0)
-    addCubinKernels(fake, bytes);
-  else
-    addPtxKernels(fake, bytes);
+  bool isCubin = std::strncmp(bytes, ELFMAG, SELFMAG) == 0;
+  return isCubin ? kernelsOfCubin(bytes) : kernelsOfPtx(bytes);
+}
+
+void addIdleKernels(FakeDriver &fake, const void *code) {
+  for (auto &[name, kernel] : idleKernels(code))
+    fake.addKernelIfNew(name, std::move(kernel));
 }
 
 std::shared_ptr<DriverApi> driverOfAnyPlan(FakeDriver &fake) {

@@ -5,8 +5,11 @@
 
 namespace smelt::runtime {
 
-/// Declares the kernels of a cubin or of PTX that the driver does not know yet, with the parameters
-/// that it says they have. The code must have been verified, as the runtime does.
+/// The kernels of a cubin or of PTX by name, with the parameters that it says they have. The code must have been
+/// verified, as the runtime does.
+std::map<std::string, FakeKernel> idleKernels(const void *code);
+
+/// Declares those that the driver does not know yet.
 void addIdleKernels(FakeDriver &fake, const void *code);
 
 /// The fake's table, whose modules declare their kernels by themselves. The fake must outlive it.

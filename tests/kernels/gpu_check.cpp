@@ -64,7 +64,8 @@ Errors compare(const std::vector<double> &out, const std::vector<double> &refere
   return {std::sqrt(difference / square), largest / rms};
 }
 
-Checker::Checker(Gpu &gpu, CheckOptions options) : gpu_(gpu), options_(std::move(options)) {}
+Checker::Checker(Gpu &gpu, CheckOptions options)
+    : gpu_(gpu), options_(std::move(options)), compiler_(options_.nvrtc) {}
 
 bool Checker::selected(const KernelText &kernel) const {
   return kernel.name.find(options_.filter) != std::string::npos &&
@@ -184,6 +185,8 @@ int main(int argc, char **argv) {
       options.cubins = argv[++i];
     else if (argument == "--source" && more)
       options.source = argv[++i];
+    else if (argument == "--nvrtc" && more)
+      options.nvrtc = argv[++i];
     else if (argument == "--filter" && more)
       options.filter = argv[++i];
     else if (argument == "--json" && more)
@@ -203,7 +206,8 @@ int main(int argc, char **argv) {
     else
       return std::fprintf(
                  stderr,
-                 "usage: %s [--source DIR] [--cubins DIR] [--filter TEXT] [--json FILE] "
+                 "usage: %s [--source DIR] [--cubins DIR] [--nvrtc FILE] [--filter TEXT] [--json "
+                 "FILE] "
                  "[--no-timings | --timings-only] [--small] [--part 0/16] [--load SECONDS]\n",
                  argv[0]),
              2;

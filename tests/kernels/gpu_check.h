@@ -15,6 +15,7 @@ namespace smelt::kernel_tests {
 struct CheckOptions {
   std::string cubins; // folder of cubins made by kernel_compile; empty: compile with NVRTC
   std::string source = SMELT_SOURCE_DIR; // the repository, for the templates that are compiled
+  std::string nvrtc; // the library that compiles; empty: the one that is installed
   std::string filter, json;
   bool checks = true, timings = true;
   bool small = false;         // only shapes that a sanitizer runs in seconds

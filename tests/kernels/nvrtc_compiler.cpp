@@ -33,10 +33,10 @@ void *openWheel() {
 
 } // namespace
 
-NvrtcCompiler::NvrtcCompiler() {
-  void *library = openWheel();
+NvrtcCompiler::NvrtcCompiler(const std::string &path) {
+  void *library = path.empty() ? openWheel() : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   for (const char *name : {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "libnvrtc.so"})
-    if (!library)
+    if (!library && path.empty())
       library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     error_ = "NVRTC (libnvrtc.so.13) was not found";

@@ -15,8 +15,8 @@ struct Compiled {
 
 class NvrtcCompiler {
 public:
-  /// Opens NVRTC; `error()` says why it could not.
-  NvrtcCompiler();
+  /// Opens NVRTC, of `path` where that is not empty; `error()` says why it could not.
+  explicit NvrtcCompiler(const std::string &path = "");
   bool available() const { return error_.empty(); }
   const std::string &error() const { return error_; }
 
