@@ -151,10 +151,11 @@ struct AttentionTmaTiling {
     return padded(size) % 64 == 0 ? 64 : padded(size) % 32 == 0 ? 32 : 16;
   }
 
-  // Bytes of one slot, of 16-bit elements. Rows of the output leave by their queries' place.
+  // Bytes of one slot, of 16-bit elements. Rows of the output leave by their queries' place, in panels of their width.
   constexpr int queryBytes(int headSize, int valueSize) const {
-    int columns = headSize > valueSize ? padded(headSize) : padded(valueSize);
-    return kGroupRows * columns * 2;
+    int width = panel(headSize), ofQueries = padded(headSize) / width,
+        ofOutput = (padded(valueSize) + width - 1) / width;
+    return kGroupRows * (ofQueries > ofOutput ? ofQueries : ofOutput) * width * 2;
   }
   constexpr int keyBytes(int size) const { return blockKV * padded(size) * 2; }
   static constexpr int aligned(int bytes) { return (bytes + 1023) / 1024 * 1024; }

@@ -75,7 +75,9 @@ template <class Config, class Problem> struct AttentionTmaTask {
   using BiasRing = RingPosition<kBiasStages>;
   using QueryRing = RingPosition<kQuerySlots>;
   using Rows = AttentionRows<Problem, kBlockKV, kValue>;
-  using TileOut = SharedTile<Element, kGroupRows, kValue>;
+  /// A panel of the rows that leave. Panels are those of the queries, so that a warp writes over its own queries alone: it may
+  /// be done while another warp of its warpgroup still multiplies (tests/emulator found rows of other widths wrong).
+  using PanelOut = SharedTile<Element, kGroupRows, kPanelQK>;
 
   const Problem &problem;
   const TensorMap &mapQ, &mapK, &mapV;
@@ -479,6 +481,12 @@ template <class Config, class Problem> struct AttentionTmaTask {
     }
   }
 
+  /// Offset of piece `piece` of a row in its queries' place.
+  __device__ __forceinline__ static uint32_t outOffset(int row, int piece) {
+    return piece / PanelOut::kChunks * PanelOut::kBytes +
+           PanelOut::offset(row, piece % PanelOut::kChunks);
+  }
+
   /// By way of the warpgroup's place of queries, in rows of whole vectors.
   __device__ __forceinline__ void storeByWayOf(uint32_t place, const Rows &rows, const Tile &tile,
                                                int row) const {
@@ -490,7 +498,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       int target = warpRow + lane / 4 + 8 * h;
 #pragma unroll
       for (int d = 0; d < kValue / 8; ++d)
-        ptx::storeShared(place + TileOut::offset(target, d) + lane % 4 * 4,
+        ptx::storeShared(place + outOffset(target, d) + lane % 4 * 4,
                          packPair<Element>(rows.sums[4 * d + 2 * h] * scale,
                                            rows.sums[4 * d + 2 * h + 1] * scale));
     }
@@ -505,7 +513,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
         Vector<Element, kChunk> vector;
         __device__ __forceinline__ Registers() {}
       } registers;
-      ptx::loadShared(place + TileOut::offset(from, piece % kPieces), registers.words);
+      ptx::loadShared(place + outOffset(from, piece % kPieces), registers.words);
       storeVector<kChunk>(problem.out(tile.batch, tile.head, row + from) + piece % kPieces * kChunk,
                           registers.vector);
     }
