@@ -20,7 +20,7 @@ packages=(
   # the plan and the runtime
   flatbuffers-compiler libflatbuffers-dev libxxhash-dev
   # tests, and the plots of what was measured (chromium)
-  libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv groff-base zsh fish chromium chromium-driver
+  libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev python3 python3-venv groff-base zsh fish chromium chromium-driver
   # Python's package
   python3-dev
 )
