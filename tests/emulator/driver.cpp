@@ -26,7 +26,7 @@ using emulator::HostTensorMap;
 /// The device. Its compute capability is what SMELT_EMULATOR_CAPABILITY says, ten times major plus minor, or 90.
 FakeDriver &device() {
   const char *capability = std::getenv("SMELT_EMULATOR_CAPABILITY");
-  static FakeDriver fake(FakeDevice{.computeCapability = capability ? std::atoi(capability) : 90});
+  static FakeDriver fake(FakeDevice{.computeCapability = capability ? std::stoi(capability) : 90});
   return fake;
 }
 

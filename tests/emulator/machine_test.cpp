@@ -10,18 +10,16 @@
 namespace smelt::emulator {
 namespace {
 
-std::function<void()> body; // of the kernel that runs
-
-void kernel(Machine &on, void *const *) {
+/// A kernel whose parameter is what its threads do.
+void kernel(Machine &on, void *const *parameters) {
   machine = &on;
-  body();
+  (*static_cast<std::function<void()> *>(parameters[0]))();
 }
 
 /// Runs `work` as the kernel, by blocks of so many threads.
 void runThreads(unsigned threads, std::function<void()> work, unsigned sharedBytes = 4096,
                 Index3 grid = {1, 1, 1}, Index3 cluster = {1, 1, 1}) {
-  body = std::move(work);
-  run({"kernel", kernel, grid, {threads, 1, 1}, cluster, sharedBytes});
+  run({"kernel", kernel, grid, {threads, 1, 1}, cluster, sharedBytes, {&work}});
 }
 
 uint32_t sharedAddress(unsigned place) {
@@ -29,7 +27,7 @@ uint32_t sharedAddress(unsigned place) {
 }
 
 TEST(Machine, AllThreadsOfAllBlocksRun) {
-  std::vector<int> runs(2 * 3 * 96);
+  std::vector<int> runs(576);
   runThreads(96, [&] { ++runs[(blockIdx.x + 2 * blockIdx.y) * blockDim.x + threadIdx.x]; }, 0,
              {2, 3, 1});
   EXPECT_EQ(runs, std::vector<int>(runs.size(), 1));
@@ -201,7 +199,7 @@ uint64_t describe128(uint32_t address) {
 /// 64 x 16 sums over a K of 64: A has K along its rows, and B too, or B has the columns along its rows.
 void checkProduct(bool transposesB) {
   auto a = matrixOf(64, 0), b = matrixOf(64, 5);
-  std::vector<float> result(64 * 16);
+  std::vector<float> result(1024);
   runThreads(
       128,
       [&] {
@@ -238,7 +236,7 @@ TEST(Matrices, AWarpgroupMultipliesRowsAlongK) { checkProduct(false); }
 TEST(Matrices, AWarpgroupMultipliesColumnsAcrossK) { checkProduct(true); }
 
 TEST(Matrices, AWarpMultipliesWhatItLoads) {
-  std::vector<float> result(16 * 8);
+  std::vector<float> result(128);
   runThreads(32, [&] {
     auto *shared = reinterpret_cast<uint16_t *>(dynamicShared());
     unsigned lane = threadIdx.x;

@@ -3,13 +3,17 @@
 // runtime asks a cubin. emulator's libcuda.so.1 loads it.
 #include "tests/emulator/rewrite.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
+#include <spawn.h>
 #include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 namespace smelt::emulator {
@@ -50,66 +54,92 @@ std::string readFile(const fs::path &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs a command whose messages go to `log`; throws them where it fails.
-void runCommand(const std::string &command, const fs::path &log) {
-  if (std::system((command + " 2>'" + log.string() + "'").c_str()) != 0)
-    throw std::runtime_error(command + "\n" + readFile(log));
+using Command = std::vector<std::string>;
+
+/// Runs a command; throws its messages where it fails.
+void run(const Command &command, const fs::path &folder) {
+  std::string log = folder / "log", shown;
+  std::vector<char *> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string &argument : command) {
+    arguments.push_back(const_cast<char *>(argument.c_str()));
+    shown.append(argument).append(" ");
+  }
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t process = 0;
+  int status = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (status == 0)
+    waitpid(process, &status, 0);
+  if (status != 0)
+    throw std::runtime_error(shown.append("\n").append(readFile(log)));
 }
 
 /// After the rewritten text: what makes kernels known, and lets them be called.
 std::string entriesOf(const std::vector<std::string> &kernels) {
-  std::string text = "\nusing namespace smelt;"; // where some of them are
+  std::string text = R"(
+using namespace smelt; // where some kernels are
+#define SMELT_ENTRY(name)                                                                          \
+  extern "C" void smelt_run_##name(emulator::Machine &machine, void *const *parameters) {          \
+    emulator::call(name, machine, parameters);                                                     \
+  }                                                                                                \
+  __attribute__((section(".nv.info." #name), used)) constinit auto smelt_info_##name =             \
+      emulator::describe(name);
+)";
   for (const std::string &name : kernels)
-    text += "\nextern \"C\" void smelt_run_" + name +
-            "(smelt::emulator::Machine &machine, void *const *parameters) {\n"
-            "  smelt::emulator::call(" +
-            name +
-            ", machine, parameters);\n}\n"
-            "__attribute__((section(\".nv.info." +
-            name + "\"), used)) constinit auto smelt_info_" + name +
-            " = smelt::emulator::describe(" + name + ");\n";
+    text.append("SMELT_ENTRY(").append(name).append(")\n");
   return text;
 }
 
 /// The value of --gpu-architecture=sm_90a, as __CUDA_ARCH__ has it.
 std::string architectureOf(const std::string &option) {
-  size_t digits = option.find_first_of("0123456789");
-  return std::to_string(10 * std::atoi(option.c_str() + std::min(digits, option.size())));
+  size_t begin = std::min(option.find_first_of("0123456789"), option.size()),
+         end = std::min(option.find_first_not_of("0123456789", begin), option.size());
+  return option.substr(begin, end - begin).append("0");
 }
 
-void compile(Program &program, int count, const char *const *options) {
-  TemporaryFolder folder;
-  std::string flags = " -I'" + folder.path.string() + "'";
-  for (int i = 0; i < count; ++i) {
-    std::string option = options[i];
-    if (option.starts_with("--gpu-architecture="))
-      flags += " -D__CUDA_ARCH__=" + architectureOf(option);
+/// The options that say something to a preprocessor.
+Command preprocessorOptions(std::span<const char *const> options) {
+  constexpr std::string_view kArchitecture = "--gpu-architecture=", kInclude = "--include-path=";
+  Command flags;
+  for (std::string option : options)
+    if (option.starts_with(kArchitecture))
+      flags.push_back("-D__CUDA_ARCH__=" + architectureOf(option));
     else if (option.starts_with("-I"))
-      flags += " '" + option + "'";
-    else if (option.starts_with("--include-path="))
-      flags += " -I'" + option.substr(std::strlen("--include-path=")) + "'";
-  }
+      flags.push_back(option);
+    else if (option.starts_with(kInclude))
+      flags.push_back("-I" + option.substr(kInclude.size()));
+  return flags;
+}
+
+void compile(Program &program, std::span<const char *const> options) {
+  TemporaryFolder folder;
   for (const auto &[name, text] : program.headers)
     writeFile(folder.path / name, text);
-  fs::path source = folder.path / "kernel.cu.cpp", preprocessed = folder.path / "preprocessed.cpp",
-           host = folder.path / "host.cpp", library = folder.path / "kernel.so",
-           log = folder.path / "log";
+  fs::path source = folder.path / "kernel.cpp", preprocessed = folder.path / "preprocessed.cpp",
+           host = folder.path / "host.cpp", library = folder.path / "kernel.so";
   writeFile(source, program.text);
-  runCommand(SMELT_EMULATOR_COMPILER " -std=c++20 -E -P" + flags + " '" + source.string() +
-                 "' -o '" + preprocessed.string() + "'",
-             log);
+  Command preprocess = {SMELT_EMULATOR_COMPILER, "-std=c++20", "-E", "-P",
+                        "-I" + folder.path.string()},
+          flags = preprocessorOptions(options);
+  preprocess.insert(preprocess.end(), flags.begin(), flags.end());
+  preprocess.insert(preprocess.end(), {source, "-o", preprocessed});
+  run(preprocess, folder.path);
   writeFile(host, rewriteForHost(readFile(preprocessed)) + entriesOf(kernelNames(program.text)));
-  runCommand(SMELT_EMULATOR_COMPILER " " SMELT_EMULATOR_FLAGS " -include-pch " SMELT_EMULATOR_HEADER
-                                     " -shared '" +
-                 host.string() + "' -o '" + library.string() + "'",
-             log);
+  run({SMELT_EMULATOR_COMPILER, SMELT_EMULATOR_FLAGS, "-include-pch", SMELT_EMULATOR_HEADER,
+       "-shared", host, "-o", library},
+      folder.path);
   program.library = readFile(library);
 }
 
 Program *programOf(void *handle) { return static_cast<Program *>(handle); }
 
-int give(const std::string &text, char *target, bool endsInZero) {
-  std::memcpy(target, text.c_str(), text.size() + endsInZero);
+int give(const std::string &bytes, char *target) {
+  std::copy(bytes.begin(), bytes.end(), target);
   return 0;
 }
 
@@ -134,7 +164,7 @@ SMELT_EXPORT nvrtcDestroyProgram(void **program) { return delete programOf(*prog
 SMELT_EXPORT nvrtcCompileProgram(void *program, int count, const char *const *options) {
   constexpr int kCompilation = 6; // NVRTC_ERROR_COMPILATION
   try {
-    smelt::emulator::compile(*programOf(program), count, options);
+    smelt::emulator::compile(*programOf(program), {options, size_t(count)});
     return 0;
   } catch (const std::exception &error) {
     programOf(program)->log = error.what();
@@ -145,13 +175,15 @@ SMELT_EXPORT nvrtcGetProgramLogSize(void *program, size_t *bytes) {
   return *bytes = programOf(program)->log.size() + 1, 0;
 }
 SMELT_EXPORT nvrtcGetProgramLog(void *program, char *log) {
-  return smelt::emulator::give(programOf(program)->log, log, true);
+  const std::string &text = programOf(program)->log;
+  log[text.size()] = '\0';
+  return smelt::emulator::give(text, log);
 }
 SMELT_EXPORT nvrtcGetCUBINSize(void *program, size_t *bytes) {
   return *bytes = programOf(program)->library.size(), 0;
 }
 SMELT_EXPORT nvrtcGetCUBIN(void *program, char *cubin) {
-  return smelt::emulator::give(programOf(program)->library, cubin, false);
+  return smelt::emulator::give(programOf(program)->library, cubin);
 }
 SMELT_EXPORT nvrtcGetPTXSize(void *, size_t *bytes) { return *bytes = 0, 0; }
 SMELT_EXPORT nvrtcGetPTX(void *, char *) { return 0; }

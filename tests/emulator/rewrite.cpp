@@ -9,7 +9,7 @@ namespace smelt::emulator {
 
 namespace {
 
-const std::string kPredicate = "predicate_"; // so that its name is none of the operands'
+constexpr char kPredicate[] = "predicate_"; // so that its name is none of the operands'
 
 bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
