@@ -20,7 +20,7 @@ from typing import NamedTuple
 SOURCE = Path(__file__).resolve().parents[2]
 STATEMENT = re.compile(
     r'^\s*(?:if \([^;]*\) )?((?:mbarrier::(?:wait|arrive)|__syncthreads|__syncwarp|wgmma::wait<\d>|ptx::(?:copyAsyncWait|barrierSync)<[^;]*>'
-    r'|ptx::clusterWait|mbarrier::wait)\([^;]*\);)'
+    r'|ptx::clusterWait)\([^;]*\);)'
 )
 # Which kernels a template is in: the first file that begins so counts.
 FILTERS = {
