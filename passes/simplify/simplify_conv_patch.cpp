@@ -6,6 +6,9 @@
 // tokens that follow it cancel.
 //   [N, C, H, W] -> [N, C, h, kh, w, kw] -> [N, h, w, C, kh, kw] -> [N, h*w, C*kh*kw] x [C*kh*kw,
 //   M]
+// Of many channels, which what computes the image stores last (simplify-channels-last), a patch is
+// [kh, kw, C] instead: its pixels are runs of channels in memory (ConvNeXt's patches of 2 x 2), which
+// a norm before them stores one behind the other (fuse/row_order.h).
 // Assumes sizes that the kernel divides; other convolutions stay.
 #include "passes/passes.h"
 #include "passes/view_shape.h"
@@ -35,19 +38,28 @@ bool cutsPatches(ConvOp op) {
   return true;
 }
 
-/// [N, patches, C * kernel]
+/// What computes the image stores its channels last, in runs of whole vectors; a caller's image has
+/// them first.
+bool hasChannelsLast(ConvOp op) {
+  constexpr int64_t kVector = 8;
+  std::optional<int64_t> channels = tensorType(op.getInput()).getDim(1).asConstant();
+  return channels && *channels % kVector == 0 && !isa<BlockArgument>(op.getInput());
+}
+
+/// [N, patches, C * kernel], or [N, patches, kernel * C] where channels come last.
 Value patchesOf(OpBuilder &builder, ConvOp op) {
   SmallVector<Dim> input = tensorType(op.getInput()).getShape(),
                    filter = tensorType(op.getFilter()).getShape();
   SmallVector<Dim> output = tensorType(op.getOutput()).getShape();
   int64_t spatial = op.getStrides().size();
   SmallVector<Dim> split{input[0], input[1]};
-  SmallVector<int64_t> outer{0}, inner{1};
+  SmallVector<int64_t> outer{0}, inner;
   for (int64_t axis = 0; axis < spatial; ++axis) {
     outer.push_back(split.size());
     inner.push_back(split.size() + 1);
     split.append({output[axis + 2], filter[axis + 2]});
   }
+  inner.insert(hasChannelsLast(op) ? inner.end() : inner.begin(), 1);
   SmallVector<int64_t> permutation(outer);
   permutation.append(inner);
   Value cut = reshapeTo(builder, op.getLoc(), op.getInput(), split);
@@ -57,12 +69,16 @@ Value patchesOf(OpBuilder &builder, ConvOp op) {
                     product(ArrayRef<Dim>(filter).drop_front(), op.getContext())});
 }
 
-/// [C * kernel, M]
+/// [C * kernel, M], or [kernel * C, M]: rows in the order of a patch's elements.
 Value matrixOf(OpBuilder &builder, ConvOp op) {
   SmallVector<Dim> filter = tensorType(op.getFilter()).getShape();
-  Value flat = reshapeTo(builder, op.getLoc(), op.getFilter(),
-                         {filter[0], product(ArrayRef<Dim>(filter).drop_front(), op.getContext())});
-  return TransposeOp::create(builder, op.getLoc(), flat, ArrayRef<int64_t>{1, 0});
+  auto order = llvm::to_vector(llvm::seq<int64_t>(1, filter.size()));
+  if (hasChannelsLast(op))
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+  order.push_back(0);
+  Value turned = TransposeOp::create(builder, op.getLoc(), op.getFilter(), order);
+  return reshapeTo(builder, op.getLoc(), turned,
+                   {product(ArrayRef<Dim>(filter).drop_front(), op.getContext()), filter.front()});
 }
 
 void rewrite(ConvOp op, IRRewriter &rewriter) {
