@@ -34,6 +34,7 @@
 #include "passes/fuse/gemm_group.h"
 #include "passes/fuse/lay_out_weights.h"
 #include "passes/fuse/merge_cost.h"
+#include "passes/fuse/row_order.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
 
@@ -247,13 +248,17 @@ private:
       });
     };
     SmallVector<Operation *> members(group.ops());
-    absorb(first, first.getLhsMutable());
-    absorbPadding(group, first.getLhsMutable());
+    bool isStoredInOrder = !rowOrderBehind(first.getLhs()).empty(); // by the norm that computes it
+    if (!isStoredInOrder) {
+      absorb(first, first.getLhsMutable());
+      absorbPadding(group, first.getLhsMutable());
+    }
     for (MatmulOp matmul : kernel.products)
       matmul.getLhsMutable().assign(first.getLhs());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
-        absorb(op, operand);
+        if (!isStoredInOrder || operand.get() != first.getLhs())
+          absorb(op, operand);
   }
 
   void fuse(GemmKernel &kernel) {

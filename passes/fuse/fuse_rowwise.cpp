@@ -5,9 +5,10 @@
 //
 // Draws in the pointwise ops before it (a sum or looked up rows that a residual connection reads too
 // become a second result), the elementwise ops after it, and another norm of its result (CLIP's towers:
-// 1 % of 32 images on an H200). The row is read once and written once. Reductions over other axes are left to
-// `columnwise`, norms to `generic`.
+// 1 % of 32 images on an H200). The row is read once and written once, where a product reads it (row_order.h).
+// Reductions over other axes are left to `columnwise`, norms to `generic`.
 #include "passes/fuse/dequantization.h"
+#include "passes/fuse/row_order.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
 
@@ -44,6 +45,7 @@ public:
     drawInNorm(group, anchor);
     drawInRounding(group);
     drawInSums(group, anchor);
+    drawInOrder(group);
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
@@ -110,6 +112,12 @@ private:
           taken.insert(sum);
         return;
       }
+  }
+
+  /// Draws in the views through which a product alone reads the kernel's rows: it stores them so.
+  static void drawInOrder(FusionGroup &group) {
+    for (Value rows : group.liveOuts())
+      addAll(group, rowOrderBefore(rows));
   }
 
   static bool readsSameRows(RowReduction one, RowReduction other) {

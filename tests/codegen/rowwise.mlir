@@ -97,3 +97,18 @@ func.func @joined(%x: !smelt.tensor<[b, 5, 32], f16>, %y: !smelt.tensor<[b, 5, 9
   }
   return %0 : !smelt.tensor<[b, 1, 1], f16>
 }
+
+// Stored through views: whole vectors, where the product that reads them finds them.
+// CHECK: // rowwise+layer_norm 8 threads a row, 1 x 8 columns each
+// CHECK: store<W>(out0 + col + row0 * 12544 + (row1 / 7) * 6272 + (row2 / 7) * 3136 + (row1 % 7) * 448 + (row2 % 7) * 64,
+func.func @ordered(%x: !smelt.tensor<[b, 14, 14, 64], f16>, %scale: !smelt.tensor<[64], f16>) -> !smelt.tensor<[b, 4, 49, 64], f16> {
+  %0 = smelt.fusion rowwise(%x, %scale) : (!smelt.tensor<[b, 14, 14, 64], f16>, !smelt.tensor<[64], f16>) -> !smelt.tensor<[b, 4, 49, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 14, 14, 64], f16>, %s: !smelt.tensor<[64], f16>):
+    %1 = smelt.layer_norm %a scale %s : !smelt.tensor<[64], f16> axis 3 {epsilon = 1.0e-5 : f32} : <[b, 14, 14, 64], f16> -> <[b, 14, 14, 64], f16>
+    %2 = smelt.reshape %1 : <[b, 14, 14, 64], f16> -> <[b, 2, 7, 2, 7, 64], f16>
+    %3 = smelt.transpose %2 [0, 1, 3, 2, 4, 5] : <[b, 2, 7, 2, 7, 64], f16> -> <[b, 2, 2, 7, 7, 64], f16>
+    %4 = smelt.reshape %3 : <[b, 2, 2, 7, 7, 64], f16> -> <[b, 4, 49, 64], f16>
+    smelt.yield %4 : !smelt.tensor<[b, 4, 49, 64], f16>
+  }
+  return %0 : !smelt.tensor<[b, 4, 49, 64], f16>
+}

@@ -3,6 +3,7 @@
 #include "codegen/printer.h"
 #include "codegen/scalar_ops.h"
 #include "ir/location.h"
+#include "ir/view_index.h"
 
 using namespace mlir;
 
@@ -36,6 +37,15 @@ std::string computeTypeOf(Value value) {
 bool dependsOnReduction(Value value) {
   Operation *op = value.getDefiningOp();
   return op && (isa<RowReduction>(op) || llvm::any_of(op->getOperands(), dependsOnReduction));
+}
+
+/// The views through which a result is stored, the last one first.
+SmallVector<Operation *> viewsBehind(Value result) {
+  SmallVector<Operation *> views;
+  for (Operation *op = result.getDefiningOp(); isa_and_nonnull<ReshapeOp, TransposeOp>(op);
+       op = op->getOperand(0).getDefiningOp())
+    views.push_back(op);
+  return views;
 }
 
 /// e to the power `x`, as exact as the result's type needs: of bytes the largest is 255 steps, of which an
@@ -246,10 +256,14 @@ LogicalResult RowPasses::emitResults(function_ref<bool(Value)> wanted) {
         return failure();
       continue;
     }
-    Index at = indexOf(value);
-    FailureOr<Operand> operand = emitter->emit(value, at);
+    SmallVector<Operation *> views = viewsBehind(value);
+    Value computed = views.empty() ? value : views.back()->getOperand(0);
+    Index at = indexOf(computed);
+    FailureOr<Operand> operand = emitter->emit(computed, at);
     if (failed(operand))
       return failure();
+    for (Operation *view : llvm::reverse(views))
+      at = *resultIndex(view, at, space.getBounds());
     emitter->store(number, at, *operand);
   }
   return success();

@@ -1,0 +1,24 @@
+// The order in which a norm's kernel stores its rows: that in which a product reads them.
+//
+//   y = layer_norm(x); A = transpose(reshape(y)); A W     (the windows of Swin, patches of 2 x 2 pixels)
+//
+// Read through such views, rows of A lie at no constant distance, so that no tensor map reaches them
+// and every copy of the main loop computes its address. Stored through them, A is a matrix like others,
+// and the norm's kernel stores the same bytes elsewhere. On an H200 the products of ConvNeXt-T's patches
+// took 15 to 30 us (of 16 images) where others of their size take 8.
+#pragma once
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace smelt::passes {
+
+/// The views of a norm's result behind `operand`, a product's left one, through which the norm's kernel
+/// stores its rows, the first first; none where they only reshape, or take the rows' neighbours apart,
+/// or where something else reads the norm.
+llvm::SmallVector<mlir::Operation *> rowOrderBehind(mlir::Value operand);
+
+/// Those that lead from `rows`, which a kernel is about to store, to the product of a kernel.
+llvm::SmallVector<mlir::Operation *> rowOrderBefore(mlir::Value rows);
+
+} // namespace smelt::passes
