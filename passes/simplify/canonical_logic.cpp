@@ -161,11 +161,29 @@ struct CastToBool : OpRewritePattern<CastOp> {
   }
 };
 
+/// is_inf(cast x : f16 -> f64) => is_inf x, and NaN: every wider float type holds x as it is. (PyTorch's exports look for
+/// overflows so, in every layer of T5.)
+template <typename Op> struct TestOfWidened : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto cast = op.getInput().template getDefiningOp<CastOp>();
+    if (!cast)
+      return failure();
+    auto from = dyn_cast<FloatType>(tensorType(cast.getInput()).getElementType()),
+         to = dyn_cast<FloatType>(tensorType(cast.getOutput()).getElementType());
+    if (!from || !to || from.getWidth() >= to.getWidth())
+      return failure();
+    rewriter.replaceOpWithNewOp<Op>(op, cast.getInput());
+    return success();
+  }
+};
+
 } // namespace
 
 void populateLogicPatterns(RewritePatternSet &patterns) {
   patterns.add<FoldLogical<AndOp>, FoldLogical<OrOp>, FoldNot, EqualOfBool, EqualOfSame, FoldSelect,
-               CastToBool>(patterns.getContext());
+               CastToBool, TestOfWidened<IsInfOp>, TestOfWidened<IsNanOp>>(patterns.getContext());
 }
 
 } // namespace smelt::passes

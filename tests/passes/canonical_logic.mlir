@@ -58,3 +58,18 @@ func.func @selections(%c: !smelt.tensor<[4], i1>, %x: !smelt.tensor<[4], f32>, %
   // CHECK: return %arg1, %[[W]], %[[S]], %arg2
   return %0, %1, %2, %3 : !smelt.tensor<[4], f32>, !smelt.tensor<[b, 4], f32>, !smelt.tensor<[4], f32>, !smelt.tensor<[4], f32>
 }
+
+// A wider type holds infinities and NaN as they are; a narrower one has infinities of its own.
+// CHECK-LABEL: @tests_of_widened
+// CHECK: smelt.is_inf %arg0
+// CHECK: smelt.is_nan %arg0
+// CHECK: %[[NARROW:.*]] = smelt.cast %arg1
+// CHECK: smelt.is_inf %[[NARROW]]
+func.func @tests_of_widened(%x: !smelt.tensor<[a, b], f16>, %y: !smelt.tensor<[a, b], f32>) -> (!smelt.tensor<[a, b], i1>, !smelt.tensor<[a, b], i1>, !smelt.tensor<[a, b], i1>) {
+  %0 = smelt.cast %x : <[a, b], f16> -> <[a, b], f64>
+  %1 = smelt.is_inf %0 : <[a, b], f64> -> <[a, b], i1>
+  %2 = smelt.is_nan %0 : <[a, b], f64> -> <[a, b], i1>
+  %3 = smelt.cast %y : <[a, b], f32> -> <[a, b], f16>
+  %4 = smelt.is_inf %3 : <[a, b], f16> -> <[a, b], i1>
+  return %1, %2, %4 : !smelt.tensor<[a, b], i1>, !smelt.tensor<[a, b], i1>, !smelt.tensor<[a, b], i1>
+}
