@@ -36,7 +36,8 @@ public:
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
-        absorbOperand(operand);
+        if (!isWeightExpression(operand.get()) || isLiteral(operand.get()))
+          group.absorbViews(operand);
     remarks.taken(anchor.getLoc(), "columnwise", describe(group));
     if (boundary.reader && !boundary.reader->hasTrait<OpTrait::IsTerminator>())
       remarks.refused(boundary.reader->getLoc(), "columnwise epilogue", boundary.predicate,
@@ -45,26 +46,6 @@ public:
   }
 
 private:
-  /// Draws in views, and the widening of filters: a load widens for free, and reads fewer bytes. What
-  /// filters are turned by is computed when compiling.
-  void absorbOperand(OpOperand &operand) {
-    auto cast = operand.get().getDefiningOp<CastOp>();
-    bool isWeight = isWeightExpression(operand.get()) && !isLiteral(operand.get());
-    if (!isWeight)
-      group.absorbViews(operand);
-    else if (cast && !group.contains(cast) && widens(cast)) {
-      Operation *clone = OpBuilder(operand.getOwner()).clone(*cast);
-      operand.set(clone->getResult(0));
-      group.add(clone);
-    }
-  }
-
-  static bool widens(CastOp cast) {
-    auto from = dyn_cast<FloatType>(tensorType(cast.getInput()).getElementType()),
-         to = dyn_cast<FloatType>(tensorType(cast.getOutput()).getElementType());
-    return from && to && from.getWidth() < to.getWidth();
-  }
-
   bool acceptProducer(Operation *op) {
     StringRef obstacle;
     if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !group.contains(user); }))
