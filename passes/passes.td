@@ -191,6 +191,15 @@ def FuseSiblings : Smelt_ModulePass<"fuse-siblings"> {
     ```
   }];
 }
+def FuseColumnScale : Smelt_ModulePass<"fuse-column-scale"> {
+  let summary = "What scales the channels of a large image scales the weights behind it";
+  let description = [{
+    ```
+    y = smelt.mul %image : [b, h, w, k], %s : [b, 1, 1, k]    =>  w = smelt.mul %s : [b, k, 1], %w : [k, n]
+    smelt.matmul y, %w                                            smelt.matmul %image : [b, h*w, k], w
+    ```
+  }];
+}
 def FuseAttention : Smelt_ModulePass<"fuse-attention"> {
   let summary = "attention and the views around it => fusion attention";
 }

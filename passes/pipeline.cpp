@@ -67,6 +67,7 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   module.addPass(passes::createFuseHorizontal()); // it rewrites matmuls that others absorb
   module.addPass(passes::createFuseSiblings()); // once projections are parts of one tensor, before
                                                 // attention takes the views of its operands
+  module.addPass(passes::createFuseColumnScale());
   module.addPass(passes::createFuseAttention());
   module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
                                                    // fuse-gemm will do with the rest
