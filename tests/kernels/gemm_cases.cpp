@@ -139,7 +139,7 @@ void addBytesOnHopper(std::vector<GemmCase> &cases) {
       takeTurns();
       cases.push_back({v, mapped});
     }
-  v.tiling = withoutIdleStages({64, 64, 12, false}, kWgmmaStepBytes);
+  v.tiling = withoutIdleStages(GemmTmaTiling{64, 64, 12, false}, kWgmmaStepBytes);
   cases.push_back({v, mapped});
   v.tiling = kGemmTmaTilings[1];
   v.width = 1;
@@ -237,9 +237,32 @@ void addPadded(std::vector<GemmCase> &cases) {
   }
 }
 
+/// So short a K that tilings are taken with fewer stages: one step, whole and in part, and several; weights, and the
+/// right operands of batches.
+static void addShort(std::vector<GemmCase> &cases) {
+  auto add = [&](const auto &tiling, int k, int stepK) {
+    GemmVariant v = variant(tiling);
+    v.bConstant = k <= stepK;
+    v.aVector = k % 8 == 0 ? 8 : 1;
+    cases.push_back({v, {{1, 16, k, 1}, {513, 40, k, v.bConstant ? 1 : 3}, {197, 144, k, 1}}});
+  };
+  for (int steps : {1, 2, 3, 5})
+    for (int rest : {0, 37}) {
+      for (const GemmTiling &tiling : {kGemmPortable[0], kGemmFewRows, kGemmSmall}) {
+        int k = tiling.blockK * steps - rest;
+        add(withoutIdleStages(tiling, k), k, tiling.blockK);
+      }
+      for (const GemmWgmmaTiling &tiling : {kGemmWgmmaTilings[0], kGemmWgmmaTilings[3]}) {
+        int k = kWgmmaStepBytes / 2 * steps - rest;
+        add(withoutIdleStages(tiling, 2 * k), k, kWgmmaStepBytes / 2);
+      }
+    }
+}
+
 std::vector<GemmCase> gemmChecks() {
   std::vector<GemmCase> cases = windowChecks();
   addPadded(cases);
+  addShort(cases);
   for (const GemmTiling &tiling : kTensor)
     cases.push_back({variant(tiling), kOddShapes});
 

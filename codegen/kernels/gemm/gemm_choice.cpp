@@ -196,7 +196,7 @@ private:
   /// The same, but for more rows in all than `mostRows` wgmma is faster, whatever the models say: measured.
   void addMma(const GemmTiling &tiling, int elementBytes, double flopsPerClock, int64_t mostRows) {
     constexpr double kNever = 1e9;
-    GemmChoice choice = describe(tiling, elementBytes);
+    GemmChoice choice = describe(withoutIdleStages(tiling, shape.k), elementBytes);
     add(choice, [=, this](int64_t rows) {
       return rows * shape.batches > mostRows
                  ? kNever
@@ -269,7 +269,7 @@ void CandidateList::addWgmma(int elementBytes) {
   bool isBytes = elementBytes == 1;
   GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes);
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(tiling, elementBytes, costs);
+    addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costs);
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, costs);
