@@ -5,7 +5,8 @@
 //
 // Draws in the pointwise ops before it (a sum or looked up rows that a residual connection reads too
 // become a second result), the elementwise ops after it, and another norm of its result (CLIP's towers:
-// 1 % of 32 images on an H200). The row is read once and written once, where a product reads it (row_order.h).
+// 1 % of 32 images on an H200). A kernel that only reads what the caller gives, an embedding's, computes what follows from
+// that for each row too, such as the mask that attention adds: a kernel less. The row is read once and written once, where a product reads it (row_order.h).
 // Reductions over other axes are left to `columnwise`, norms to `generic`.
 #include "passes/fuse/dequantization.h"
 #include "passes/fuse/row_order.h"
@@ -46,6 +47,7 @@ public:
     drawInRounding(group);
     drawInSums(group, anchor);
     drawInOrder(group);
+    drawInRowValues(group, anchor);
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
@@ -118,6 +120,50 @@ private:
   static void drawInOrder(FusionGroup &group) {
     for (Value rows : group.liveOuts())
       addAll(group, rowOrderBefore(rows));
+  }
+
+  /// Draws in what has one element a row, is computed from what the caller gives alone, and would be a kernel
+  /// of its own, where this one waits for no other either.
+  static void drawInRowValues(FusionGroup &group, RowReduction anchor) {
+    if (!llvm::all_of(group.ops(), [&](Operation *op) { return readsOnlyGiven(op, group); }))
+      return;
+    SmallVector<Dim> shape = tensorType(anchor.getReduced()).getShape();
+    Dim rows =
+        product(ArrayRef(shape).take_front(*anchor.getFirstReducedAxis()), anchor->getContext());
+    SmallVector<Operation *> ends;
+    for (Operation &op : *anchor->getBlock())
+      if (isFree(&op) && !group.contains(&op) && op.hasTrait<Elementwise>() &&
+          tensorType(op.getResult(0)).getNumElements() == rows && !op.use_empty() &&
+          llvm::all_of(op.getUsers(), llvm::IsaPred<FusionOp>))
+        ends.push_back(&op);
+    for (Operation *end : ends)
+      drawInGiven(group, end);
+  }
+
+  /// Its operands are the caller's, weights or literals, or members of the group.
+  static bool readsOnlyGiven(Operation *op, const FusionGroup &group) {
+    return llvm::all_of(op->getOperands(), [&](Value value) {
+      Operation *producer = value.getDefiningOp();
+      return !producer || group.contains(producer) || isWeightExpression(value) ||
+             (producer->hasTrait<View>() && isFree(producer) && readsOnlyGiven(producer, group));
+    });
+  }
+
+  /// Draws in `end` with all that only it reads, where that leads back to what the caller gives.
+  static void drawInGiven(FusionGroup &group, Operation *end) {
+    constexpr size_t kMostOps = 8;
+    SmallVector<Operation *> chain{end};
+    for (size_t i = 0; i < chain.size(); ++i)
+      for (Value operand : chain[i]->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || isWeightExpression(operand) || llvm::is_contained(chain, producer))
+          continue;
+        if (!isFree(producer) || !producer->hasOneUse() || chain.size() == kMostOps ||
+            !(producer->hasTrait<Elementwise>() || producer->hasTrait<View>()))
+          return;
+        chain.push_back(producer);
+      }
+    addAll(group, chain);
   }
 
   static bool readsSameRows(RowReduction one, RowReduction other) {

@@ -128,3 +128,41 @@ func.func @norm_of_norm(%x: !smelt.tensor<[9, 64], f16>) -> (!smelt.tensor<[9, 6
   %3 = smelt.layer_norm %2 scale %all : !smelt.tensor<[9, 64], f16> axis 0 {epsilon = 1.0e-5 : f32} : <[9, 64], f16> -> <[9, 64], f16>
   return %1, %3 : !smelt.tensor<[9, 64], f16>, !smelt.tensor<[9, 64], f16>
 }
+
+// The mask that attention adds follows from the caller's alone, one element a row: the embedding's kernel computes it.
+// CHECK-LABEL: @mask
+// CHECK: %[[ROWS:.*]]:2 = smelt.fusion rowwise(
+// CHECK: smelt.layer_norm
+// CHECK: smelt.select
+// CHECK: smelt.yield
+// CHECK: smelt.fusion attention({{.*}}, %[[ROWS]]#1)
+// One that takes a norm's result of another kernel is not drawn in, nor is a mask into that kernel.
+// CHECK: smelt.fusion rowwise(
+// CHECK-NOT: smelt.select
+// CHECK: smelt.yield
+// CHECK: smelt.select
+func.func @mask(%ids: !smelt.tensor<[b, s], i64>, %given: !smelt.tensor<[b, s], i64>, %q: !smelt.tensor<[b, 4, s, 64], f16>) -> (!smelt.tensor<[b, 4, s, 64], f16>, !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s], f16>) {
+  %words = smelt.weight "words" <"w.bin", 0, 128000, ""> : <[1000, 64], f16>
+  %scale = smelt.weight "scale" <"w.bin", 193536, 128, ""> : <[64], f16>
+  %zero = smelt.constant dense<0.0> : tensor<f16> : <[], f16>
+  %low = smelt.constant dense<-65504.0> : tensor<f16> : <[], f16>
+  %0 = smelt.gather %words, %ids axis 0 : <[1000, 64], f16>, <[b, s], i64> -> <[b, s, 64], f16>
+  %1 = smelt.layer_norm %0 scale %scale : !smelt.tensor<[64], f16> axis 2 {epsilon = 1.0e-5 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
+  %2 = smelt.cast %given : <[b, s], i64> -> <[b, s], i1>
+  %3 = smelt.select %2, %zero, %low : <[b, s], i1>, <[], f16>, <[], f16> -> <[b, s], f16>
+  %4 = smelt.fusion attention(%q, %3) : (!smelt.tensor<[b, 4, s, 64], f16>, !smelt.tensor<[b, s], f16>) -> !smelt.tensor<[b, 4, s, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 4, s, 64], f16>, %m: !smelt.tensor<[b, s], f16>):
+    %5 = smelt.reshape %m : <[b, s], f16> -> <[b, 1, 1, s], f16>
+    %6 = smelt.attention %a, %a, %a bias %5 : !smelt.tensor<[b, 1, 1, s], f16> {scale = 1.250000e-01 : f32} : <[b, 4, s, 64], f16>, <[b, 4, s, 64], f16>, <[b, 4, s, 64], f16> -> <[b, 4, s, 64], f16>
+    smelt.yield %6 : !smelt.tensor<[b, 4, s, 64], f16>
+  }
+  %7 = smelt.fusion pointwise(%1) : (!smelt.tensor<[b, s, 64], f16>) -> !smelt.tensor<[b, s, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[b, s, 64], f16>):
+    %8 = smelt.tanh %a : <[b, s, 64], f16>
+    smelt.yield %8 : !smelt.tensor<[b, s, 64], f16>
+  }
+  %9 = smelt.layer_norm %7 scale %scale : !smelt.tensor<[64], f16> axis 2 {epsilon = 1.0e-5 : f32} : <[b, s, 64], f16> -> <[b, s, 64], f16>
+  %10 = smelt.equal %given, %ids : <[b, s], i64>, <[b, s], i64> -> <[b, s], i1>
+  %11 = smelt.select %10, %zero, %low : <[b, s], i1>, <[], f16>, <[], f16> -> <[b, s], f16>
+  return %4, %9, %11 : !smelt.tensor<[b, 4, s, 64], f16>, !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[b, s], f16>
+}
