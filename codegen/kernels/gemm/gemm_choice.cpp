@@ -267,7 +267,9 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
 
 void CandidateList::addWgmma(int elementBytes) {
   bool isBytes = elementBytes == 1;
-  GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes);
+  // Of 16 bits, after the only step.
+  bool callsAtOnce = shape.callsFunctions && !isBytes && shape.k * elementBytes <= kWgmmaStepBytes;
+  GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes, callsAtOnce);
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
     addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costs);
   if (isBytes && shape.k <= kShallowBytes)
@@ -282,7 +284,8 @@ void CandidateList::addWgmma(int elementBytes) {
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
     return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
   };
-  GemmTmaCosts costsOfMaps = gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK);
+  GemmTmaCosts costsOfMaps =
+      gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
       addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps,

@@ -246,10 +246,13 @@ struct GemmWgmmaCosts {
 
 /// Those of 16-bit operands are fitted with gemmTmaCosts(). A step of bytes holds twice as many elements at twice the rate;
 /// fitted to 30 products, beside 198 measured cases of halves (m 128 to 12608, n and k 384 to 4096).
-constexpr GemmWgmmaCosts gemmWgmmaCosts(bool isBytes) {
+constexpr GemmWgmmaCosts gemmWgmmaCosts(bool isBytes, bool callsFunctionsAtOnce = false) {
   if (isBytes)
     return {225, 275, 0.037, 880, 0.45, 1040, 276, 1e9, 1.37, 0};
-  return {213, 307, 0.031, 1005, 0.188, 1300, 276, 36.7, 1.34, 0.223};
+  GemmWgmmaCosts costs = {213, 307, 0.031, 1005, 0.188, 1300, 276, 36.7, 1.34, 0.223};
+  if (callsFunctionsAtOnce)
+    costs.finish += 0.1;
+  return costs;
 }
 
 /// Blocks a multiprocessor takes, in times of one block. With two side by side the last ones may find it half empty.
@@ -300,6 +303,7 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
 /// tiles are multiplied in turn, and of tiles of 96 columns, which B [k][n] reaches by three boxes and B [n][k] by one.
 struct GemmTmaCosts {
   double start, wait, tile, finish, finishAlone, multiply, feed, feedInTurn, feedOfNarrow;
+  double function = 0, functionAlone = 0; ///< what each sum takes more where a function is called
 };
 
 /// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its sums.
@@ -333,12 +337,19 @@ inline constexpr double kTmaFeedOfOddRows = 0.84, kTmaFeedOfOddRowsOfNarrow = 0.
 /// one warpgroup: the difference counts.
 ///
 /// B by boxes of 32 columns arrives slowly (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 21.5; of B [n][k] 17.8).
-constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments, bool isRightAlongK) {
+///
+/// A function, such as SiLU, takes issue slots and special-function units, for which two warpgroups that finish a tile each
+/// compete. Of a single step that is most of the time: 200704x96x16 takes an H200 34.7 us by 96 columns and 36.8 in turn,
+/// 50176x144x24 16.8 by 160 columns and 19.0 in turn (EfficientNet-B0, tuned). Of more steps the others are fitted with it.
+constexpr GemmTmaCosts gemmTmaCosts(bool isBytes, bool storesMoments, bool isRightAlongK,
+                                    bool callsFunctionsAtOnce = false) {
   GemmTmaCosts costs = {165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, isRightAlongK ? 45 : 39.8};
   if (isBytes)
     costs = {1350, 28, 400, 0.431, 0.408, 0.0299, 60, 60, 39.8};
   if (storesMoments)
     costs.finishAlone += 0.0684;
+  if (callsFunctionsAtOnce)
+    costs.function = 0.16, costs.functionAlone = 0.43;
   return costs;
 }
 
@@ -415,7 +426,9 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
     bytesOfClock *= kTmaFeedOfOddRowsOfNarrow;
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
-  double end = costs.tile + (t.pingPong ? costs.finishAlone : costs.finish) * area / t.clusterK +
+  double finish = t.pingPong ? costs.finishAlone + costsOfTwo.functionAlone
+                             : costs.finish + costsOfTwo.function;
+  double end = costs.tile + finish * area / t.clusterK +
                (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
   double period = !t.pingPong || multiply > end ? multiply : (multiply + end) / 2;
   if (!t.pingPong)

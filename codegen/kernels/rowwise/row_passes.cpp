@@ -101,8 +101,11 @@ RowPasses::RowPasses(FusionOp fusion, ArrayRef<Dim> shape, int64_t axis, RowConf
 }
 
 LogicalResult RowPasses::run() {
-  // What needs no statistics takes no registers later.
-  auto isEarly = [&](Value value) { return config.isTight() && !dependsOnReduction(value); };
+  // What needs no statistics takes no registers later, and what is loaded for a row arrives with the row.
+  auto isEarly = [&](Value value) {
+    bool isOfRow = tensorType(value).getNumElements() != rows * columns;
+    return (config.isTight() || isOfRow) && !dependsOnReduction(value);
+  };
   if (failed(emitResults(isEarly)))
     return failure();
   for (RowReduction op : fusion.getBlock().getOps<RowReduction>())
