@@ -81,6 +81,19 @@ bool isPointwise(Operation *op) {
          isa<ConcatOp, GatherOp, GatherElementsOp, GatherNdOp, IotaOp, DimsOp>(op);
 }
 
+std::optional<unsigned> innermostAxis(TensorType type) {
+  for (unsigned axis = type.getRank(); axis-- > 0;)
+    if (!type.getDim(axis).isConstant(1))
+      return axis;
+  return std::nullopt;
+}
+
+bool haveSameColumns(Value value, Value other) {
+  TensorType first = tensorType(value), second = tensorType(other);
+  std::optional<unsigned> axis = innermostAxis(first), otherAxis = innermostAxis(second);
+  return axis && otherAxis && first.getDim(*axis) == second.getDim(*otherAxis);
+}
+
 bool isRowStatistic(Operation *op) {
   return isa_and_nonnull<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op);
 }

@@ -29,6 +29,11 @@ bool isConcatenationOfMany(mlir::Operation *op);
 /// The operand that `concat` surrounds by zeros along its axis, where it does nothing else.
 std::optional<unsigned> operandPaddedByZeros(ConcatOp concat);
 
+/// The last axis that is not of size 1: along it neighbours in memory lie. None where all are.
+std::optional<unsigned> innermostAxis(TensorType type);
+/// Rows of `value` are rows of `other`: their innermost axes have one size.
+bool haveSameColumns(mlir::Value value, mlir::Value other);
+
 /// Statistics of a row behind a `smelt.row_moments`: what an epilogue reads once a row.
 bool isRowStatistic(mlir::Operation *op);
 

@@ -220,16 +220,27 @@ LogicalResult verifySelection(FusionOp fusion) {
   return requirePointwise(fusion, [](Operation *op) { return isa<TopKOp>(op); });
 }
 
+/// Moments are those of rows whose columns neighbouring threads hold.
+LogicalResult verifyColumnwiseResult(FusionOp fusion, Value result, Value reduced) {
+  auto moments = result.getDefiningOp<RowMomentsOp>();
+  Value rows = moments ? Value(moments.getInput()) : result;
+  StringRef what = "a columnwise result must have the elements of ";
+  if (moments && !haveSameColumns(rows, reduced))
+    what = "moments must be those of the rows of ";
+  else if (tensorType(rows).getNumElements() == tensorType(reduced).getNumElements())
+    return success();
+  return fusion.emitOpError(what) << toString(tensorType(reduced).getShape()) << ", got "
+                                  << toString(tensorType(rows).getShape());
+}
+
 LogicalResult verifyColumnwise(FusionOp fusion) {
   auto reductions = llvm::to_vector(fusion.getBlock().getOps<ReduceOp>());
   if (reductions.size() != 1)
     return fusion.emitOpError("columnwise must hold one reduction");
-  TensorType reduced = tensorType(reductions.front().getOutput());
-  for (Value output : fusion.getOutputs())
-    if (tensorType(output).getNumElements() != reduced.getNumElements())
-      return fusion.emitOpError("a columnwise result must have the elements of ")
-             << toString(reduced.getShape()) << ", got " << toString(tensorType(output).getShape());
-  return requirePointwise(fusion, [](Operation *op) { return isa<ReduceOp>(op); });
+  for (Value result : fusion.getYield()->getOperands())
+    if (failed(verifyColumnwiseResult(fusion, result, reductions.front().getOutput())))
+      return failure();
+  return requirePointwise(fusion, [](Operation *op) { return isa<ReduceOp, RowMomentsOp>(op); });
 }
 
 LogicalResult verifyGeneric(FusionOp fusion) {

@@ -1,4 +1,8 @@
 // RUN: emit-cuda %s | FileCheck %s
+// RUN: emit-cuda %s sm_90a --compile | FileCheck %s --check-prefix=COMPILED
+// RUN: emit-cuda %s sm_80 --compile | FileCheck %s --check-prefix=COMPILED
+
+// COMPILED-COUNT-9: // compiled, 0 bytes of registers spilled
 
 // A depthwise convolution: a thread takes seven neighbouring windows, which read nine vectors of a row of the image where they
 // exist, and three of the filter. Elsewhere the image's are zeros, without a selection.
@@ -99,4 +103,61 @@ func.func @most(%x: !smelt.tensor<[3, 5, 7], i8>) -> !smelt.tensor<[3, 1, 7], i8
     smelt.yield %1 : !smelt.tensor<[3, 1, 7], i8>
   }
   return %0 : !smelt.tensor<[3, 1, 7], i8>
+}
+
+// Moments of rows are a second result of each window, of the values as they are stored; whole warps exchange them where all
+// of their threads exist.
+// CHECK: // columnwise+mul+reduce+row_moments 4 results a thread, of 4 windows
+// CHECK: kWidth = 4, kVectors = 128, kParts = 1
+// CHECK: constexpr bool WholeWarps = true;
+// CHECK: r0[i] = [[SUM:v[0-9]+]];
+// CHECK-NEXT: r1[i] = rounded<half>([[SUM]]);
+// CHECK: store<W>(out0 + [[E:.*]], r0);
+// CHECK-NEXT: storeMoments<W, WholeWarps>(out1 + {{.*}} / 32) * 2, r1);
+// CHECK-NEXT: store<W>(out0 + [[E]] + 64, r2);
+// CHECK-NEXT: storeMoments<W, WholeWarps>(out1 + {{.*}} / 32) * 2 + 4, r3);
+func.func @moments(%x: !smelt.tensor<[n, 18, 64], f16>, %f: !smelt.tensor<[3, 64], f16>) -> (!smelt.tensor<[n, 16, 64], f16>, !smelt.tensor<[n, 16, 2, 2], f32>) {
+  %0:2 = smelt.fusion columnwise(%x, %f) : (!smelt.tensor<[n, 18, 64], f16>, !smelt.tensor<[3, 64], f16>) -> (!smelt.tensor<[n, 16, 64], f16>, !smelt.tensor<[n, 16, 2, 2], f32>) {
+  ^bb0(%a: !smelt.tensor<[n, 18, 64], f16>, %b: !smelt.tensor<[3, 64], f16>):
+    %1 = smelt.windows %a axis 1 stride 1 dilation 1 : <[n, 18, 64], f16> -> <[n, 16, 3, 64], f16>
+    %2 = smelt.mul %1, %b : <[n, 16, 3, 64], f16>, <[3, 64], f16> -> <[n, 16, 3, 64], f16>
+    %3 = smelt.reduce sum %2 axes [2] : <[n, 16, 3, 64], f16> -> <[n, 16, 1, 64], f16>
+    %4 = smelt.reshape %3 : <[n, 16, 1, 64], f16> -> <[n, 16, 64], f16>
+    %5 = smelt.row_moments %4 : <[n, 16, 64], f16> -> <[n, 16, 2, 2], f32>
+    smelt.yield %4, %5 : !smelt.tensor<[n, 16, 64], f16>, !smelt.tensor<[n, 16, 2, 2], f32>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[n, 16, 64], f16>, !smelt.tensor<[n, 16, 2, 2], f32>
+}
+
+// Groups of columns lie in one block: fewer threads share a result, so that eight vectors of four are a block's. The last
+// warp may have threads that do not exist.
+// CHECK: // columnwise+reduce+row_moments 4 results a thread, 64 threads a result
+// CHECK-NEXT: // grid [3*n, 1, 1], block [512]
+// CHECK: kWidth = 4, kVectors = 8, kParts = 64
+// CHECK: constexpr bool WholeWarps = false;
+// CHECK: storeMoments<W, WholeWarps>(out1 + {{.*}}, r1);
+func.func @moments_of_means(%x: !smelt.tensor<[n, 3136, 96], f32>) -> (!smelt.tensor<[n, 1, 96], f32>, !smelt.tensor<[n, 1, 3, 2], f32>) {
+  %0:2 = smelt.fusion columnwise(%x) : (!smelt.tensor<[n, 3136, 96], f32>) -> (!smelt.tensor<[n, 1, 96], f32>, !smelt.tensor<[n, 1, 3, 2], f32>) {
+  ^bb0(%a: !smelt.tensor<[n, 3136, 96], f32>):
+    %1 = smelt.reduce mean %a axes [1] : <[n, 3136, 96], f32> -> <[n, 1, 96], f32>
+    %2 = smelt.row_moments %1 : <[n, 1, 96], f32> -> <[n, 1, 3, 2], f32>
+    smelt.yield %1, %2 : !smelt.tensor<[n, 1, 96], f32>, !smelt.tensor<[n, 1, 3, 2], f32>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[n, 1, 96], f32>, !smelt.tensor<[n, 1, 3, 2], f32>
+}
+
+// Columns that are windows themselves are neighbours in lanes and threads, not of one thread.
+// CHECK: // columnwise+reduce+row_moments 1 results a thread
+// CHECK: kTogether = 1;
+// CHECK: storeMoments<W, WholeWarps>(out1 + e0 * 4 + (e1 / 32) * 2, r1);
+func.func @moments_of_windows(%x: !smelt.tensor<[n, 66, 1], f32>) -> (!smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 2, 2], f32>) {
+  %0:2 = smelt.fusion columnwise(%x) : (!smelt.tensor<[n, 66, 1], f32>) -> (!smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 2, 2], f32>) {
+  ^bb0(%a: !smelt.tensor<[n, 66, 1], f32>):
+    %1 = smelt.windows %a axis 1 stride 1 dilation 1 : <[n, 66, 1], f32> -> <[n, 64, 3, 1], f32>
+    %2 = smelt.reduce max %1 axes [2] : <[n, 64, 3, 1], f32> -> <[n, 64, 1, 1], f32>
+    %3 = smelt.reshape %2 : <[n, 64, 1, 1], f32> -> <[n, 64], f32>
+    %4 = smelt.row_moments %3 : <[n, 64], f32> -> <[n, 2, 2], f32>
+    smelt.yield %3, %4 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 2, 2], f32>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 2, 2], f32>
 }

@@ -66,3 +66,19 @@ func.func @scatter_nd(%x: !smelt.tensor<[n, 5], i32>, %i: !smelt.tensor<[k, 1], 
   }
   return %0 : !smelt.tensor<[n, 5], i32>
 }
+
+// One thread computes one number of a group: its mean, or its sum of squared deviations.
+// CHECK: // generic+row_moments
+// CHECK: int count() const { return size_n * 4; }
+// CHECK: float origin = read<float>(in0 + ((o0) * (64) + (o1 * 32))), mean = 0, squares = 0;
+// CHECK: mean += read<float>(in0 + ((o0) * (64) + (o1 * 32 + i))) - origin;
+// CHECK: mean = origin + mean / 32;
+// CHECK: write(out0 + e, o2 == 0 ? mean : squares);
+func.func @moments(%x: !smelt.tensor<[n, 64], f16>) -> !smelt.tensor<[n, 2, 2], f32> {
+  %0 = smelt.fusion generic(%x) : (!smelt.tensor<[n, 64], f16>) -> !smelt.tensor<[n, 2, 2], f32> {
+  ^bb0(%a: !smelt.tensor<[n, 64], f16>):
+    %1 = smelt.row_moments %a : <[n, 64], f16> -> <[n, 2, 2], f32>
+    smelt.yield %1 : !smelt.tensor<[n, 2, 2], f32>
+  }
+  return %0 : !smelt.tensor<[n, 2, 2], f32>
+}

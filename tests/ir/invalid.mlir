@@ -605,6 +605,20 @@ func.func @columnwise_of_other_size(%x: !smelt.tensor<[4, n], f32>) {
 
 // -----
 
+func.func @columnwise_of_other_rows(%x: !smelt.tensor<[4, n, 64], f32>) {
+  // expected-error @below {{moments must be those of the rows of [1, n, 64], got [2*n, 32]}}
+  %0 = smelt.fusion columnwise(%x) : (!smelt.tensor<[4, n, 64], f32>) -> !smelt.tensor<[2*n, 1, 2], f32> {
+  ^bb0(%a: !smelt.tensor<[4, n, 64], f32>):
+    %1 = smelt.reduce sum %a axes [0] : <[4, n, 64], f32> -> <[1, n, 64], f32>
+    %2 = smelt.reshape %1 : <[1, n, 64], f32> -> <[2*n, 32], f32>
+    %3 = smelt.row_moments %2 : <[2*n, 32], f32> -> <[2*n, 1, 2], f32>
+    smelt.yield %3 : !smelt.tensor<[2*n, 1, 2], f32>
+  }
+  return
+}
+
+// -----
+
 func.func @two_ops(%x: !smelt.tensor<[n], f32>) {
   // expected-error @below {{generic must hold one op}}
   %0 = smelt.fusion generic(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {

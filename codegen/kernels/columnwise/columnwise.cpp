@@ -3,12 +3,17 @@
 // The width is the largest for which every access is a whole aligned vector or a broadcast, and that
 // divides the number of results. The elements of one result are numbered by a flat coordinate over
 // the reduced axes, whose parts the compiler knows where the loop over it is unrolled.
+//
+// Moments of rows (device/moments.cuh) are a result too: the columns of a group are those of 32 / W
+// neighbouring threads, which a block holds together and which all exist, since W divides 32 and 32
+// the columns.
 #include "codegen/kernels/columnwise/columnwise.h"
 
 #include "codegen/emit_expression.h"
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/rowwise/row_passes.h"
 #include "codegen/printer.h"
+#include "ir/capabilities.h"
 
 #include <algorithm>
 #include <bit>
@@ -33,6 +38,7 @@ constexpr int64_t kMostUnrolled = 9, kUnrolled = 4;
 /// the axis where they are neighbours; and the widest vectors of so many, which registers hold.
 constexpr int64_t kTogether[] = {7, 4, 5, 3, 2}, kMostTaps = 16, kWidthTogether = 4;
 
+constexpr char kIncludeMoments[] = "#include \"device/moments.cuh\"\n";
 constexpr char kText[] = R"(
 $include$
 namespace smelt {
@@ -43,7 +49,7 @@ struct Problem {
 
   __device__ int count() const { return $count$; }
   template <class Block> __device__ __forceinline__ void run(const Block &block, int e, int part) const {
-    constexpr int W = kWidth;
+    constexpr int W = kWidth;$whole$
     $kept$ partial[kTogether * W];
 #pragma unroll
     for (int i = 0; i < kTogether * W; ++i)
@@ -71,15 +77,25 @@ struct Neighbours {
   int64_t axis = 0, taps = 1, together = 1;
 };
 
+/// The moments that a result is; null for others.
+RowMomentsOp asMoments(Value result) { return result.getDefiningOp<RowMomentsOp>(); }
+
+bool hasMoments(FusionOp fusion) {
+  return llvm::any_of(fusion.getYield()->getOperands(), asMoments);
+}
+
 /// The innermost axis along which the reduction takes windows, where one number of neighbours divides
-/// theirs.
+/// theirs. Of columns whose moments are stored each neighbour is another thread's or lane's.
 Neighbours findNeighbours(FusionOp fusion, ReduceOp reduction) {
   SmallVector<Dim> input = tensorType(reduction.getInput()).getShape();
+  std::optional<unsigned> columns;
+  if (hasMoments(fusion))
+    columns = innermostAxis(tensorType(reduction.getOutput()));
   Neighbours found;
   for (WindowsOp windows : fusion.getBlock().getOps<WindowsOp>()) {
     int64_t axis = windows.getAxis();
     if (!llvm::is_contained(reduction.getAxes(), axis + 1) ||
-        llvm::is_contained(reduction.getAxes(), axis) || axis < found.axis)
+        llvm::is_contained(reduction.getAxes(), axis) || axis < found.axis || axis == columns)
       continue;
     SmallVector<Dim> shape = tensorType(windows.getOutput()).getShape();
     std::optional<int64_t> count = shape[axis].asConstant(), taps = shape[axis + 1].asConstant();
@@ -112,11 +128,15 @@ private:
   Index ofNeighbour(Index position, int64_t neighbour) const;
   std::string partial(int64_t neighbour) const;
   int64_t parts() const;
+  int64_t leastVectors() const;
+  /// All threads of a warp store moments, or none.
+  bool storesInWholeWarps(int64_t vectors) const;
 
   FusionOp fusion;
   ReduceOp reduction;
   Neighbours neighbours;
   SmallVector<Dim> shape; ///< of the reduction's result
+  bool storesMoments;
   IterationSpace space;
   Index at, element;          ///< positions of the reduction's result and of its input
   Dim count, steps, elements; ///< steps: of the loop, which takes the elements of a result
@@ -126,7 +146,7 @@ private:
 
 ColumnwiseEmitter::ColumnwiseEmitter(FusionOp fusion, ReduceOp reduction, Neighbours neighbours)
     : fusion(fusion), reduction(reduction), neighbours(neighbours),
-      shape(tensorType(reduction.getOutput()).getShape()) {
+      shape(tensorType(reduction.getOutput()).getShape()), storesMoments(hasMoments(fusion)) {
   MLIRContext *context = fusion.getContext();
   SmallVector<Dim> input = tensorType(reduction.getInput()).getShape(), reduced, results = shape;
   for (int64_t axis : reduction.getAxes()) {
@@ -146,17 +166,30 @@ ColumnwiseEmitter::ColumnwiseEmitter(FusionOp fusion, ReduceOp reduction, Neighb
     element[axis] = position;
 }
 
+/// Of a block that holds whole groups of columns.
+int64_t ColumnwiseEmitter::leastVectors() const {
+  int64_t group = storesMoments ? RowMomentsOp::kGroup / emitter->getLanes().width : 1;
+  return std::max(kLeastVectors, group);
+}
+
 /// Threads that share a result. The elements of windows are few, and lie in the caches.
 int64_t ColumnwiseEmitter::parts() const {
+  int64_t most = kMostParts * kLeastVectors / leastVectors();
   std::optional<int64_t> known = elements.asConstant();
   bool readsWindows = !FusionOp(fusion).getBlock().getOps<WindowsOp>().empty();
   if (neighbours.together > 1 ||
       (known && *known <= (readsWindows ? kMostOfWindow : kMostOfOneThread)))
     return 1;
   if (!known)
-    return kUsualParts;
+    return std::min(kUsualParts, most);
   return std::clamp<int64_t>(std::bit_floor(uint64_t(*known / kElementsOfPart)), kFewestParts,
-                             kMostParts);
+                             most);
+}
+
+bool ColumnwiseEmitter::storesInWholeWarps(int64_t vectors) const {
+  constexpr int64_t kWarp = 32;
+  return vectors % kWarp == 0 &&
+         knownDivisor(count, Lanes()) % (kWarp * emitter->getLanes().width) == 0;
 }
 
 Index ColumnwiseEmitter::ofNeighbour(Index position, int64_t neighbour) const {
@@ -219,19 +252,24 @@ LogicalResult ColumnwiseEmitter::emitResults(int64_t neighbour) {
   Operand sum = emitter->variable("const " + type, total, Scope::lane);
   emitter->setResolver([sum](Operation *, ArrayRef<Dim>) { return sum; });
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
-    Index position = reshapeIndex(ofNeighbour(at, neighbour), shape, tensorType(value).getShape(),
+    RowMomentsOp moments = asMoments(value);
+    Value stored = moments ? Value(moments.getInput()) : value;
+    Index position = reshapeIndex(ofNeighbour(at, neighbour), shape, tensorType(stored).getShape(),
                                   space.getBounds());
-    FailureOr<Operand> operand = emitter->emit(value, position);
+    FailureOr<Operand> operand = emitter->emit(stored, position);
     if (failed(operand))
       return failure();
-    emitter->store(number, position, *operand);
+    if (moments)
+      emitter->storeMoments(number, position, *operand, elementOf(stored));
+    else
+      emitter->store(number, position, *operand);
   }
   return success();
 }
 
 GeneratedKernel ColumnwiseEmitter::finish() {
   int64_t width = emitter->getLanes().width, shared = parts(),
-          vectors = shared == 1 ? kThreads : std::max(kLeastVectors, kThreadsOfParts / shared),
+          vectors = shared == 1 ? kThreads : std::max(leastVectors(), kThreadsOfParts / shared),
           threads = vectors * shared;
   std::string chunk = emitter->allChunks()[0].text(), stores = emitter->allChunks()[1].text();
   chunk = emitter->coordinateDefinitions(chunk, "r") + chunk;
@@ -244,7 +282,14 @@ GeneratedKernel ColumnwiseEmitter::finish() {
   std::string unrolled = neighbours.together > 1 ? "1" : isShort ? "" : std::to_string(kUnrolled);
   const std::set<std::string> &used = emitter->printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text = format(kText, {{"include", includeTemplate("columnwise")},
+  std::string include = includeTemplate("columnwise"), whole;
+  if (storesMoments) {
+    include += kIncludeMoments;
+    whole = std::string("\n    constexpr bool WholeWarps = ") +
+            (storesInWholeWarps(vectors) ? "true;" : "false;");
+  }
+  std::string text = format(kText, {{"include", include},
+                                    {"whole", whole},
                                     {"width", std::to_string(width)},
                                     {"vectors", std::to_string(vectors)},
                                     {"parts", std::to_string(shared)},
@@ -281,8 +326,9 @@ GeneratedKernel ColumnwiseEmitter::finish() {
 /// number of results.
 int64_t largestColumnVector(FusionOp fusion, Dim count) {
   int64_t bytes = kVectorBytes;
-  for (Value output : fusion.getOutputs())
-    bytes = std::min(bytes, elementBytes(tensorType(output).getElementType()));
+  for (Value result : fusion.getYield()->getOperands())
+    if (!asMoments(result))
+      bytes = std::min(bytes, elementBytes(elementOf(result)));
   int64_t width = std::min(kMaxWidth, kVectorBytes / bytes);
   while (knownDivisor(count, Lanes()) % width != 0)
     width /= 2;

@@ -1,5 +1,5 @@
-// Plain loops of reductions, softmax and norms over any axes (one element a thread) and of running
-// sums (one line a thread).
+// Plain loops of reductions, softmax, norms over any axes and moments of rows (one element a thread)
+// and of running sums (one line a thread).
 #include "codegen/element_type.h"
 #include "codegen/kernels/generic/generic.h"
 
@@ -126,6 +126,30 @@ Dim writeNorm(Operation *op, Value scale, Value bias, int64_t first, FloatAttr e
   return tensorType(input).getNumElements();
 }
 
+/// Either of a group's two numbers: its mean, of distances from the first column, which is exact where
+/// all are equal, or its sum of squared deviations.
+Dim writeRowMoments(RowMomentsOp op, GenericText &text) {
+  TensorType type = tensorType(op.getOutput());
+  Dim columns = Dim::constant(op.getContext(), RowMomentsOp::kGroup);
+  SmallVector<std::string> at = text.unravel("o", type.getShape());
+  std::string which = at.pop_back_val(), first = at.back() + " * " + text.size(columns);
+  auto column = [&](const std::string &offset) {
+    at.back() = first + offset;
+    return text.read(op.getInput(), at);
+  };
+  text.line("float origin = " + column("") + ", mean = 0, squares = 0;");
+  text.open("i", columns);
+  text.line("mean += " + column(" + i") + " - origin;");
+  text.close();
+  text.line("mean = origin + mean / " + text.size(columns) + ";");
+  text.open("i", columns);
+  text.line("float deviation = " + column(" + i") + " - mean;");
+  text.line("squares += deviation * deviation;");
+  text.close();
+  text.line("write(out0 + e, " + which + " == 0 ? mean : squares);");
+  return type.getNumElements();
+}
+
 /// One thread walks one line: a running sum or product.
 template <typename Op> Dim writeRunning(Op op, GenericText &text) {
   SmallVector<Dim> shape = tensorType(op.getInput()).getShape(), lines = shape;
@@ -164,6 +188,7 @@ FailureOr<Dim> writeReduction(Operation *op, GenericText &text) {
         return writeNorm(norm, norm.getScale(), Value(), norm.getAxis(), norm.getEpsilonAttr(),
                          false, text);
       })
+      .Case<RowMomentsOp>([&](auto moments) { return writeRowMoments(moments, text); })
       .Default([](Operation *other) { return other->emitError("has no plain kernel"), failure(); });
 }
 
