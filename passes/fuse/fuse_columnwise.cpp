@@ -6,6 +6,9 @@
 // pointwise ops before the reduction that nobody else reads, and the elementwise ops after it.
 // Windows overlap: what is computed for each element of the image would be computed for each of its
 // windows, so that of it only conversions, dequantisation and padding are drawn in.
+//
+// The row moments of the value at which the kernel ends (fuse_norm.cpp) are its second result.
+#include "passes/fuse/columnwise_group.h"
 #include "passes/fuse/dequantization.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
@@ -23,24 +26,22 @@ class ColumnwiseFusion {
 public:
   ColumnwiseFusion(ReduceOp anchor, Remarks &remarks)
       : anchor(anchor), remarks(remarks), elements(tensorType(anchor.getInput()).getNumElements()),
-        results(tensorType(anchor.getOutput()).getNumElements()) {}
+        kernel(planColumnwise(anchor)), group(kernel.group) {}
 
   void run() {
-    group.add(anchor);
     group.absorbProducers(anchor.getInputMutable(),
                           [&](Operation *op) { return acceptProducer(op); });
-    Boundary boundary = growEpilogue(group, [&](Operation *op) {
-      return (op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)) &&
-             tensorType(op->getResult(0)).getNumElements() == results;
-    });
     SmallVector<Operation *> members(group.ops());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
         if (!isWeightExpression(operand.get()) || isLiteral(operand.get()))
           group.absorbViews(operand);
+    for (RowMomentsOp moments : momentsOfRows(group))
+      group.add(moments);
     remarks.taken(anchor.getLoc(), "columnwise", describe(group));
-    if (boundary.reader && !boundary.reader->hasTrait<OpTrait::IsTerminator>())
-      remarks.refused(boundary.reader->getLoc(), "columnwise epilogue", boundary.predicate,
+    Operation *reader = kernel.boundary.reader;
+    if (reader && !group.contains(reader) && !reader->hasTrait<OpTrait::IsTerminator>())
+      remarks.refused(reader->getLoc(), "columnwise epilogue", kernel.boundary.predicate,
                       "it reads the result of " + nodeName(anchor.getLoc()));
     group.outline(FusionKind::columnwise);
   }
@@ -61,8 +62,9 @@ private:
 
   ReduceOp anchor;
   Remarks &remarks;
-  Dim elements, results;
-  FusionGroup group;
+  Dim elements;
+  ColumnwiseKernel kernel;
+  FusionGroup &group;
 };
 
 struct FuseColumnwise : impl::FuseColumnwiseBase<FuseColumnwise> {
@@ -70,7 +72,7 @@ struct FuseColumnwise : impl::FuseColumnwiseBase<FuseColumnwise> {
     Remarks remarks(getOperation());
     SmallVector<ReduceOp> anchors;
     getOperation().walk([&](ReduceOp op) {
-      if (isFree(op) && !op.getFirstReducedAxis() && !op.getAxes().empty())
+      if (isColumnwise(op))
         anchors.push_back(op);
     });
     for (ReduceOp anchor : anchors)

@@ -30,6 +30,7 @@
 // other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
 #include "ir/refit.h"
 #include "passes/dead_ops.h"
+#include "passes/fuse/columnwise_group.h"
 #include "passes/fuse/dequantization.h"
 #include "passes/fuse/gemm_group.h"
 #include "passes/fuse/lay_out_weights.h"
@@ -57,6 +58,10 @@ public:
       : plan(function), isRefit(isRefit), remarks(remarks) {
     for (const GemmKernel &kernel : plan.kernels())
       taken.insert(kernel.group.ops().begin(), kernel.group.ops().end());
+    // Nor what leads to rows whose moments a kernel of columns stores.
+    for (const ColumnwiseKernel &kernel : planColumnwise(function, plan))
+      if (!momentsOfRows(kernel.group).empty())
+        taken.insert(kernel.group.ops().begin(), kernel.group.ops().end());
   }
 
   void run() {
@@ -268,10 +273,8 @@ private:
       for (OpOperand &operand : op->getOpOperands())
         if (!isa<MatmulOp>(op) && readsRowStatistic(operand.get().getDefiningOp()))
           absorbNormalized(group, operand);
-    for (Value end : group.liveOuts())
-      for (Operation *user : end.getUsers())
-        if (isa<RowMomentsOp>(user) && isFree(user))
-          group.add(user);
+    for (RowMomentsOp moments : momentsOfRows(group))
+      group.add(moments);
     members.assign(group.ops().begin(), group.ops().end());
     bool multipliesBytes =
         tensorType(kernel.products.front().getLhs()).getElementType().isInteger(8);

@@ -1,4 +1,5 @@
-// Makes norms between matrix products vanish as kernels.
+// Makes norms between matrix products vanish as kernels, and those between a depthwise convolution and
+// a product.
 //
 //   x = a A + r                                          x, m = a A + r, row_moments of x
 //   y = layer_norm(x) * gamma + beta                =>   z = rstd(m) * (x W' - mean(m) * u) + v
@@ -21,6 +22,10 @@
 // and every reader of y is a product with weights or an elementwise op in an epilogue (both by
 // gemm_group.h, which also forms the kernels). A norm that anybody else reads stays as it is.
 //
+// Or x is where the kernel of a reduction of floats over axes before the last ends
+// (columnwise_group.h): a depthwise convolution, whose threads hold neighbouring channels of a pixel,
+// each group of 32 in one warp. A layer of ConvNeXt so is three kernels, not four.
+//
 // Accuracy: rounding the partial sums of x W' errs by how large x is, not x - mean(m). Against
 // exact arithmetic on the stored x, 768 columns, W of deviation 1 / sqrt(768) and mean .02, by
 // tests/passes/fuse_norm_accuracy_test.cpp, which forms sums as the kernels do:
@@ -42,8 +47,8 @@
 // (ir/refit.h) keeps its norms apart: W' would have to be computed again.
 #include "ir/refit.h"
 #include "passes/dead_ops.h"
+#include "passes/fuse/columnwise_group.h"
 #include "passes/fuse/folded_weight.h"
-#include "passes/fuse/gemm_group.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
 #include "passes/view_shape.h"
@@ -66,6 +71,12 @@ Dim lastDim(Value value) {
   return type.getDim(type.getRank() - 1);
 }
 
+/// Moments are computed of elements of its type.
+bool hasMoments(Value value) {
+  Type element = tensorType(value).getElementType();
+  return element.isF32() || element.isF16() || element.isBF16();
+}
+
 /// Rows that the plan's kernels leave whole: where a norm's statistics can be stored and read.
 class WholeRows {
 public:
@@ -73,9 +84,11 @@ public:
     for (const GemmKernel &kernel : plan.kernels())
       if (keepsRows(kernel)) {
         whole.insert(&kernel);
-        for (Value end : kernel.group.liveOuts())
-          ends.insert(end);
+        insertEnds(kernel.group);
       }
+    for (ColumnwiseKernel &kernel : planColumnwise(function, plan))
+      if (kernel.keepsRows() && hasMoments(kernel.reduction.getInput()))
+        insertEnds(kernel.group);
   }
 
   /// A kernel whose rows are those of `value` ends at it.
@@ -87,6 +100,11 @@ public:
   bool isProduct(Operation *op) const { return isa<MatmulOp>(op) && plan.kernelOf(op); }
 
 private:
+  void insertEnds(const FusionGroup &group) {
+    for (Value end : group.liveOuts())
+      ends.insert(end);
+  }
+
   /// Reshapes must leave rows whole, or the kernel's rows are not those of its result.
   static bool keepsRows(const GemmKernel &kernel) {
     MatmulOp matmul = kernel.products.front();
@@ -149,11 +167,10 @@ StringRef findObstacle(Normalization norm, const WholeRows &kernels) {
     columns = type.getDim(type.getRank() - 1).asConstant();
   if (!columns || *columns == 0 || *columns % RowMomentsOp::kGroup != 0)
     return "normalises one axis, of a constant multiple of 32";
-  if (!type.getElementType().isF32() && !type.getElementType().isF16() &&
-      !type.getElementType().isBF16())
+  if (!hasMoments(norm.getNormalized()))
     return "element type is f16, bf16 or f32";
   if (!kernels.endsAt(norm.getNormalized()))
-    return "input is where the epilogue of a product ends";
+    return "input is where the kernel of a product or of a reduction of columns ends";
   if (!fitsColumns(norm.getScale(), *columns) || !fitsColumns(norm.getBias(), *columns))
     return "scale and bias are constants, one value a column";
   for (OpOperand &use : norm->getResult(0).getUses())
@@ -313,6 +330,28 @@ private:
   Value scale, bias; // in f32, rank 1
 };
 
+/// Has a reshape between the norm and products that leaves rows whole stand before it, in the kernel that
+/// ends at the norm's input. Products of one image have no axis of images.
+void moveReshapeBefore(Normalization norm) {
+  Value input = norm.getNormalized();
+  auto reshape = norm->hasOneUse() ? dyn_cast<ReshapeOp>(*norm->user_begin()) : ReshapeOp();
+  int64_t rank = tensorType(input).getRank();
+  if (!reshape || !input.hasOneUse() || norm.getFirstReducedAxis() != rank - 1)
+    return;
+  Value rows = reshape.getOutput();
+  int64_t newRank = tensorType(rows).getRank();
+  if (newRank == 0 || lastDim(rows) != lastDim(input) ||
+      !llvm::any_of(rows.getUsers(), llvm::IsaPred<MatmulOp>))
+    return;
+  OpBuilder builder(norm);
+  Value moved = ReshapeOp::create(builder, reshape.getLoc(), rows.getType(), input);
+  norm->replaceUsesOfWith(input, moved);
+  norm->setAttr("axis", builder.getI64IntegerAttr(newRank - 1));
+  norm->getResult(0).setType(cast<TensorType>(rows.getType()));
+  rows.replaceAllUsesWith(norm->getResult(0));
+  reshape.erase();
+}
+
 struct FuseNorm : impl::FuseNormBase<FuseNorm> {
   FuseNorm() = default;
   explicit FuseNorm(WeightStore *weights) : weights(weights) {}
@@ -325,7 +364,16 @@ struct FuseNorm : impl::FuseNormBase<FuseNorm> {
   }
 
 private:
+  static void moveReshapes(func::FuncOp function) {
+    WholeRows kernels(function);
+    for (Operation &op : function.getBody().front())
+      if (auto norm = dyn_cast<Normalization>(op);
+          norm && isFree(&op) && kernels.endsAt(norm.getNormalized()))
+        moveReshapeBefore(norm);
+  }
+
   void fuse(func::FuncOp function, Remarks &remarks) {
+    moveReshapes(function);
     WholeRows kernels(function);
     FoldedWeights folded(weights);
     SmallVector<Operation *> norms;
@@ -347,7 +395,7 @@ private:
     llvm::DenseMap<Value, Value> momentsOf;
     for (Operation *op : norms) {
       auto norm = cast<Normalization>(op);
-      remarks.taken(op->getLoc(), "row_moments", "the products around the norm compute it");
+      remarks.taken(op->getLoc(), "row_moments", "the kernels around the norm compute it");
       Value &moments = momentsOf[norm.getNormalized()];
       if (!moments) {
         OpBuilder builder(op);

@@ -72,6 +72,9 @@ void FusionGroup::absorbViews(OpOperand &first, llvm::function_ref<bool(Operatio
     Operation *producer = operand->get().getDefiningOp();
     if (!producer || contains(producer))
       return;
+    // Rows whose moments are stored beside them are where a kernel ends.
+    if (llvm::any_of(producer->getUsers(), llvm::IsaPred<RowMomentsOp>))
+      return;
     bool source = isLiteral(operand->get()) || isa<IotaOp, DimsOp>(producer);
     if (!(source || producer->hasTrait<View>()) || (accept && !accept(producer)) ||
         !fits(producer, operand))

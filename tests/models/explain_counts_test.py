@@ -21,7 +21,11 @@ class Export:
     attention: int
     norms: int
     pointwise: int | None = None  # kernels of elementwise ops, of more than one token
+    kernels: int | None = None  # altogether
 
+
+# Depthwise convolution and two products in each of the 18 blocks; stem, downsampling and head have 11.
+CONVNEXT = 3 * 18 + 11
 
 # Positions, their angles, cosines and sines; and one a layer that rotates queries and keys.
 ROTARY = 4 + 4
@@ -49,8 +53,8 @@ EXPORTS = [
     Export('clip_vision.dy20_fp16', 'pixel_values', 4, 2 * 4 + 1),  # cut to 4 layers; one after the patches
     Export('whisper_enc.ts_fp16', 'input_features', 6, 2 * 6 + 1),
     Export('whisper_enc.dy20_fp16', 'input_features', 6, 2 * 6 + 1),
-    Export('convnext_t.ts_fp16', 'x', 0, 18 + 1 + 3 + 1),  # blocks, stem, downsampling, head
-    Export('convnext_t.dy20_fp16', 'x', 0, 18 + 1 + 3 + 1),
+    Export('convnext_t.ts_fp16', 'x', 0, 18 + 1 + 3 + 1, kernels=CONVNEXT),  # blocks, stem, downsampling, head
+    Export('convnext_t.dy20_fp16', 'x', 0, 18 + 1 + 3 + 1, kernels=CONVNEXT),
     # Norms of blocks, patches, merging, head. Of the 12 blocks 5 shift their windows: their masks have windows, and no batch.
     Export('swin_t.ts_fp16', 'x', 12, 2 * 12 + 1 + 3 + 1),
     Export('swin_t.dy20_fp16', 'x', 12, 2 * 12 + 1 + 3 + 1),
@@ -122,6 +126,8 @@ def check_forms(args, export, path):
             wrong.append(f'{" ".join(shapes) or "open"}: {fault}')
         if counts['attention'] != export.attention or counts['norm'] != export.norms:
             wrong.append(f'{" ".join(shapes) or "open"}: attention {counts["attention"]}, norms {counts["norm"]}')
+        if export.kernels not in (None, counts['kernels']):
+            wrong.append(f'{" ".join(shapes) or "open"}: kernels {counts["kernels"]}, not {export.kernels}')
         pointwise = sum(kernel['kind'] == 'pointwise' for kernel in answer['kernels'])
         if export.pointwise not in (None, pointwise) and shapes[:1] != ['input_ids=1x1']:
             wrong.append(f'{" ".join(shapes) or "open"}: pointwise {pointwise}, not {export.pointwise}')

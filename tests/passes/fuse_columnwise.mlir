@@ -63,3 +63,36 @@ func.func @of_bytes(%x: !smelt.tensor<[n, 10, 8], ui8>, %f: !smelt.tensor<[3, 8]
   %5 = smelt.reduce sum %4 axes [2] : <[n, 8, 3, 8], f32> -> <[n, 8, 1, 8], f32>
   return %5 : !smelt.tensor<[n, 8, 1, 8], f32>
 }
+
+// Moments of the rows at which the kernel ends are its second result.
+// CHECK-LABEL: func @moments
+func.func @moments(%x: !smelt.tensor<[n, 49, 64], f16>) -> (!smelt.tensor<[n, 64], f16>, !smelt.tensor<[n, 2, 2], f32>) {
+  // CHECK: %[[X:.*]]:2 = smelt.fusion columnwise(%arg0) : {{.*}} -> (!smelt.tensor<[n, 64], f16>, !smelt.tensor<[n, 2, 2], f32>)
+  // CHECK: smelt.reduce  mean
+  // CHECK: %[[RELU:.*]] = smelt.relu
+  // CHECK-NEXT: %[[MOMENTS:.*]] = smelt.row_moments %[[RELU]]
+  // CHECK-NEXT: smelt.yield %[[RELU]], %[[MOMENTS]]
+  // CHECK: return %[[X]]#0, %[[X]]#1
+  %0 = smelt.reduce mean %x axes [1] : <[n, 49, 64], f16> -> <[n, 1, 64], f16>
+  %1 = smelt.reshape %0 : <[n, 1, 64], f16> -> <[n, 64], f16>
+  %2 = smelt.relu %1 : <[n, 64], f16>
+  %3 = smelt.row_moments %2 : <[n, 64], f16> -> <[n, 2, 2], f32>
+  return %2, %3 : !smelt.tensor<[n, 64], f16>, !smelt.tensor<[n, 2, 2], f32>
+}
+
+// The reshape at which rows with moments end is computed by their kernel alone, whoever reads it first.
+// CHECK-LABEL: func @end
+func.func @end(%x: !smelt.tensor<[n, 49, 64], f16>, %y: !smelt.tensor<[n, 9, 64], f16>) -> (!smelt.tensor<[n, 64], f16>, !smelt.tensor<[n, 2, 2], f32>) {
+  // CHECK: %[[X:.*]]:2 = smelt.fusion columnwise(%arg0)
+  // CHECK: smelt.row_moments
+  // CHECK: smelt.fusion columnwise(%arg1, %[[X]]#0)
+  // CHECK: smelt.reduce
+  // CHECK: smelt.add
+  %0 = smelt.reduce mean %y axes [1] : <[n, 9, 64], f16> -> <[n, 1, 64], f16>
+  %1 = smelt.reshape %0 : <[n, 1, 64], f16> -> <[n, 64], f16>
+  %2 = smelt.reduce max %x axes [1] : <[n, 49, 64], f16> -> <[n, 1, 64], f16>
+  %3 = smelt.reshape %2 : <[n, 1, 64], f16> -> <[n, 64], f16>
+  %4 = smelt.row_moments %3 : <[n, 64], f16> -> <[n, 2, 2], f32>
+  %5 = smelt.add %1, %3 : <[n, 64], f16>, <[n, 64], f16> -> <[n, 64], f16>
+  return %5, %4 : !smelt.tensor<[n, 64], f16>, !smelt.tensor<[n, 2, 2], f32>
+}

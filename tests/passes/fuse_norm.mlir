@@ -1,4 +1,4 @@
-// RUN: smelt-opt %s --smelt-fuse-norm --smelt-fuse-gemm --smelt-fuse-rowwise --smelt-fuse-pointwise --smelt-lower | FileCheck %s
+// RUN: smelt-opt %s --smelt-fuse-norm --smelt-fuse-gemm --smelt-fuse-columnwise --smelt-fuse-rowwise --smelt-fuse-pointwise --smelt-lower | FileCheck %s
 
 // One layer with the norm after the sum: the sum's kernel stores row moments too; both readers, a product and a
 // residual, compute the norm from them.
@@ -180,4 +180,90 @@ func.func @kernels(%a: !smelt.tensor<[n, 64], f32>, %ids: !smelt.tensor<[n], i64
   %15 = smelt.gather %table, %ids axis 0 : <[100, 64], f32>, <[n], i64> -> <[n, 64], f32>
   return %1, %4, %9, %11, %14, %15 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[2*n, 64], f32>,
       !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 100], f32>, !smelt.tensor<[n, 64], f32>
+}
+
+// A norm between a depthwise convolution and a product: the kernel of the convolution stores the moments of what it ends
+// at. The product has no axis of size 1: the reshape goes before the norm, into the same kernel.
+// CHECK-LABEL: @depthwise
+// CHECK: %[[X:.*]]:2 = smelt.fusion columnwise(%{{.*}}) : {{.*}} -> (!smelt.tensor<[n, 8, 64], f16>, !smelt.tensor<[n, 8, 2, 2], f32>)
+// CHECK: smelt.reduce  sum
+// CHECK: %[[ROUNDED:.*]] = smelt.cast {{.*}} : <[1, n, 8, 64], f32> -> <[1, n, 8, 64], f16>
+// CHECK-NEXT: %[[END:.*]] = smelt.reshape %[[ROUNDED]] : <[1, n, 8, 64], f16> -> <[n, 8, 64], f16>
+// CHECK-NEXT: %[[MOMENTS:.*]] = smelt.row_moments %[[END]]
+// CHECK-NEXT: smelt.yield %[[END]], %[[MOMENTS]]
+// CHECK: smelt.fusion gemm({{.*}}%[[X]]#0, %[[X]]#1
+// CHECK: smelt.moments_rstd
+// CHECK-NOT: layer_norm
+func.func @depthwise(%x: !smelt.tensor<[n, 10, 64], f16>) -> !smelt.tensor<[n, 8, 128], f16> {
+  %f = smelt.weight "f" <"w.bin", 0, 768, ""> : <[3, 64], f32>
+  %gamma = smelt.weight "gamma" <"w.bin", 768, 128, ""> : <[64], f16>
+  %w = smelt.weight "w" <"w.bin", 896, 16384, ""> : <[64, 128], f16>
+  %0 = smelt.windows %x axis 1 stride 1 dilation 1 : <[n, 10, 64], f16> -> <[n, 8, 3, 64], f16>
+  %1 = smelt.cast %0 : <[n, 8, 3, 64], f16> -> <[n, 8, 3, 64], f32>
+  %2 = smelt.mul %1, %f : <[n, 8, 3, 64], f32>, <[3, 64], f32> -> <[n, 8, 3, 64], f32>
+  %3 = smelt.reduce sum %2 axes [2] : <[n, 8, 3, 64], f32> -> <[n, 8, 1, 64], f32>
+  %4 = smelt.reshape %3 : <[n, 8, 1, 64], f32> -> <[1, n, 8, 64], f32>
+  %5 = smelt.cast %4 : <[1, n, 8, 64], f32> -> <[1, n, 8, 64], f16>
+  %6 = smelt.layer_norm %5 scale %gamma : !smelt.tensor<[64], f16> axis 3 {epsilon = 0.25 : f32} : <[1, n, 8, 64], f16> -> <[1, n, 8, 64], f16>
+  %7 = smelt.reshape %6 : <[1, n, 8, 64], f16> -> <[n, 8, 64], f16>
+  %8 = smelt.matmul %7, %w : <[n, 8, 64], f16>, <[64, 128], f16> -> <[n, 8, 128], f16>
+  return %8 : !smelt.tensor<[n, 8, 128], f16>
+}
+
+// What reads the rows too, a residual connection, reads the first result; two norms share the moments.
+// CHECK-LABEL: @depthwise_residual
+// CHECK: %[[X:.*]]:2 = smelt.fusion columnwise
+// CHECK: smelt.row_moments
+// CHECK-NOT: smelt.row_moments
+// CHECK: smelt.fusion gemm(%[[X]]#0, %{{.*}}, %[[X]]#1, %{{.*}})
+// CHECK: smelt.moments_rstd
+// CHECK: smelt.fusion gemm(%[[X]]#0, %{{.*}}, %[[X]]#1)
+// CHECK: smelt.moments_rrms
+// CHECK: smelt.add {{.*}} : <[n, 64], f32>, <[n, 64], f32>
+// CHECK-NOT: norm %
+func.func @depthwise_residual(%x: !smelt.tensor<[n, 5, 64], f32>) -> (!smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>) {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %v = smelt.weight "v" <"w.bin", 16384, 16384, ""> : <[64, 64], f32>
+  %0 = smelt.reduce max %x axes [1] : <[n, 5, 64], f32> -> <[n, 1, 64], f32>
+  %1 = smelt.reshape %0 : <[n, 1, 64], f32> -> <[n, 64], f32>
+  %2 = smelt.layer_norm %1 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %3 = smelt.rms_norm %1 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %4 = smelt.matmul %2, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %5 = smelt.matmul %3, %v : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %6 = smelt.add %5, %1 : <[n, 64], f32>, <[n, 64], f32> -> <[n, 64], f32>
+  return %4, %6 : !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>
+}
+
+// Norms behind a reduction that stay kernels: of rows that a reshape breaks, of a sum of integers, of rows that are reduced
+// whole (rowwise), and one that another reduction reads.
+// CHECK-LABEL: @apart
+// CHECK-NOT: row_moments
+// CHECK-COUNT-4: smelt.layer_norm
+// CHECK-NOT: row_moments
+func.func @apart(%x: !smelt.tensor<[n, 5, 64], f32>, %i: !smelt.tensor<[n, 5, 64], i32>, %y: !smelt.tensor<[n, 64, 5], f32>)
+    -> (!smelt.tensor<[2*n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 1, 64], f32>) {
+  %w = smelt.weight "w" <"w.bin", 0, 16384, ""> : <[64, 64], f32>
+  %v = smelt.weight "v" <"w.bin", 16384, 16384, ""> : <[64, 64], f32>
+  %t = smelt.weight "t" <"w.bin", 32768, 16384, ""> : <[64, 64], f32>
+  %w32 = smelt.weight "w32" <"w.bin", 49152, 8192, ""> : <[32, 64], f32>
+  %0 = smelt.reduce max %x axes [1] : <[n, 5, 64], f32> -> <[n, 1, 64], f32>
+  %1 = smelt.reshape %0 : <[n, 1, 64], f32> -> <[2*n, 32], f32>
+  %2 = smelt.layer_norm %1 axis 1 {epsilon = 0.0 : f32} : <[2*n, 32], f32> -> <[2*n, 32], f32>
+  %3 = smelt.matmul %2, %w32 : <[2*n, 32], f32>, <[32, 64], f32> -> <[2*n, 64], f32>
+  %4 = smelt.reduce sum %i axes [1] : <[n, 5, 64], i32> -> <[n, 1, 64], i32>
+  %5 = smelt.reshape %4 : <[n, 1, 64], i32> -> <[n, 64], i32>
+  %6 = smelt.cast %5 : <[n, 64], i32> -> <[n, 64], f32>
+  %7 = smelt.layer_norm %6 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %8 = smelt.matmul %7, %w : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %9 = smelt.reduce max %y axes [2] : <[n, 64, 5], f32> -> <[n, 64, 1], f32>
+  %10 = smelt.reshape %9 : <[n, 64, 1], f32> -> <[n, 64], f32>
+  %11 = smelt.layer_norm %10 axis 1 {epsilon = 0.0 : f32} : <[n, 64], f32> -> <[n, 64], f32>
+  %12 = smelt.matmul %11, %v : <[n, 64], f32>, <[64, 64], f32> -> <[n, 64], f32>
+  %13 = smelt.reduce min %x axes [1] : <[n, 5, 64], f32> -> <[n, 1, 64], f32>
+  %14 = smelt.layer_norm %13 axis 2 {epsilon = 0.0 : f32} : <[n, 1, 64], f32> -> <[n, 1, 64], f32>
+  %15 = smelt.matmul %14, %t : <[n, 1, 64], f32>, <[64, 64], f32> -> <[n, 1, 64], f32>
+  %16 = smelt.add %15, %14 : <[n, 1, 64], f32>, <[n, 1, 64], f32> -> <[n, 1, 64], f32>
+  %17 = smelt.reduce sum %14 axes [1] : <[n, 1, 64], f32> -> <[n, 1, 64], f32>
+  %18 = smelt.add %16, %17 : <[n, 1, 64], f32>, <[n, 1, 64], f32> -> <[n, 1, 64], f32>
+  return %3, %8, %12, %18 : !smelt.tensor<[2*n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 64], f32>, !smelt.tensor<[n, 1, 64], f32>
 }

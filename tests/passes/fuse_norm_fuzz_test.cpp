@@ -1,6 +1,6 @@
-// Random stacks of products, norms, residuals and reshapes: what fuse-norm rewrites, fuse-gemm
-// takes whole, and the fused program computes what the program computed. Each seed is one program;
-// a failure names the seed and prints the program.
+// Random stacks of products, depthwise convolutions, norms, residuals and reshapes: what fuse-norm
+// rewrites, fuse-gemm and fuse-columnwise take whole, and the fused program computes what the program
+// computed. Each seed is one program; a failure names the seed and prints the program.
 #include "tests/passes/equivalence.h"
 
 #include "ir/interpret/random.h"
@@ -88,7 +88,7 @@ private:
   Value grow(Value value) {
     auto axis = builder.getI64IntegerAttr(tensorType(value).getRank() - 1);
     auto epsilon = builder.getF32FloatAttr(1e-3f);
-    switch (below(10)) {
+    switch (below(12)) {
     case 0:
     case 1:
     case 2:
@@ -105,9 +105,26 @@ private:
       return GeluOp::create(builder, location(), value.getType(), value, nullptr);
     case 8:
       return reshape(value);
+    case 9:
+    case 10:
+      return depthwise(value);
     default:
       return residual(value);
     }
+  }
+
+  /// A filter of three taps a column over the rows, which come again and again.
+  Value depthwise(Value value) {
+    SmallVector<Dim> shape = tensorType(value).getShape(), windows = shape;
+    int64_t axis = shape.size() - 2;
+    Value image = ConcatOp::create(builder, location(), ValueRange{value, value, value}, axis);
+    windows.insert(windows.end() - 1, number(3));
+    Value taps = WindowsOp::create(builder, location(), smelt::TensorType::get(windows, element),
+                                   image, axis, 1, 1);
+    taps = MulOp::create(builder, location(), taps, weight({3, columnsOf(value)}));
+    Value sum = ReduceOp::create(builder, location(), taps, ReductionKind::sum,
+                                 ArrayRef<int64_t>{axis + 1});
+    return ReshapeOp::create(builder, location(), value.getType(), sum);
   }
 
   /// A sum with an earlier value of the same type.
@@ -146,6 +163,7 @@ void addFuse(PassManager &manager) {
   manager.addPass(passes::createFuseHorizontal());
   manager.addPass(passes::createFuseNorm(nullptr));
   manager.addPass(passes::createFuseGemm());
+  manager.addPass(passes::createFuseColumnwise());
   manager.addPass(passes::createFuseRowwise());
   manager.addPass(passes::createFuseGeneric());
   manager.addPass(passes::createFusePointwise());
@@ -156,7 +174,7 @@ TEST(FuseNormFuzz, KeepsValues) {
   constexpr uint64_t kPrograms = 2000;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<SmeltDialect, func::FuncDialect>();
-  int moments = 0, readers = 0, norms = 0;
+  int moments = 0, momentsOfColumns = 0, readers = 0, norms = 0;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     OwningOpRef<ModuleOp> before =
         NormGenerator(context, seed).generate(static_cast<int>(4 + seed % 40));
@@ -173,8 +191,11 @@ TEST(FuseNormFuzz, KeepsValues) {
       if (!isStatistic && !isa<RowMomentsOp>(op))
         return;
       auto fusion = dyn_cast<FusionOp>(op->getParentOp());
-      EXPECT_TRUE(fusion && fusion.getKind() == FusionKind::gemm) << "seed " << seed << '\n'
-                                                                  << textOf(*after);
+      bool ofColumns = fusion && fusion.getKind() == FusionKind::columnwise && !isStatistic;
+      momentsOfColumns += ofColumns;
+      EXPECT_TRUE(ofColumns || (fusion && fusion.getKind() == FusionKind::gemm))
+          << "seed " << seed << '\n'
+          << textOf(*after);
     });
     WeightStore weights;
     weights.drawMissing(seed);
@@ -187,6 +208,7 @@ TEST(FuseNormFuzz, KeepsValues) {
         << textOf(*before);
   }
   EXPECT_GT(moments, 500);
+  EXPECT_GT(momentsOfColumns, 100);
   EXPECT_GT(readers, moments);
   EXPECT_GT(norms, 500);
 }
