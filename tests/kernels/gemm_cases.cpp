@@ -237,24 +237,16 @@ void addPadded(std::vector<GemmCase> &cases) {
   }
 }
 
-/// So short a K that tilings are taken with fewer stages: one step, whole and in part, and several; weights, and the
-/// right operands of batches.
+/// A K of a single step, whole and in part, for which tilings are taken with two stages: weights, and the right operands
+/// of batches.
 static void addShort(std::vector<GemmCase> &cases) {
-  auto add = [&](const auto &tiling, int k, int stepK) {
-    GemmVariant v = variant(tiling);
-    v.bConstant = k <= stepK;
-    v.aVector = k % 8 == 0 ? 8 : 1;
-    cases.push_back({v, {{1, 16, k, 1}, {513, 40, k, v.bConstant ? 1 : 3}, {197, 144, k, 1}}});
-  };
-  for (int steps : {1, 2, 3, 5})
-    for (int rest : {0, 37}) {
-      for (const GemmTiling &tiling : {kGemmPortable[0], kGemmFewRows, kGemmSmall}) {
-        int k = tiling.blockK * steps - rest;
-        add(withoutIdleStages(tiling, k), k, tiling.blockK);
-      }
-      for (const GemmWgmmaTiling &tiling : {kGemmWgmmaTilings[0], kGemmWgmmaTilings[3]}) {
-        int k = kWgmmaStepBytes / 2 * steps - rest;
-        add(withoutIdleStages(tiling, 2 * k), k, kWgmmaStepBytes / 2);
+  for (const GemmTiling &tiling : {kGemmPortable[0], kGemmFewRows, kGemmSmall})
+    for (int k : {tiling.blockK, tiling.blockK - 37, 8, 1}) {
+      GemmVariant v = variant(withoutIdleStages(tiling, k));
+      v.aVector = k % 8 == 0 ? 8 : 1;
+      for (bool isConstant : {true, false}) {
+        v.bConstant = isConstant;
+        cases.push_back({v, {{1, 16, k, 1}, {513, 40, k, isConstant ? 1 : 3}, {197, 144, k, 1}}});
       }
     }
 }

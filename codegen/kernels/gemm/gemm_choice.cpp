@@ -271,7 +271,7 @@ void CandidateList::addWgmma(int elementBytes) {
   bool callsAtOnce = shape.callsFunctions && !isBytes && shape.k * elementBytes <= kWgmmaStepBytes;
   GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes, callsAtOnce);
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costs);
+    addWgmma(tiling, elementBytes, costs);
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
       addWgmma(tiling, elementBytes, costs);

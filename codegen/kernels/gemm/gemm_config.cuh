@@ -208,20 +208,12 @@ constexpr GemmTmaTiling withoutIdleStages(GemmTmaTiling tiling, long long kBytes
   return tiling;
 }
 
-/// Of the templates whose threads copy: no more stages than the steps of a short K fill, beside those that the pipeline keeps
-/// free, so that more blocks find room on a multiprocessor: 200704x32x27 with SiLU took an H200 17.6 us by six stages, by two
-/// 13.8. Of wgmma only small tiles, whose registers leave room for more blocks.
+/// Of a K of a single step two stages, of which the pipeline keeps one free, so that more blocks find room on a multiprocessor:
+/// 200704x32x27 with SiLU took an H200 17.6 us by six stages, by two 13.8. (Of more steps nothing was gained, and MiniLM at
+/// 1x128, whose projections by K of 384 had four stages for six, took 1.3 us longer.)
 constexpr GemmTiling withoutIdleStages(GemmTiling tiling, long long k) {
-  long long depth = tiling.blockK * tiling.clusterK, steps = (k + depth - 1) / depth;
-  if (steps + 1 < tiling.stages)
-    tiling.stages = steps > 1 ? int(steps) + 1 : 2;
-  return tiling;
-}
-constexpr GemmWgmmaTiling withoutIdleStages(GemmWgmmaTiling tiling, long long kBytes) {
-  constexpr int kLeastStages = 4; // the model tells those of fewer apart
-  long long depth = kWgmmaStepBytes * tiling.clusterK, steps = (kBytes + depth - 1) / depth;
-  if (tiling.blockM * tiling.blockN <= 64 * 64 && steps + 2 < tiling.stages)
-    tiling.stages = steps + 2 > kLeastStages ? int(steps) + 2 : kLeastStages;
+  if (k <= (long long)(tiling.blockK) * tiling.clusterK)
+    tiling.stages = 2;
   return tiling;
 }
 
