@@ -8,6 +8,8 @@
 // where it has many pixels and the product few columns, as first layers have. The product then is one of
 // batches, an image each, that have weights of their own.
 //
+// EfficientNet-B0's first three, of 16 images: kernels of 10, 8 and 11 us became of 2.5 on an H200.
+//
 // Assumes: floats; s is one row an image, and only the product reads what it scales. Rounds s' W instead
 // of x s: to the same type, by as much. Taken where it saves kLeastGain: tensor maps reach no products of
 // batches, which so take up to 3 us longer.

@@ -24,7 +24,8 @@
 //
 // Or x is where the kernel of a reduction of floats over axes before the last ends
 // (columnwise_group.h): a depthwise convolution, whose threads hold neighbouring channels of a pixel,
-// each group of 32 in one warp. A layer of ConvNeXt so is three kernels, not four.
+// each group of 32 in one warp. A layer of ConvNeXt so is three kernels, not four: on an H200 0.779 ms of
+// 16 images (0.785); where there are most pixels, products take as much longer as the norms took.
 //
 // Accuracy: rounding the partial sums of x W' errs by how large x is, not x - mean(m). Against
 // exact arithmetic on the stored x, 768 columns, W of deviation 1 / sqrt(768) and mean .02, by

