@@ -253,8 +253,8 @@ private:
       });
     };
     SmallVector<Operation *> members(group.ops());
-    bool isStoredInOrder = !rowOrderBehind(first.getLhs()).empty(); // by the norm that computes it
-    if (!isStoredInOrder) {
+    bool isOrdered = isStoredInOrder(first.getLhs()); // by the norm that computes it
+    if (!isOrdered) {
       absorb(first, first.getLhsMutable());
       absorbPadding(group, first.getLhsMutable());
     }
@@ -262,7 +262,7 @@ private:
       matmul.getLhsMutable().assign(first.getLhs());
     for (Operation *op : members)
       for (OpOperand &operand : op->getOpOperands())
-        if (!isStoredInOrder || operand.get() != first.getLhs())
+        if (!isOrdered || operand.get() != first.getLhs())
           absorb(op, operand);
   }
 

@@ -26,22 +26,14 @@ bool isReordering(Operation *op) {
          *last % kNeighbours == 0;
 }
 
-bool reorders(ArrayRef<Operation *> views) {
-  return llvm::any_of(views, [](Operation *op) { return isa<TransposeOp>(op); });
-}
-
 } // namespace
 
-SmallVector<Operation *> rowOrderBehind(Value operand) {
-  SmallVector<Operation *> views;
+bool isStoredInOrder(Value operand) {
+  bool reorders = false;
   Operation *op = operand.getDefiningOp();
   for (; op && isReordering(op); op = op->getOperand(0).getDefiningOp())
-    views.push_back(op);
-  bool storesRows = isa_and_nonnull<Normalization>(op) && isFree(op) && op->hasOneUse();
-  if (!storesRows || !reorders(views))
-    return {};
-  std::reverse(views.begin(), views.end());
-  return views;
+    reorders |= isa<TransposeOp>(op);
+  return reorders && isa_and_nonnull<Normalization>(op) && isFree(op) && op->hasOneUse();
 }
 
 SmallVector<Operation *> rowOrderBefore(Value rows) {
@@ -50,7 +42,8 @@ SmallVector<Operation *> rowOrderBefore(Value rows) {
   for (; value.hasOneUse() && isReordering(*value.user_begin()); value = views.back()->getResult(0))
     views.push_back(*value.user_begin());
   auto reader = value.hasOneUse() ? dyn_cast<FusionOp>(*value.user_begin()) : FusionOp();
-  if (!reader || reader.getKind() != FusionKind::gemm || !reorders(views))
+  bool reorders = llvm::any_of(views, llvm::IsaPred<TransposeOp>);
+  if (!reader || reader.getKind() != FusionKind::gemm || !reorders)
     return {};
   return views;
 }

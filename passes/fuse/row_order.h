@@ -14,12 +14,12 @@
 
 namespace smelt::passes {
 
-/// The views of a norm's result behind `operand`, a product's left one, through which the norm's kernel
-/// stores its rows, the first first; none where they only reshape, or take the rows' neighbours apart,
-/// or where something else reads the norm.
-llvm::SmallVector<mlir::Operation *> rowOrderBehind(mlir::Value operand);
+/// `operand`, a product's left one, is a norm read through views, through which the norm's kernel will store its
+/// rows: not where they only reshape, or take the rows' neighbours apart, or where something else reads the norm.
+bool isStoredInOrder(mlir::Value operand);
 
-/// Those that lead from `rows`, which a kernel is about to store, to the product of a kernel.
+/// The views that lead from `rows`, which a kernel is about to store, to the product of a kernel, the first
+/// first; none where rows are stored as they are.
 llvm::SmallVector<mlir::Operation *> rowOrderBefore(mlir::Value rows);
 
 } // namespace smelt::passes
