@@ -18,7 +18,9 @@
 //     itself, and leave shared memory as matrices, in the order of wgmma's scores; all heads that have
 //     them in common are at the same rows.
 //   - A block takes tile after tile (causal ones by attention_order.cuh); the next tile's operands arrive
-//     while this one is finished. Rows leave through the place of their queries, in 16-byte pieces.
+//     while this one is finished. Of causal tiles that all run at once the longest is the time: one of two
+//     warpgroups then takes rows from the head's start, the other as far from its end, so that all tiles
+//     are as long. Rows leave through the place of their queries, in 16-byte pieces.
 //
 // Assumes: sm_90a; 16-bit operands; maps of Q, K and V with the axes (column, row, head, batch) and
 // boxes of AttentionTmaTiling::panel() columns by 64 (Q) or blockKV rows, swizzled over the panel's
@@ -96,9 +98,11 @@ template <class Config, class Problem> struct AttentionTmaTask {
   };
 
   __device__ __forceinline__ int blocks() const { return ceilDiv(problem.queries(), kBlockQ); }
+  __device__ __forceinline__ int tiles() const {
+    return blocks() * problem.heads() * problem.batches();
+  }
   __device__ __forceinline__ int tileCount() const {
-    int tiles = blocks() * problem.heads() * problem.batches();
-    return (tiles - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
+    return (tiles() - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
   }
   __device__ __forceinline__ Tile tileOf(int ordinal) const {
     int index = blockIdx.x + ordinal * gridDim.x;
@@ -109,6 +113,16 @@ template <class Config, class Problem> struct AttentionTmaTask {
                              (kHeadSize + kValueSize) * int(sizeof(Element)), Problem::kHeadsOfKeys)
                   .at(index);
     return {place.head / problem.heads(), place.head % problem.heads(), place.row * kBlockQ};
+  }
+
+  /// The first row of a warpgroup.
+  __device__ __forceinline__ int rowOf(const Tile &tile, int group) const {
+    if constexpr (Problem::kCausal && kGroups == 2)
+      if (tiles() <= int(gridDim.x)) {
+        int fromStart = tile.row / kGroups;
+        return group == 0 ? fromStart : blocks() * kBlockQ - kGroupRows - fromStart;
+      }
+    return tile.row + group * kGroupRows;
   }
 
   /// Heads have their biases in common, which are more than the keys of one head.
@@ -124,6 +138,10 @@ template <class Config, class Problem> struct AttentionTmaTask {
     int visible = Problem::kCausal ? min(problem.keys(), lastRow + problem.causalOffset() + 1)
                                    : problem.keys();
     return visible > 0 ? ceilDiv(visible, kBlockKV) : 0;
+  }
+  /// The last warpgroup's, which see the most.
+  __device__ __forceinline__ int stepsOf(const Tile &tile) const {
+    return stepsOf(rowOf(tile, kGroups - 1) + kGroupRows);
   }
 
   // --- Shared memory ---
@@ -206,9 +224,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
   __device__ __forceinline__ void copyQueries(const Tile &tile, int slot) const {
     mbarrier::arriveExpecting(queriesFull(slot), kGroups * kGroupRows * kHead * 2);
     for (int group = 0; group < kGroups; ++group)
-      copyPanels<kPanelQK, kHead, kGroupRows>(queries(slot, group), mapQ,
-                                              tile.row + group * kGroupRows, tile.head, tile.batch,
-                                              queriesFull(slot));
+      copyPanels<kPanelQK, kHead, kGroupRows>(queries(slot, group), mapQ, rowOf(tile, group),
+                                              tile.head, tile.batch, queriesFull(slot));
   }
 
   /// One step of biases, for each warpgroup by itself.
@@ -222,7 +239,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 #pragma unroll
         for (int panel = 0; panel < kBlockKV / kBiasPanel; ++panel)
           tma::copyBox(target + panel * kGroupRows * kBiasPanel * 2, mapBias,
-                       step * kBlockKV + panel * kBiasPanel, tile.row + group * kGroupRows,
+                       step * kBlockKV + panel * kBiasPanel, rowOf(tile, group),
                        Problem::kBiasByHead ? tile.head : 0, Problem::kBiasByBatch ? tile.batch : 0,
                        full);
       }
@@ -244,7 +261,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
       Tile tile = tileOf(ordinal);
-      int keyHead = tile.head / Problem::kHeadsOfKeys, steps = stepsOf(tile.row + kBlockQ);
+      int keyHead = tile.head / Problem::kHeadsOfKeys, steps = stepsOf(tile);
       mbarrier::wait(queriesEmpty(slot.stage), slot.parity ^ 1);
       copyQueries(tile, slot.stage);
       slot.advance();
@@ -274,7 +291,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 #pragma unroll 1
       for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
         Tile tile = tileOf(ordinal);
-        int steps = stepsOf(tile.row + kBlockQ);
+        int steps = stepsOf(tile);
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
           mbarrier::wait(empty(kBiases, ring.stage), ring.parity ^ 1);
@@ -530,7 +547,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
       Tile tile = tileOf(ordinal);
-      int row = tile.row + group * kGroupRows;
+      int row = rowOf(tile, group);
       bool hasRows = row < problem.queries();
       int steps = hasRows ? stepsOf(row + kGroupRows) : 0;
       uint32_t place = queries(slot.stage, group);
@@ -539,7 +556,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       mbarrier::wait(queriesFull(slot.stage), slot.parity);
       if (steps > 0)
         attend(rows, tile, row, steps, place, ring, biasRing);
-      skip(stepsOf(tile.row + kBlockQ) - steps, ring, biasRing);
+      skip(stepsOf(tile) - steps, ring, biasRing);
       if (hasRows)
         storeRows(rows, tile, row, place);
       release(queriesEmpty(slot.stage));
