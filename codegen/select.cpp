@@ -10,6 +10,7 @@
 #include "codegen/kernels/rowwise/rowwise.h"
 #include "codegen/kernels/selection/selection.h"
 #include "codegen/kernels/split_reduction/split_reduction.h"
+#include "codegen/kernels/squeeze_excite/squeeze_excite.h"
 
 using namespace mlir;
 
@@ -92,6 +93,8 @@ static FailureOr<std::vector<KernelVariant>> emitVariants(FusionOp fusion, const
     return single(emitSelection(fusion));
   case FusionKind::columnwise:
     return single(emitColumnwise(fusion));
+  case FusionKind::squeeze_excite:
+    return only(emitSqueezeExcite(fusion, target));
   }
   llvm_unreachable("every kind has a template");
 }

@@ -98,7 +98,7 @@ def Smelt_ReductionKindAttr : EnumAttr<Smelt_Dialect, Smelt_ReductionKind, "redu
 def Smelt_FusionKind : I32EnumAttr<"FusionKind", "Which family of kernel runs a fusion", [
     I32EnumAttrCase<"pointwise", 0>, I32EnumAttrCase<"rowwise", 1>, I32EnumAttrCase<"gemm", 2>,
     I32EnumAttrCase<"attention", 3>, I32EnumAttrCase<"generic", 4>, I32EnumAttrCase<"selection", 5>,
-    I32EnumAttrCase<"columnwise", 6>]> {
+    I32EnumAttrCase<"columnwise", 6>, I32EnumAttrCase<"squeeze_excite", 7>]> {
   let cppNamespace = "::smelt";
   let genSpecializedAttr = 0;
 }

@@ -1,5 +1,6 @@
 // What a fusion of each kind may hold, so that code generation needs no check of its own.
 #include "ir/capabilities.h"
+#include "ir/squeeze_excite.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -243,6 +244,21 @@ LogicalResult verifyColumnwise(FusionOp fusion) {
   return requirePointwise(fusion, [](Operation *op) { return isa<ReduceOp, RowMomentsOp>(op); });
 }
 
+LogicalResult verifySqueezeExcite(FusionOp fusion) {
+  auto reductions = llvm::to_vector(fusion.getBlock().getOps<ReduceOp>());
+  if (reductions.size() != 1)
+    return fusion.emitOpError("squeeze_excite must hold one reduction");
+  std::optional<SqueezeExcite> parts = SqueezeExcite::match(reductions.front());
+  if (!parts || fusion.getNumResults() != 1 || fusion.getYield()->getOperand(0) != parts->result)
+    return fusion.emitOpError(
+        "squeeze_excite must hold the mean of an image's pixels, two products "
+        "with matrices, and end at the gates or the scaled image");
+  for (MatmulOp matmul : {parts->squeeze, parts->excite})
+    if (failed(requireInput(matmul, matmul.getRhs())))
+      return failure();
+  return requirePointwise(fusion, [](Operation *op) { return isa<ReduceOp, MatmulOp>(op); });
+}
+
 LogicalResult verifyGeneric(FusionOp fusion) {
   size_t count = 0;
   for (Operation &op : fusion.getBlock().without_terminator())
@@ -272,6 +288,8 @@ LogicalResult verifyFusedForm(FusionOp fusion) {
     return verifySelection(fusion);
   case FusionKind::columnwise:
     return verifyColumnwise(fusion);
+  case FusionKind::squeeze_excite:
+    return verifySqueezeExcite(fusion);
   }
   llvm_unreachable("every kind has a case");
 }

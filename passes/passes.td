@@ -200,6 +200,16 @@ def FuseColumnScale : Smelt_ModulePass<"fuse-column-scale"> {
     ```
   }];
 }
+def FuseSqueezeExcite : Smelt_ModulePass<"fuse-squeeze-excite"> {
+  let summary = "An image's mean, two products and what scales the image by them => fusion squeeze_excite";
+  let description = [{
+    ```
+    m = smelt.reduce mean %image axes [1, 2]                  =>  smelt.fusion squeeze_excite {reduce, matmul, silu, matmul, sigmoid, mul}
+    g = smelt.sigmoid (smelt.matmul (smelt.silu (smelt.matmul m, %s)), %e)
+    smelt.mul %image, g
+    ```
+  }];
+}
 def FuseAttention : Smelt_ModulePass<"fuse-attention"> {
   let summary = "attention and the views around it => fusion attention";
 }

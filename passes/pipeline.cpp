@@ -68,6 +68,9 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   module.addPass(passes::createFuseSiblings()); // once projections are parts of one tensor, before
                                                 // attention takes the views of its operands
   module.addPass(passes::createFuseColumnScale());
+  module.addPass(
+      passes::createFuseSqueezeExcite()); // once column-scale has taken the gates that scale
+                                          // weights, before fuse-gemm takes the products
   module.addPass(passes::createFuseAttention());
   module.addPass(passes::createFuseNorm(weights)); // once attention's ops are taken: it asks what
                                                    // fuse-gemm will do with the rest
