@@ -203,6 +203,8 @@ void drawConvolutions(Drawing &draw) {
   bool hasType = type != Wire::BFLOAT16 || draw.opset() >= 22;
   findRule("Conv")->draw(draw,
                          operand(draw, hasType ? type : ElementType(Wire::FLOAT), shape, {-1, 1}));
+  if (draw.chance(0.2))
+    findRule("squeeze and excitation")->draw(draw, draw.available().back());
   addEpilogue(draw);
 }
 

@@ -45,6 +45,7 @@ std::vector<Rule> sequenceRules();
 std::vector<Rule> attentionRules();
 std::vector<Rule> attentionGraphRules();
 std::vector<Rule> spatialRules();
+std::vector<Rule> squeezeExciteRules();
 std::vector<Rule> resampleRules();
 std::vector<Rule> einsumRules();
 std::vector<Rule> stateRules();

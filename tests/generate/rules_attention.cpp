@@ -170,6 +170,7 @@ const std::vector<Rule> &rules() {
                         scatterRules,
                         attentionRules,
                         attentionGraphRules,
+                        squeezeExciteRules,
                         spatialRules,
                         resampleRules,
                         einsumRules,

@@ -619,6 +619,30 @@ func.func @columnwise_of_other_rows(%x: !smelt.tensor<[4, n, 64], f32>) {
 
 // -----
 
+func.func @squeeze_excite_without_reduction(%x: !smelt.tensor<[n], f32>) {
+  // expected-error @below {{squeeze_excite must hold one reduction}}
+  %0 = smelt.fusion squeeze_excite(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {
+  ^bb0(%a: !smelt.tensor<[n], f32>):
+    %1 = smelt.relu %a : <[n], f32>
+    smelt.yield %1 : !smelt.tensor<[n], f32>
+  }
+  return
+}
+
+// -----
+
+func.func @squeeze_excite_without_products(%x: !smelt.tensor<[n, h, w, 8], f32>) {
+  // expected-error @below {{must hold the mean of an image's pixels, two products with matrices, and end at the gates or the scaled image}}
+  %0 = smelt.fusion squeeze_excite(%x) : (!smelt.tensor<[n, h, w, 8], f32>) -> !smelt.tensor<[n, 1, 1, 8], f32> {
+  ^bb0(%a: !smelt.tensor<[n, h, w, 8], f32>):
+    %1 = smelt.reduce mean %a axes [1, 2] : <[n, h, w, 8], f32> -> <[n, 1, 1, 8], f32>
+    smelt.yield %1 : !smelt.tensor<[n, 1, 1, 8], f32>
+  }
+  return
+}
+
+// -----
+
 func.func @two_ops(%x: !smelt.tensor<[n], f32>) {
   // expected-error @below {{generic must hold one op}}
   %0 = smelt.fusion generic(%x) : (!smelt.tensor<[n], f32>) -> !smelt.tensor<[n], f32> {
