@@ -79,7 +79,7 @@ MatmulOp productOf(Value row) {
 bool isSqueeze(ReduceOp reduction) {
   TensorType type = tensorType(reduction.getInput());
   if (type.getRank() < 3 || !isFloat(type) ||
-      !(reduction.getKind() == ReductionKind::mean || reduction.getKind() == ReductionKind::sum) ||
+      (reduction.getKind() != ReductionKind::mean && reduction.getKind() != ReductionKind::sum) ||
       reduction.getAxes().size() != size_t(type.getRank() - 2))
     return false;
   std::optional<int64_t> channels = type.getDim(type.getRank() - 1).asConstant();

@@ -94,5 +94,23 @@ TEST(AttentionOrder, KeysOfHeadsAtWorkTogetherFitInL2) {
   }
 }
 
+TEST(AttentionOrder, RowsFromBothEndsAreAllRowsAndTilesAreAsLong) {
+  constexpr int kGroupRows = kRows / 2;
+  for (int tiles : {1, 2, 3, 4, 12}) {
+    std::vector<int> taken(2 * tiles);
+    for (int tile = 0; tile < tiles; ++tile) {
+      int sum = 0;
+      for (int group : {0, 1}) {
+        int row = AttentionOrder::rowFromBothEnds(tile * kRows, group, kGroupRows, tiles * kRows);
+        ASSERT_TRUE(row % kGroupRows == 0 && row >= 0 && row < tiles * kRows);
+        ++taken[row / kGroupRows];
+        sum += row;
+      }
+      EXPECT_EQ(sum, tiles * kRows - kGroupRows);
+    }
+    EXPECT_EQ(std::count(taken.begin(), taken.end(), 1), 2 * tiles);
+  }
+}
+
 } // namespace
 } // namespace smelt

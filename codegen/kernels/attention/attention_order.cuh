@@ -40,6 +40,13 @@ public:
     return {first + within % width, fromEnd % 2 == 0 ? rows - 1 - row : row};
   }
 
+  /// The first row of warpgroup `group`, of two, in the tile at `row`, where all tiles run at once and the longest is the
+  /// time: of the one from the head's start, of the other as far from its end, so that all tiles are as long. `groupRows`:
+  /// of a warpgroup. `end`: of the last tile.
+  static constexpr int rowFromBothEnds(int row, int group, int groupRows, int end) {
+    return group == 0 ? row / 2 : end - groupRows - row / 2;
+  }
+
 private:
   /// An H100's L2 has 50 MB, in halves that keep copies of each other's lines.
   static constexpr int kSectionBytes = 16 << 20;

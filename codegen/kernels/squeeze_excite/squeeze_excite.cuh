@@ -17,6 +17,9 @@
 // Assumes: Problem::kTiling; blocks of kThreads threads, kBlocks an image in x (squeezeExcite: clusters of
 // kBlocks); sharedBytes(whether it is that one) of shared memory, aligned to 16 bytes.
 // Cost: reads the image once from memory, writes it once; one exchange of a cluster.
+// Gain, on one H200: 16 images of 14 x 14 x 480 8.7 us (mean 5.3, products 3.9 and 3.6, scaling 4.4), of 7 x 7 x 1152 10.5
+// (4.2, 4.5, 3.4, 3.3); EfficientNet-B0 of 16 images 0.447 ms (0.502). With three exchanges and weights read one by one
+// it was 0.525.
 //
 // A Problem supplies
 //   static constexpr SqueezeExciteTiling kTiling
