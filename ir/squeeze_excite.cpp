@@ -61,7 +61,7 @@ Value endOfRow(Value row, Dim images, Between between = Between::elementwise) {
   return row;
 }
 
-/// The product of `row`, which has no other reader, and a matrix of weights.
+/// The product of `row`, which has no other reader, and a matrix of weights in memory.
 MatmulOp productOf(Value row) {
   if (!row.hasOneUse())
     return nullptr;
@@ -71,8 +71,10 @@ MatmulOp productOf(Value row) {
   TensorType weight = tensorType(matmul.getRhs());
   bool isMatrix = weight.getRank() == 2 && weight.getDim(0).asConstant() &&
                   weight.getDim(1).asConstant() && isFloat(weight);
-  return isMatrix && isGiven(matmul.getRhs()) && isFloat(tensorType(matmul.getOutput())) ? matmul
-                                                                                         : nullptr;
+  return isMatrix && isGiven(matmul.getRhs()) && !isLiteral(matmul.getRhs()) &&
+                 isFloat(tensorType(matmul.getOutput()))
+             ? matmul
+             : nullptr;
 }
 
 /// A mean or sum of all pixels of images whose channels lie last.

@@ -3,7 +3,7 @@
 // RUN: emit-cuda %s sm_90a --compile | FileCheck %s --check-prefix=COMPILED
 // RUN: emit-cuda %s sm_80 --compile | FileCheck %s --check-prefix=COMPILED
 
-// COMPILED-COUNT-2: // compiled, 0 bytes of registers spilled
+// COMPILED-COUNT-3: // compiled, 0 bytes of registers spilled
 
 // A cluster an image. Weights are read along the axis in whose direction they lie.
 // CHECK: // squeeze_excite+reduce+add+silu+sigmoid+mul 8 blocks an image
@@ -72,4 +72,22 @@ func.func @gates(%x: !smelt.tensor<[n, 5, 5, 77], f32>) -> !smelt.tensor<[n, 1, 
     smelt.yield %5 : !smelt.tensor<[n, 1, 1, 77], f32>
   }
   return %0 : !smelt.tensor<[n, 1, 1, 77], f32>
+}
+
+// Sizes of a strided convolution's result are quotients.
+// CHECK: // squeeze_excite+reduce+relu+sigmoid 8 blocks an image
+// CHECK: int pixels() const { return (divideFloor(size_h - 1, 2)) * 5 + 5; }
+func.func @strided(%x: !smelt.tensor<[n, floordiv(h + -1, 2) + 1, 5, 64], f16>) -> !smelt.tensor<[n, 1, 1, 64], f16> {
+  %s = smelt.weight "s" <"w.bin", 0, 512, ""> : <[64, 4], f16>
+  %e = smelt.weight "e" <"w.bin", 512, 512, ""> : <[4, 64], f16>
+  %0 = smelt.fusion squeeze_excite(%x, %s, %e) : (!smelt.tensor<[n, floordiv(h + -1, 2) + 1, 5, 64], f16>, !smelt.tensor<[64, 4], f16>, !smelt.tensor<[4, 64], f16>) -> !smelt.tensor<[n, 1, 1, 64], f16> {
+  ^bb0(%a: !smelt.tensor<[n, floordiv(h + -1, 2) + 1, 5, 64], f16>, %ws: !smelt.tensor<[64, 4], f16>, %we: !smelt.tensor<[4, 64], f16>):
+    %1 = smelt.reduce mean %a axes [1, 2] : <[n, floordiv(h + -1, 2) + 1, 5, 64], f16> -> <[n, 1, 1, 64], f16>
+    %2 = smelt.matmul %1, %ws : <[n, 1, 1, 64], f16>, <[64, 4], f16> -> <[n, 1, 1, 4], f16>
+    %3 = smelt.relu %2 : <[n, 1, 1, 4], f16>
+    %4 = smelt.matmul %3, %we : <[n, 1, 1, 4], f16>, <[4, 64], f16> -> <[n, 1, 1, 64], f16>
+    %5 = smelt.sigmoid %4 : <[n, 1, 1, 64], f16>
+    smelt.yield %5 : !smelt.tensor<[n, 1, 1, 64], f16>
+  }
+  return %0 : !smelt.tensor<[n, 1, 1, 64], f16>
 }

@@ -81,3 +81,16 @@ func.func @others(%x: !smelt.tensor<[b, 7, 7, 96], f16>, %v: !smelt.tensor<[96, 
   %18 = smelt.matmul %17, %back : <[4096, 1, 1, 128], f16>, <[128, 256], f16> -> <[4096, 1, 1, 256], f16>
   return %0, %2, %6, %9, %12, %15, %18 : !smelt.tensor<[b, 1, 1, 96], f16>, !smelt.tensor<[b, 1, 1, 96], f16>, !smelt.tensor<[b, 1, 1, 96], f16>, !smelt.tensor<[b, 1, 1, 96], f16>, !smelt.tensor<[b, 1, 7, 96], f16>, !smelt.tensor<[b, 1, 1, 96], f16>, !smelt.tensor<[4096, 1, 1, 256], f16>
 }
+
+// Weights that are all the same: a kernel would hold the number, and the template reads weights.
+// CHECK-LABEL: @literal
+// CHECK-NOT: squeeze_excite
+// CHECK: return
+func.func @literal(%x: !smelt.tensor<[b, h, w, 1], f32>) -> !smelt.tensor<[b, 1, 1, 1], f32> {
+  %s = smelt.constant dense<-0.83> : tensor<1x1xf32> : <[1, 1], f32>
+  %e = smelt.weight "e" <"w.bin", 0, 4, ""> : <[1, 1], f32>
+  %0 = smelt.reduce mean %x axes [1, 2] : <[b, h, w, 1], f32> -> <[b, 1, 1, 1], f32>
+  %1 = smelt.matmul %0, %s : <[b, 1, 1, 1], f32>, <[1, 1], f32> -> <[b, 1, 1, 1], f32>
+  %2 = smelt.matmul %1, %e : <[b, 1, 1, 1], f32>, <[1, 1], f32> -> <[b, 1, 1, 1], f32>
+  return %2 : !smelt.tensor<[b, 1, 1, 1], f32>
+}

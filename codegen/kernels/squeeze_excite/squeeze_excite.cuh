@@ -38,6 +38,7 @@
 //   void scale(int image, int pixel, int channel, const float (&gates)[kWidth]) const with it
 #pragma once
 
+#include "device/arithmetic.cuh"
 #include "device/reduce.cuh"
 #include "device/vector.cuh"
 #include "kernels/squeeze_excite/squeeze_excite_config.cuh"
