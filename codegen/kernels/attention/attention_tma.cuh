@@ -115,9 +115,9 @@ template <class Config, class Problem> struct AttentionTmaTask {
     return {place.head / problem.heads(), place.head % problem.heads(), place.row * kBlockQ};
   }
 
-  /// The first row of a warpgroup.
+  /// The first row of a warpgroup. (Heads wider than 128 leave no registers for a choice.)
   __device__ __forceinline__ int rowOf(const Tile &tile, int group) const {
-    if constexpr (Problem::kCausal && kGroups == 2)
+    if constexpr (Problem::kCausal && kGroups == 2 && kValue <= 128)
       if (tiles() <= int(gridDim.x))
         return AttentionOrder::rowFromBothEnds(tile.row, group, kGroupRows, blocks() * kBlockQ);
     return tile.row + group * kGroupRows;
