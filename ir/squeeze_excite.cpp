@@ -8,9 +8,6 @@ namespace smelt {
 
 namespace {
 
-/// What the templates hold in shared memory (squeeze_excite_config.cuh).
-constexpr int64_t kMostChannels = 4096, kMostHidden = 256, kMostWeightBytes = 480 << 10;
-
 bool isFloat(TensorType type) {
   return isa<Float16Type, BFloat16Type, Float32Type>(type.getElementType());
 }
@@ -85,7 +82,7 @@ bool isSqueeze(ReduceOp reduction) {
       reduction.getAxes().size() != size_t(type.getRank() - 2))
     return false;
   std::optional<int64_t> channels = type.getDim(type.getRank() - 1).asConstant();
-  return channels && *channels <= kMostChannels &&
+  return channels && *channels <= SqueezeExcite::kMostChannels &&
          llvm::all_of(reduction.getAxes(),
                       [&](int64_t axis) { return axis > 0 && axis < type.getRank() - 1; });
 }

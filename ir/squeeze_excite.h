@@ -19,8 +19,12 @@ struct SqueezeExcite {
   mlir::Value gate;   ///< [b, 1, ..., c]
   mlir::Value result; ///< what scales the image by the gate, else the gate
 
-  /// From the mean on. Each value on the way has one reader: only views, conversions and elementwise ops
-  /// with constants and weights lie between. None where the templates do not take its sizes or types.
+  /// Largest sizes that the templates take (squeeze_excite_config.cuh); of either weight.
+  static constexpr int64_t kMostChannels = 4096, kMostHidden = 256, kMostWeightBytes = 480 << 10;
+
+  /// From the mean on. Each value on the way has one reader. Before the first product lie only conversions and
+  /// reshapes, so that it is linear in the sums; behind it elementwise ops with constants and weights, too. None
+  /// where the templates do not take its sizes or types.
   static std::optional<SqueezeExcite> match(ReduceOp reduction);
 
   bool scalesImage() const { return result != gate; }

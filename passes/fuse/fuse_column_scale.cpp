@@ -10,6 +10,9 @@
 //
 // EfficientNet-B0's first three, of 16 images: kernels of 10, 8 and 11 us became of 2.5 on an H200.
 //
+// (By fuse_squeeze_excite.cpp scaling is no kernel of its own, and this still pays: without it EfficientNet-B0 of 16
+// images takes 0.464 ms there, with it 0.447.)
+//
 // Assumes: floats; s is one row an image, and only the product reads what it scales. Rounds s' W instead
 // of x s: to the same type, by as much. Taken where it saves kLeastGain: tensor maps reach no products of
 // batches, which so take up to 3 us longer.

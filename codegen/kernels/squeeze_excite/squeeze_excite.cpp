@@ -21,6 +21,19 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 
+/// The largest that SqueezeExcite::match takes: the most channels, and the most hidden values.
+constexpr SqueezeExciteTiling kMostChannels{
+    SqueezeExcite::kMostChannels,
+    SqueezeExcite::kMostWeightBytes / 2 / SqueezeExcite::kMostChannels, 8, 2},
+    kMostHidden{SqueezeExcite::kMostWeightBytes / 2 / SqueezeExcite::kMostHidden,
+                SqueezeExcite::kMostHidden, 8, 2};
+constexpr int kSharedOfClusters = 227 << 10, kSharedOfOthers = 99 << 10; // the least of the targets
+static_assert(kMostChannels.slice() <= SqueezeExciteTiling::kThreads);
+static_assert(kMostChannels.sharedBytes(true) <= kSharedOfClusters &&
+              kMostHidden.sharedBytes(true) <= kSharedOfClusters);
+static_assert(kMostChannels.sharedBytes(false) <= kSharedOfOthers &&
+              kMostHidden.sharedBytes(false) <= kSharedOfOthers);
+
 constexpr char kProblem[] = R"(
 $include$
 namespace smelt {
