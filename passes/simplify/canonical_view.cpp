@@ -422,6 +422,27 @@ struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// reduce(transpose(x)) => transpose(reduce(x)) where rows would be read across x, whose last axis is kept, and
+/// nothing else reads the transposed: neighbouring results then come of neighbouring numbers. ConvNeXt and Swin take
+/// the mean of all pixels so, behind a permutation that brings channels first.
+struct ReduceAcrossTranspose : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().getDefiningOp<TransposeOp>();
+    if (!transpose || !transpose->hasOneUse() || !op.getFirstReducedAxis())
+      return failure();
+    SmallVector<int64_t> axes = llvm::map_to_vector(
+        op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
+    if (llvm::is_contained(axes, static_cast<int64_t>(transpose.getPermutation().size()) - 1))
+      return failure();
+    llvm::sort(axes);
+    Value inner = ReduceOp::create(rewriter, op.getLoc(), transpose.getInput(), op.getKind(), axes);
+    rewriter.replaceOpWithNewOp<TransposeOp>(op, inner, transpose.getPermutation());
+    return success();
+  }
+};
+
 /// A reshape of a constant is a constant.
 struct ReshapeOfConstant : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -464,7 +485,7 @@ void populateViewPatterns(RewritePatternSet &patterns) {
   patterns.add<TransposeOfReshape, ReshapeOfTranspose, TransposeOfUnitAxes, TransposeOfExpand,
                ReshapeOfExpand, SliceOfSlice, SliceOfTranspose, SliceOfReshape, SliceOfElementwise,
                ExpandOfPadded, ExpandOfUnitAxes, SliceOfExpand, ReduceOfTranspose,
-               ReshapeOfConstant, ViewOfSplat>(patterns.getContext());
+               ReduceAcrossTranspose, ReshapeOfConstant, ViewOfSplat>(patterns.getContext());
 }
 
 } // namespace smelt::passes

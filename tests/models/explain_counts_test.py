@@ -24,8 +24,8 @@ class Export:
     kernels: int | None = None  # altogether
 
 
-# Depthwise convolution and two products in each of the 18 blocks; stem, downsampling and head have 11.
-CONVNEXT = 3 * 18 + 11
+# Depthwise convolution and two products in each of the 18 blocks; stem, downsampling and head have 10.
+CONVNEXT = 3 * 18 + 10
 
 # Positions, their angles, cosines and sines; and one a layer that rotates queries and keys.
 ROTARY = 4 + 4
