@@ -115,6 +115,41 @@ TEST_F(AttentionRules, EveryOpenShapeHasCodeForItsSteps) {
   EXPECT_EQ(stepsOf(*chosen(variants, 1, 257, 257)), 0);
 }
 
+std::string nameOf(const KernelVariant *variant) {
+  return variant ? std::get<GeneratedKernel>(variant->launches[0]).name : "none";
+}
+
+TEST_F(AttentionRules, NarrowHeadsOfFewKeysTakeShortSteps) {
+  constexpr char kShortSteps[] = "attention AttentionConfig<64, 64, 4, 2, 2>";
+  auto variants = select({"32", "12", "128", "128", false, /*headSize=*/32});
+  EXPECT_EQ(nameOf(chosen(variants, 32, 128, 128)), kShortSteps);
+  variants = select({"b", "12", "s", "s", false, /*headSize=*/32});
+  for (int64_t s : {77, 128})
+    EXPECT_EQ(nameOf(chosen(variants, 32, s, s)), kShortSteps) << s;
+  EXPECT_NE(nameOf(chosen(variants, 32, 129, 129)).find("AttentionTmaConfig"), std::string::npos);
+  EXPECT_EQ(nameOf(chosen(variants, 1, 128, 128)), "attention AttentionConfig<16, 128, 4, 2, 1>");
+  variants = select({"32", "12", "128", "128"}); // wider ones do not
+  EXPECT_NE(nameOf(chosen(variants, 32, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
+}
+
+TEST_F(AttentionRules, FewQueriesTakeNoMoreRowsThanTheyFill) {
+  auto variants = select({"32", "12", "50", "50"}); // CLIP's patches
+  EXPECT_EQ(nameOf(chosen(variants, 32, 50, 50)), "attention AttentionConfig<64, 64, 4, 2>");
+  variants = select({"32", "12", "77", "77"}, "sm_80");
+  EXPECT_EQ(nameOf(chosen(variants, 32, 77, 77)), "attention AttentionConfig<128, 64, 4, 2>");
+}
+
+TEST_F(AttentionRules, WindowsLeaveRegistersForManyBlocks) {
+  auto boundsOf = [&](const Sizes &sizes) {
+    auto variants = select(sizes);
+    std::string text = std::get<GeneratedKernel>(variants.back().launches[0]).text.text;
+    return text.substr(text.find("kThreads, ") + 10, 1);
+  };
+  EXPECT_EQ(boundsOf({"b", "96", "49", "49", false, 32, {}, "96"}), "6"); // Swin's
+  EXPECT_EQ(boundsOf({"b", "96", "49", "49", false, 64, {}, "96"}), "1");
+  EXPECT_EQ(boundsOf({"b", "96", "s", "s", false, 32, {}, "96"}), "1");
+}
+
 TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {
   auto variants = select({"1", "12", "20", "t"}); // too few queries for maps
   ASSERT_EQ(variants.size(), 3u);

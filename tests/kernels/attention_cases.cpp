@@ -56,7 +56,7 @@ void addKinds(std::vector<AttentionCase> &cases, AttentionVariant v) {
   v.bias = Bias::kFull; // a bias for every element needs the registers of 32-row warps
   if (const auto *tiling = std::get_if<AttentionTiling>(&v.tiling);
       tiling && tiling->rowTiles() > 1)
-    v.tiling = kAttentionLongBiased;
+    v.tiling = kAttentionRows64;
   cases.push_back({v, kFullyMaskedShapes});
 }
 
@@ -72,6 +72,20 @@ void addFewSteps(std::vector<AttentionCase> &cases, AttentionVariant v) {
   v.steps = 1, v.bias = Bias::kNone;
   v.causal = v.zeroMaskedRows = true;
   cases.push_back({v, {{1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
+}
+
+/// Heads of up to 32 elements: one and two steps of 64 keys, and any number by six blocks a multiprocessor.
+void addNarrowSteps(std::vector<AttentionCase> &cases) {
+  for (int head : {32, 24})
+    for (Bias bias : {Bias::kNone, Bias::kPerKey}) {
+      AttentionVariant v = variant(kAttentionRows64, head, Element::kHalf);
+      v.bias = bias;
+      cases.push_back({v, {{2, 49, 49, 0}, {3, 197, 513, 0}, {1, 33, 0, 0}}});
+      v.steps = 1;
+      cases.push_back({v, {{2, 64, 64, 0}, {3, 77, 49, 0}, {1, 1, 1, 0}}});
+      v.steps = 2;
+      cases.push_back({v, {{2, 128, 128, 0}, {3, 77, 77, 0}, {1, 65, 65, 0}, {2, 197, 3, 0}}});
+    }
 }
 
 /// attention_tma: every tiling of head size 64 that is chosen from, plain, causal and masked.
@@ -185,7 +199,7 @@ static void addOutputs(std::vector<AttentionCase> &cases) {
   }
   add(kAttentionMappedLarge, 128, Element::kBfloat16, Element::kFloat);
   add(kAttentionMapped, 40, Element::kBfloat16, Element::kHalf);
-  add(kAttentionLong, 64, Element::kHalf, Element::kFloat);
+  add(kAttentionRows128, 64, Element::kHalf, Element::kFloat);
   add(kAttentionShort, 64, Element::kBfloat16, Element::kHalf);
   add(kAttentionSimt[0], 64, Element::kFloat, Element::kHalf);
 }
@@ -261,9 +275,9 @@ std::vector<AttentionCase> attentionChecks() {
   addMapped(cases);
   addMappedSizes(cases);
   addBiasMaps(cases);
-  for (const AttentionTiling &tiling : {kAttentionShort, kAttentionLong})
+  for (const AttentionTiling &tiling : {kAttentionShort, kAttentionRows128})
     addKinds(cases, variant(tiling, 64, Element::kHalf));
-  addKinds(cases, variant(kAttentionLongBiased, 32, Element::kBfloat16));
+  addKinds(cases, variant(kAttentionRows64, 32, Element::kBfloat16));
   addKinds(cases, variant(kAttentionSimt[0], 64, Element::kFloat));
   addKinds(cases, variant(AttentionSimtTiling{32, 64, 2}, 32, Element::kFloat));
   for (const AttentionTiling &tiling : {kPair, kAttentionMedium})
@@ -271,6 +285,7 @@ std::vector<AttentionCase> attentionChecks() {
   cases.push_back({variant(kAttentionSimt[1], 64, Element::kFloat), kPlainShapes});
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionMedium})
     addFewSteps(cases, variant(tiling, 32, Element::kHalf));
+  addNarrowSteps(cases);
 
   for (const AttentionTiling &tiling : {kAttentionShort, kManyWarps}) {
     AttentionVariant v = variant(tiling, 128, Element::kHalf);
@@ -281,14 +296,13 @@ std::vector<AttentionCase> attentionChecks() {
   }
   AttentionVariant large = variant(kAttentionWide, 256, Element::kBfloat16);
   cases.push_back({large, kPlainShapes});
-  AttentionVariant uneven =
-      variant(kAttentionLongBiased, 72, Element::kHalf); // padded, short vectors
+  AttentionVariant uneven = variant(kAttentionRows64, 72, Element::kHalf); // padded, short vectors
   uneven.valueSize = 40;
   uneven.causal = true;
   cases.push_back({uneven, {{2, 77, 77, 0}}});
   uneven.vector = 4;
   cases.push_back({uneven, {{2, 77, 77, 0}}});
-  uneven = variant(kAttentionLongBiased, 30, Element::kHalf);
+  uneven = variant(kAttentionRows64, 30, Element::kHalf);
   uneven.vector = 2;
   cases.push_back({uneven, {{1, 50, 70, 0}}});
   uneven.headSize = uneven.valueSize = 27;
@@ -336,7 +350,7 @@ std::vector<AttentionCase> attentionTimings() {
   };
   const std::vector<AttentionTiling> latency = {kAttentionShort, kAttentionMedium, kPair};
   const std::vector<AttentionTiling> throughput = {
-      kAttentionLong, kAttentionLongBiased, {128, 64, 4, 3}, kManyWarps};
+      kAttentionRows128, kAttentionRows64, {128, 64, 4, 3}, kManyWarps};
   const std::vector<AttentionTmaTiling> mapped = {kAttentionMapped, kAttentionMappedCausal};
   const std::vector<Timing> timings = {
       {{1, 128, 128, 0}, 12, 64, false, Bias::kPerKey, latency},
@@ -354,7 +368,7 @@ std::vector<AttentionCase> attentionTimings() {
        64,
        false,
        Bias::kFull,
-       {kAttentionLongBiased},
+       {kAttentionRows64},
        {kAttentionMapped, kAttentionMappedBias}},
       {{4, 4096, 4096, 0},
        32,

@@ -43,7 +43,7 @@ struct Problem {
 using Config = $config$;
 } // namespace smelt
 
-extern "C" __global__ void __launch_bounds__(smelt::Config::$threads$, 1) $entry$($parameters$) {
+extern "C" __global__ void __launch_bounds__(smelt::Config::$threads$, $minBlocks$) $entry$($parameters$) {
   $call$
 }
 )";
@@ -382,6 +382,7 @@ FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
                         {"bias", *bias},
                         {"config", choice.config},
                         {"threads", isMain ? "kThreads" : "kCombineThreads"},
+                        {"minBlocks", std::to_string(choice.minBlocks)},
                         {"entry", kEntryName},
                         {"parameters", parameters},
                         {"call", call}});

@@ -2,7 +2,8 @@
 //
 // Tilings exclude each other by how often the work fills the multiprocessors: short sequences are cut
 // into blocks of few rows, so that every multiprocessor has some (attention_config.cuh has the
-// measurements). Code for one or two steps of keys goes before that for any number. Few queries on many
+// measurements). Code for one or two steps of keys goes before that for any number, and for narrow heads before maps: a
+// tile of theirs is over before the next one's operands are there. Few queries on many
 // keys have tilings of their own, which go before all (attention_decode_choice.h).
 #include "codegen/kernels/attention/attention_choice.h"
 
@@ -14,6 +15,7 @@ namespace smelt::codegen {
 
 namespace {
 
+constexpr int kBlocksOfWindows = 6; // on a multiprocessor
 constexpr char kBlocksUnit[] = "blocks of 64 queries";
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
@@ -74,6 +76,20 @@ public:
 private:
   bool isLarge() const { return shape.headSize > 64 || shape.valueSize > 64; }
   bool isHuge() const { return shape.headSize > 128 || shape.valueSize > 128; }
+  bool isNarrow() const { return shape.headSize <= 32 && shape.valueSize <= 32; }
+  /// One tile of narrow heads, of known size: it waits for its operands more than it computes, and needs few registers.
+  bool isWindow() const {
+    return isNarrow() && !shape.isCausal && hasFewQueries(kAttentionRows64.blockQ) &&
+           hasFewKeys(kAttentionRows64.blockKV);
+  }
+  bool hasFewQueries(int64_t most) const {
+    std::optional<int64_t> queries = shape.queries.asConstant();
+    return queries && *queries <= most;
+  }
+  bool hasFewKeys(int64_t most) const {
+    std::optional<int64_t> keys = shape.keys.asConstant();
+    return keys && *keys <= most;
+  }
   bool fits(const AttentionChoice &choice) const {
     return choice.sharedBytes <= target.limits.sharedBytesPerBlock;
   }
@@ -89,7 +105,10 @@ private:
   }
   void add(int64_t minWaves, int maxSteps, ArrayRef<AttentionTiling> tilings) {
     add(minWaves, llvm::map_to_vector(tilings, [&](const AttentionTiling &t) {
-          return choiceOf(t, shape, maxSteps);
+          AttentionChoice choice = choiceOf(t, shape, maxSteps);
+          if (t.blockQ == kAttentionRows64.blockQ && maxSteps == 0 && isWindow())
+            choice.minBlocks = kBlocksOfWindows;
+          return choice;
         }));
   }
   void add(int64_t minWaves, ArrayRef<AttentionSimtTiling> tilings) {
@@ -119,9 +138,9 @@ private:
     for (int most : {1, 0})
       add(1, most, {kAttentionMedium, AttentionTiling{32, 64, 4, 2}});
     add(2, 0,
-        {isLarge()               ? AttentionTiling{128, 64, 8, 2}
-         : shape.isBiasedByQuery ? kAttentionLongBiased
-                                 : kAttentionLong});
+        {isLarge() ? AttentionTiling{128, 64, 8, 2}
+         : shape.isBiasedByQuery || hasFewQueries(kAttentionRows64.blockQ) ? kAttentionRows64
+                                                                           : kAttentionRows128});
   }
 
   /// False where tensor maps are not for this shape.
@@ -129,14 +148,14 @@ private:
     // Of huge heads 256 elements alone were run; biases of single scores and their sums do not fit in the
     // registers together. One warpgroup alone waits for itself.
     bool isOtherHuge = isHuge() && (shape.headSize != 256 || shape.valueSize != 256);
-    std::optional<int64_t> queries = shape.queries.asConstant();
-    bool hasOneGroup = queries && *queries <= AttentionTmaTiling::kGroupRows;
     if (!shape.allowsTensorMaps || isOtherHuge || (isHuge() && shape.isBiasedByQuery) ||
-        hasOneGroup)
+        hasFewQueries(AttentionTmaTiling::kGroupRows))
       return false;
     AttentionChoice choice = choiceOf(mappedTiling(), shape);
     if (!fits(choice))
       return false;
+    if (isNarrow() && !shape.isCausal && !shape.isBiasedByQuery)
+      add(minWaves, hasFewKeys(kAttentionRows64.blockKV) ? 1 : 2, {kAttentionRows64});
     if (std::optional<AttentionTmaTiling> biased = tilingOfBiasMap())
       all.push_back(choiceOf(*biased, shape)), all.back().minWaves = minWaves;
     if (all.empty() || !all.back().takesBiasMap() || !shape.biasMisfit->isConstant(0))
@@ -223,12 +242,13 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
     return fitsBlocks ? SizeRule{} : SizeRule{blocks, first, last, unit};
   if (fitsBlocks)
     return SizeRule{shape.keys, 0, mostKeys, "keys"};
-  if (last == kNoLimit)
-    return std::nullopt; // the same without a limit of steps takes it
-  // Every step too many counts for more blocks than the rule takes.
   Dim tooMany = shape.keys.ceilDiv(constant(choice.blockKV)) - constant(choice.maxSteps);
-  return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last,
-                  kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys")};
+  std::string limited = kBlocksUnit + (", at most " + std::to_string(mostKeys) + " keys");
+  // Every step too many counts for more blocks than the rule takes, or for none of many.
+  if (last != kNoLimit)
+    return SizeRule{blocks.max(tooMany * constant(last + 1)), first, last, limited};
+  Dim fits = constant(1) - tooMany.max(constant(0)).min(constant(1));
+  return SizeRule{blocks.min(fits * std::numeric_limits<int32_t>::max()), first, last, limited};
 }
 
 std::string attentionReasons(ArrayRef<AttentionChoice> all, const AttentionShape &shape,

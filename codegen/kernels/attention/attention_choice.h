@@ -35,6 +35,7 @@ struct AttentionChoice {
   std::string function; ///< "attentionSimt": its device function
   std::string config;   ///< "AttentionSimtConfig<16, 64, 2>"
   int blockQ, threads, sharedBytes;
+  int minBlocks = 1;    ///< of a multiprocessor: registers are left for so many
   int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
   int blockKV = 0;
   int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number

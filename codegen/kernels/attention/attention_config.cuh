@@ -12,8 +12,12 @@
 //     128 970 (975). Biases of single scores by a map, kAttentionMappedBias: 8 x 8 heads, 512 x 512 18 us,
 //     one by one 38; kAttentionMappedLargeBias, head size 128: 4 x 16 heads, 4096 x 4096 1210 us, with one
 //     place for queries and two for biases 1250.
-//   - else, they do not fill them twice: kAttentionMedium, or kAttentionLong, kAttentionLongBiased where
-//     every score has its own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59.
+//   - before it, of heads of up to 32 elements and up to 128 keys, kAttentionRows64 with code for two steps: 32 x 12 heads,
+//     128 x 128 9.9 us (kAttentionMapped 10.9).
+//   - else, they do not fill them twice: kAttentionMedium, or kAttentionRows128, kAttentionRows64 where every score has its
+//     own bias or queries are at most 64: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59; 32 x 12 heads,
+//     50 x 50 6.0 (by 128 rows 9.4). Windows of narrow heads, with a bias: 1024 x 3 heads of 32, 49 x 49, six blocks a
+//     multiprocessor, 9.7 on average in Swin, four 10.5.
 //   - few queries on many keys: AttentionDecodeTiling, two blocks on each multiprocessor, each with 64 KB of
 //     keys and values on their way (attention_decode_choice.h).
 //   - 99 KB of shared memory (8.6, 8.9, 12.0): half the keys a step where a step does not fit.
@@ -202,8 +206,8 @@ struct AttentionTmaConfig {
 /// Tilings by use; see the top of this file.
 inline constexpr AttentionTiling kAttentionShort{16, 128, 4, 2};
 inline constexpr AttentionTiling kAttentionMedium{32, 128, 4, 2};
-inline constexpr AttentionTiling kAttentionLong{128, 64, 4, 2};
-inline constexpr AttentionTiling kAttentionLongBiased{64, 64, 4, 2};
+inline constexpr AttentionTiling kAttentionRows128{128, 64, 4, 2};
+inline constexpr AttentionTiling kAttentionRows64{64, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionWide{64, 32, 4, 2};
 inline constexpr AttentionTmaTiling kAttentionMapped{128, 2, 3, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedCausal{128, 3, 3, 2};
