@@ -66,8 +66,8 @@ struct RunOptions {
 Result<RunTimes> timeRuns(const std::vector<Lane> &lanes, const RunOptions &options);
 
 /// Microseconds for each launch of the program when launched by itself, in the program's order: the
-/// median over the repetitions of the time between two events around it, less the time between two
-/// events around nothing. Launches without work take 0.
+/// median over the repetitions of the time between two events around it, less the least time between
+/// two events around nothing. Launches without work take 0.
 Result<std::vector<double>> timeKernels(Context &context, CUstream stream, size_t repetitions,
                                         const TimingProgressHandler &progress = {});
 
