@@ -145,9 +145,10 @@ __device__ __forceinline__ float gelu(float x) {
   return ::fmaf(-magnitude, ptx::exp2Approx(exponent), maximum(x, 0.0f));
 }
 
-/// The tanh form of GELU, as x * sigmoid(2 u).
+/// The tanh form of GELU, as x * sigmoid(2 u); what e is raised to is one polynomial, with log2(e) in its coefficients.
 __device__ __forceinline__ float geluTanh(float x) {
-  return x * sigmoid(1.5957691216057308f * x * ::fmaf(0.044715f * x, x, 1.0f));
+  float exponent = x * ::fmaf(-0.102943240f, x * x, -2.30220819f);
+  return x * ptx::reciprocalApprox(1.0f + ptx::exp2Approx(exponent));
 }
 
 } // namespace approx
