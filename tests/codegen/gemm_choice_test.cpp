@@ -127,6 +127,11 @@ TEST(GemmRanking, FinishesFunctionsInNarrowTiles) {
   GemmShape shape = {128, 1536, 384, 1, 0, /*allowsTensorMaps=*/true};
   shape.callsFunctions = true; // MiniLM's GELU: by 64 columns 1 us more
   EXPECT_NE(chosenName(shape).find("blockN 32"), std::string::npos) << chosenName(shape);
+  std::vector<GemmRange> ranges =
+      chooseGemmRanges(shape, GemmPrecision::halfWidth, *Target::named("sm_90a"), anything);
+  auto range = llvm::find_if(
+      ranges, [](const GemmRange &each) { return !each.lastRow || *each.lastRow >= 128; });
+  EXPECT_EQ(range->choice.blockN, 32) << range->choice.name; // of any number of rows, too
 }
 
 TEST(GemmRanking, ChoosesWellAmongAllTemplatesAtFewRows) {

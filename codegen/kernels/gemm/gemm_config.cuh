@@ -365,6 +365,7 @@ struct GemmTileCosts {
 constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
   GemmTileCosts costs = {2000, 0.09, 137, 194, 0.0115, 133, 52, 2600, 300, 0.5};
   if (callsFunctions) {
+    costs.stepOfNarrow = 179;
     costs.tile -= 500;
     costs.finish += 0.25;
   }
