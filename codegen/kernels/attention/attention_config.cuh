@@ -12,8 +12,8 @@
 //     128 970 (975). Biases of single scores by a map, kAttentionMappedBias: 8 x 8 heads, 512 x 512 18 us,
 //     one by one 38; kAttentionMappedLargeBias, head size 128: 4 x 16 heads, 4096 x 4096 1210 us, with one
 //     place for queries and two for biases 1250.
-//   - before it, of heads of up to 32 elements and up to 128 keys, kAttentionRows64 with code for two steps: 32 x 12 heads,
-//     128 x 128 9.9 us (kAttentionMapped 10.9).
+//   - before it, of heads of up to 32 elements and a known number of keys up to 128, kAttentionRows64 with code for two
+//     steps: 32 x 12 heads, 128 x 128 9.9 us (kAttentionMapped 10.9).
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionRows128, kAttentionRows64 where every score has its
 //     own bias or queries are at most 64: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59; 32 x 12 heads,
 //     50 x 50 6.0 (by 128 rows 9.4). Windows of narrow heads, with a bias: 1024 x 3 heads of 32, 49 x 49, six blocks a
