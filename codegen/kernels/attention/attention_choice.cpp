@@ -157,7 +157,7 @@ private:
     // Of an unknown number of keys it holds 194 registers a thread, of a known one 155: MiniLM's plan for any shape took 2 %
     // longer by it at 32x128, that for the shape 1 to 2 % less.
     if (isNarrow() && !shape.isCausal && !shape.isBiasedByQuery &&
-        hasFewKeys(2 * kAttentionRows64.blockKV))
+        hasFewKeys(int64_t{2} * kAttentionRows64.blockKV))
       add(minWaves, hasFewKeys(kAttentionRows64.blockKV) ? 1 : 2, {kAttentionRows64});
     if (std::optional<AttentionTmaTiling> biased = tilingOfBiasMap())
       all.push_back(choiceOf(*biased, shape)), all.back().minWaves = minWaves;
@@ -235,7 +235,7 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
   for (const AttentionChoice &other : all)
     if (other.minWaves > choice.minWaves)
       last = std::min(last, other.minWaves * target.part.multiprocessors - 1);
-  int64_t mostKeys = choice.maxSteps ? choice.blockKV * choice.maxSteps : kNoLimit;
+  int64_t mostKeys = choice.maxSteps ? int64_t{choice.blockKV} * choice.maxSteps : kNoLimit;
   std::optional<int64_t> knownBlocks = blocks.asConstant(), knownKeys = shape.keys.asConstant();
   if ((knownBlocks && (*knownBlocks < first || *knownBlocks > last)) ||
       (knownKeys && *knownKeys > mostKeys))
