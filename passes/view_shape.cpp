@@ -143,6 +143,14 @@ std::optional<SmallVector<Dim>> readWithoutUnitAxes(Value value) {
   return shape;
 }
 
+Value reduceBeforeTranspose(OpBuilder &builder, ReduceOp op, TransposeOp transpose) {
+  SmallVector<int64_t> axes = llvm::map_to_vector(
+      op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
+  llvm::sort(axes);
+  Value inner = ReduceOp::create(builder, op.getLoc(), transpose.getInput(), op.getKind(), axes);
+  return TransposeOp::create(builder, op.getLoc(), inner, transpose.getPermutation());
+}
+
 Value reshapeTo(OpBuilder &builder, Location location, Value value, ArrayRef<Dim> shape) {
   TensorType type = tensorType(value).withShape(shape);
   return value.getType() == type ? value

@@ -60,6 +60,9 @@ mlir::Value cloneElementwise(mlir::OpBuilder &builder, mlir::Operation *op,
 /// where one of them reads it otherwise.
 std::optional<llvm::SmallVector<Dim>> readWithoutUnitAxes(mlir::Value value);
 
+/// What `op` reduces of `transpose`'s result, as the transposition of what is reduced of its input.
+mlir::Value reduceBeforeTranspose(mlir::OpBuilder &builder, ReduceOp op, TransposeOp transpose);
+
 /// `value` under another shape: itself where it has that shape already.
 mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,
                       llvm::ArrayRef<Dim> shape);

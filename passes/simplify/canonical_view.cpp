@@ -432,13 +432,12 @@ struct ReduceAcrossTranspose : OpRewritePattern<ReduceOp> {
     auto transpose = op.getInput().getDefiningOp<TransposeOp>();
     if (!transpose || !transpose->hasOneUse() || !op.getFirstReducedAxis())
       return failure();
-    SmallVector<int64_t> axes = llvm::map_to_vector(
-        op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
-    if (llvm::is_contained(axes, static_cast<int64_t>(transpose.getPermutation().size()) - 1))
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    if (llvm::any_of(op.getAxes(), [&](int64_t axis) {
+          return permutation[axis] == static_cast<int64_t>(permutation.size()) - 1;
+        }))
       return failure();
-    llvm::sort(axes);
-    Value inner = ReduceOp::create(rewriter, op.getLoc(), transpose.getInput(), op.getKind(), axes);
-    rewriter.replaceOpWithNewOp<TransposeOp>(op, inner, transpose.getPermutation());
+    rewriter.replaceOp(op, reduceBeforeTranspose(rewriter, op, transpose));
     return success();
   }
 };

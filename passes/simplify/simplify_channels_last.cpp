@@ -440,11 +440,7 @@ struct ReduceOfTranspose : OpRewritePattern<ReduceOp> {
     auto transpose = op.getInput().getDefiningOp<TransposeOp>();
     if (!bringsChannelsFirst(transpose))
       return failure();
-    SmallVector<int64_t> axes = llvm::map_to_vector(
-        op.getAxes(), [&](int64_t axis) { return transpose.getPermutation()[axis]; });
-    llvm::sort(axes);
-    Value inner = ReduceOp::create(rewriter, op.getLoc(), transpose.getInput(), op.getKind(), axes);
-    rewriter.replaceOpWithNewOp<TransposeOp>(op, inner, transpose.getPermutation());
+    rewriter.replaceOp(op, reduceBeforeTranspose(rewriter, op, transpose));
     return success();
   }
 };

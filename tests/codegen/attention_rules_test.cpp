@@ -150,6 +150,7 @@ TEST_F(AttentionRules, WindowsLeaveRegistersForManyBlocks) {
   EXPECT_EQ(boundsOf({"b", "96", "49", "49", false, 32, {}, "96"}), "6"); // Swin's
   EXPECT_EQ(boundsOf({"b", "96", "49", "49", false, 64, {}, "96"}), "1");
   EXPECT_EQ(boundsOf({"b", "96", "s", "s", false, 32, {}, "96"}), "1");
+  EXPECT_EQ(boundsOf({"b", "96", "49", "49", false, 32}), "1"); // without a bias of every score
 }
 
 TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {

@@ -74,7 +74,7 @@ void addFewSteps(std::vector<AttentionCase> &cases, AttentionVariant v) {
   cases.push_back({v, {{1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
 }
 
-/// Heads of up to 32 elements: one and two steps of 64 keys, and any number by six blocks a multiprocessor.
+/// Heads of up to 32 elements: one and two steps of 64 keys, and any number.
 void addNarrowSteps(std::vector<AttentionCase> &cases) {
   for (int head : {32, 24})
     for (Bias bias : {Bias::kNone, Bias::kPerKey}) {

@@ -126,7 +126,6 @@ func.func @last_token(%x: !smelt.tensor<[b, s, 8], f32>, %y: !smelt.tensor<[b, s
   return %2 : !smelt.tensor<[b, 1, 8], f32>
 }
 
-// What is transposed is summed up by rows as they lie; not where the axes are not the last of what lies there.
 // Pixels are reduced where they lie, their channels last; not where others read the transposed too.
 // CHECK-LABEL: func @reduce_across_transpose
 func.func @reduce_across_transpose(%x: !smelt.tensor<[b, 7, 5, 96], f16>, %y: !smelt.tensor<[b, 9, 32], f32>)
@@ -141,6 +140,7 @@ func.func @reduce_across_transpose(%x: !smelt.tensor<[b, 7, 5, 96], f16>, %y: !s
   return %1, %2, %3 : !smelt.tensor<[b, 96, 1, 1], f16>, !smelt.tensor<[b, 32, 9], f32>, !smelt.tensor<[b, 32, 1], f32>
 }
 
+// What is transposed is summed up by rows as they lie; not where the axes are not the last of what lies there.
 // CHECK-LABEL: func @reduce_of_transpose
 func.func @reduce_of_transpose(%x: !smelt.tensor<[b, 5, 77], i32>, %y: !smelt.tensor<[2, 3, 5, 77], f32>, %z: !smelt.tensor<[b, 5, 77], i32>)
     -> (!smelt.tensor<[b, 1, 5], i32>, !smelt.tensor<[1, 3, 1, 2], f32>, !smelt.tensor<[1, b, 77], i32>) {

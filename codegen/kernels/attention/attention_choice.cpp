@@ -77,19 +77,18 @@ private:
   bool isLarge() const { return shape.headSize > 64 || shape.valueSize > 64; }
   bool isHuge() const { return shape.headSize > 128 || shape.valueSize > 128; }
   bool isNarrow() const { return shape.headSize <= 32 && shape.valueSize <= 32; }
-  /// One tile of narrow heads, of known size: it waits for its operands more than it computes, and needs few registers.
+  /// One tile of narrow heads, of known size, with a bias of every score: it waits for its operands more than it computes, and
+  /// needs few registers. (Biases by key spill 8 bytes so.)
   bool isWindow() const {
-    return isNarrow() && !shape.isCausal && hasFewQueries(kAttentionRows64.blockQ) &&
-           hasFewKeys(kAttentionRows64.blockKV);
+    return isNarrow() && !shape.isCausal && shape.isBiasedByQuery &&
+           hasFewQueries(kAttentionRows64.blockQ) && hasFewKeys(kAttentionRows64.blockKV);
   }
-  bool hasFewQueries(int64_t most) const {
-    std::optional<int64_t> queries = shape.queries.asConstant();
-    return queries && *queries <= most;
+  static bool isAtMost(Dim size, int64_t most) {
+    std::optional<int64_t> known = size.asConstant();
+    return known && *known <= most;
   }
-  bool hasFewKeys(int64_t most) const {
-    std::optional<int64_t> keys = shape.keys.asConstant();
-    return keys && *keys <= most;
-  }
+  bool hasFewQueries(int64_t most) const { return isAtMost(shape.queries, most); }
+  bool hasFewKeys(int64_t most) const { return isAtMost(shape.keys, most); }
   bool fits(const AttentionChoice &choice) const {
     return choice.sharedBytes <= target.limits.sharedBytesPerBlock;
   }
