@@ -120,6 +120,17 @@ def norm_between(width, mean):
     return build
 
 
+def column_vectors(b):
+    """Products of which what follows reads one to four vectors of columns, kept apart by maxima, and a residual."""
+    y = b.input('x', b.element, ['batch', 512, 256])
+    for count in range(1, 5):
+        residual, y = y, product(b, y, 256, 256)
+        for number in range(count):
+            y = b.op('Mul' if number % 2 else 'Add', b.op('Relu', y), b.normal(256, scale=1))
+        y = b.op('Add', y, residual)
+    b.output('y', y, ['batch', 512, 256])
+
+
 def byte_maximum(b):
     """Rows of bytes: a lane holds less than a register."""
     x = b.input('x', np.uint8, ['batch', 513])
@@ -185,6 +196,7 @@ EDGES = [edge for element in (np.float16, np.float32) for edge in (
     Edge('strided_convolution', strided_convolution, tokens('batch', 3, 'length', 37), ((1, 9), (3, 78)), element),
     Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
     Edge('far_norm', norm_between(768, 10), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
+    Edge('column_vectors', column_vectors, tokens('batch', 512, 256), ((1,), (16,)), element),
     Edge('byte_maximum', byte_maximum, bytes_of, BATCHES, element),
 )]
 

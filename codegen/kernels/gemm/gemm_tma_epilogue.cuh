@@ -49,9 +49,11 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
                                   : kInputBytes + kColumnBytes < kBudget
                                       ? (kBudget - kColumnBytes) / kInputBytes
                                       : 1;
-  static constexpr int kLimit = kFitting < 4 ? kFitting : 4;
-  static constexpr int kGroup = kPasses < kLimit ? kPasses : kLimit;
-  static constexpr int kGroups = ceilDiv(kPasses, kGroup);
+  // Groups are whole: a pass behind the last one would store rows of other warps.
+  static constexpr int kGroup = kFitting >= 4 && kPasses % 4 == 0   ? 4
+                                : kFitting >= 2 && kPasses % 2 == 0 ? 2
+                                                                    : 1;
+  static constexpr int kGroups = kPasses / kGroup;
   static constexpr bool kFetchAhead =
       kGroups == 1 && kGroup * kInputBytes + kColumnBytes <= kAheadBudget;
 
