@@ -292,7 +292,8 @@ template <class Config, class Problem> struct GemmTask {
             output.target(warpPart, warpRow + 16 * i + 8 * h + lane / 4, warpColumn + lane % 4 * 2);
 #pragma unroll
         for (int j = 0; j < kColumnTiles; ++j)
-          Output::send(target + 32 * j, sums[i][j][2 * h], sums[i][j][2 * h + 1]);
+          Output::send(target + 4 * Output::Row::ofGroup(j), sums[i][j][2 * h],
+                       sums[i][j][2 * h + 1]);
       }
   }
 };

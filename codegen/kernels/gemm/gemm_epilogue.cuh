@@ -11,8 +11,7 @@
 #pragma once
 
 #include "device/moments.cuh"
-#include "device/tile.cuh"
-#include "kernels/gemm/gemm_config.cuh"
+#include "kernels/gemm/gemm_exchange.cuh"
 
 namespace smelt {
 
@@ -104,11 +103,12 @@ template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int 
 struct TileEpilogue {
   static constexpr int kWidth = Problem::kEpilogueWidth;
   static constexpr int kOwnedRows = BlockM / ClusterK;
-  static constexpr int kStride = BlockN + kExchangePadding;
   static_assert(BlockM % ClusterK == 0, "every block of the cluster owns the same number of rows");
   static_assert(kWidth == 1 || kWidth == 2 || kWidth == 4 || kWidth == 8,
                 "the epilogue takes 1, 2, 4 or 8 columns");
   static constexpr int kProducts = Problem::kProducts;
+  using Row = ExchangeRow<BlockN, kWidth, kProducts>;
+  static constexpr int kStride = Row::kStride;
   static constexpr int kStored = BlockN / kProducts; // columns of the tile's results
   static_assert(kProducts == 1 || BlockN % (kProducts * kTurnColumns) == 0,
                 "a tile holds whole groups of columns of each product");
@@ -174,7 +174,7 @@ struct TileEpilogue {
   /// inside them.
   __device__ __forceinline__ bool locate(int pass, int &row, int &column) const {
     int vector = threadIdx.x + pass * Threads;
-    row = vector / (kStored / kWidth);
+    row = rowOfVector<kStored / kWidth, kOwnedRows>(vector);
     column = vector % (kStored / kWidth) * kWidth;
     if constexpr (kMayBeWhole) {
       row = min(row, lastRow());
@@ -185,22 +185,15 @@ struct TileEpilogue {
            column0 + column < problem.n() / kProducts;
   }
 
-  /// The column of the tile of C where `product` has its sums for a column of the results.
-  __device__ __forceinline__ static int columnOf(int product, int column) {
-    if constexpr (kProducts == 1)
-      return column;
-    return (column / kTurnColumns * kProducts + product) * kTurnColumns + column % kTurnColumns;
-  }
-
   /// The sums of `product` for kWidth columns of the results, over all ranks and shares.
   __device__ __forceinline__ void total(int product, int row, int column,
                                         Sum (&sums)[kWidth]) const {
-    uint32_t address = exchange + (row * kStride + columnOf(product, column)) * 4;
-    loadSharedRow(address, sums);
+    uint32_t address = exchange + row * kStride * 4;
+    Row::load(address, product, column, sums);
 #pragma unroll
     for (int other = 1; other < ClusterK * Parts; ++other) {
       Sum share[kWidth];
-      loadSharedRow(address + other * kOwnedRows * kStride * 4, share);
+      Row::load(address + other * kOwnedRows * kStride * 4, product, column, share);
 #pragma unroll
       for (int c = 0; c < kWidth; ++c)
         sums[c] += share[c];
@@ -248,7 +241,7 @@ struct TileEpilogue {
   /// of the row's owner.
   __device__ __forceinline__ uint32_t target(int part, int row, int column) const {
     int slot = (rank * Parts + part) * kOwnedRows + row % kOwnedRows;
-    uint32_t local = exchange + (slot * kStride + column) * 4;
+    uint32_t local = exchange + (slot * kStride + Row::of(column)) * 4;
     if constexpr (ClusterK > 1)
       return ptx::mapToRank(local, row / kOwnedRows);
     else
@@ -278,7 +271,7 @@ struct TileEpilogue {
       uint32_t to = target(0, warp * 16 + 8 * h + lane / 4, lane % 4 * 2);
 #pragma unroll
       for (int j = 0; j < Count / 4; ++j)
-        send(to + 32 * j, sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
+        send(to + 4 * Row::ofGroup(j), sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
     }
   }
 

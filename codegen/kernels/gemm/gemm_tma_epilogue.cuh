@@ -29,7 +29,8 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   static_assert(kProducts == 1 ||
                     (Columns % (kProducts * kTurnColumns) == 0 && !Problem::kStoresMoments),
                 "a panel holds whole groups of columns of each product");
-  static constexpr int kStride = Columns + kExchangePadding;
+  using Row = ExchangeRow<Columns, kWidth, kProducts>;
+  static constexpr int kStride = Row::kStride;
   static constexpr int kVectors = kStored / kWidth; // of a row
   static constexpr int kPasses = ceilDiv(kRows * kVectors, 32);
   static constexpr int kPanelsAcross = BlockN / Columns, kPanels = Chains * kPanelsAcross;
@@ -80,7 +81,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   /// Position in the panel of this thread's vector.
   __device__ __forceinline__ static void locate(int pass, int &row, int &column) {
     int vector = threadIdx.x % 32 + pass * 32;
-    row = vector / kVectors;
+    row = rowOfVector<kVectors, kRows>(vector);
     column = vector % kVectors * kWidth;
   }
 
@@ -104,13 +105,13 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   template <int Index> __device__ __forceinline__ void send(const Sums &sums) const {
     constexpr int kChain = Index / kPanelsAcross, kFirst = Index % kPanelsAcross * (Columns / 8);
     int lane = threadIdx.x % 32;
-    uint32_t target = exchange + (lane / 4 * kStride + lane % 4 * 2) * 4;
+    uint32_t target = exchange + (lane / 4 * kStride + Row::of(lane % 4 * 2)) * 4;
 #pragma unroll
     for (int j = 0; j < Columns / 8; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         int sum = 4 * (kFirst + j) + 2 * h;
-        ptx::storeShared(target + (8 * h * kStride + 8 * j) * 4, sums[kChain][sum],
+        ptx::storeShared(target + (8 * h * kStride + Row::ofGroup(j)) * 4, sums[kChain][sum],
                          sums[kChain][sum + 1]);
       }
   }
@@ -130,10 +131,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
 #pragma unroll
     for (int product = 0; product < kProducts; ++product) {
       Sum own[kWidth];
-      int from = kProducts == 1 ? column
-                                : (column / kTurnColumns * kProducts + product) * kTurnColumns +
-                                      column % kTurnColumns;
-      loadSharedRow(exchange + (row * kStride + from) * 4, own);
+      Row::load(exchange + row * kStride * 4, product, column, own);
 #pragma unroll
       for (int c = 0; c < kWidth; ++c)
         sums[product * kWidth + c] = own[c];

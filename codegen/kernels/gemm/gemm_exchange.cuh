@@ -1,0 +1,65 @@
+// Where a row of a GEMM's sums lies in shared memory on its way to the epilogue.
+//
+// Problem: warps write sums as fragments have them, pairs of columns of eight rows, and read them as the epilogue wants
+// them, eight columns of a row a thread, 16 bytes at a time. In the order of the columns the eight threads that read
+// together ask for every other 16 bytes, half of the banks: reads take twice as long, and wgmma, which needs most of what
+// shared memory moves (a tile of 128 x 128 reads 96 of 128 bytes a clock), waits for them. Method: where a thread reads
+// eight columns, their first four lie in one half of the row and the others in the other half. Of two products that take
+// turns, each one's groups of eight are neighbours. Where rows are shorter than eight readers, these read from rows that
+// are two apart, whose banks differ (rowOfVector).
+//
+// Assumes: rows of whole pairs of groups; kExchangePadding, 8 mod 32, tells rows apart when fragments are written.
+#pragma once
+
+#include "device/tile.cuh"
+#include "kernels/gemm/gemm_config.cuh"
+
+namespace smelt {
+
+/// A row of `Columns` sums of which `Products` products take turns, read `Width` columns at a time. Distances are in sums.
+template <int Columns, int Width, int Products = 1> struct ExchangeRow {
+  static constexpr int kStride = Columns + kExchangePadding;
+  static constexpr bool kInHalves = Width == kTurnColumns;
+  static constexpr int kHalf = kInHalves ? kStride / 2 : kTurnColumns / 2;
+  static constexpr int kGroups = Columns / kTurnColumns;
+  static_assert(!kInHalves || Columns % (2 * kTurnColumns) == 0, "halves begin at whole 16 bytes");
+
+  /// Of a group of eight columns: a sum of what its number's parts give, where one of them is even.
+  __device__ __forceinline__ static constexpr int ofGroup(int group) {
+    int place = Products == 1 ? group : group % Products * (kGroups / Products) + group / Products;
+    return place * (kInHalves ? kTurnColumns / 2 : kTurnColumns);
+  }
+
+  __device__ __forceinline__ static constexpr int of(int column) {
+    return ofGroup(column / kTurnColumns) + column % kTurnColumns / 4 * kHalf + column % 4;
+  }
+
+  /// The sums of `product` for the results from `column` on; `row`: the address of the row.
+  template <class Sum>
+  __device__ __forceinline__ static void load(uint32_t row, int product, int column,
+                                              Sum (&sums)[Width]) {
+    int first = ofGroup(column / kTurnColumns * Products + product);
+    if constexpr (kInHalves) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        Sum four[4];
+        loadSharedRow(row + (first + half * kHalf) * 4, four);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          sums[4 * half + i] = four[i];
+      }
+    } else {
+      loadSharedRow(row + (first + column % kTurnColumns) * 4, sums);
+    }
+  }
+};
+
+/// The row of a vector, of `Vectors` each, in `Rows` rows.
+template <int Vectors, int Rows> __device__ __forceinline__ int rowOfVector(int vector) {
+  int row = vector / Vectors;
+  if constexpr (Vectors == 4 && Rows % 4 == 0)
+    row = (row & ~3) | (row & 1) << 1 | (row >> 1 & 1);
+  return row;
+}
+
+} // namespace smelt
