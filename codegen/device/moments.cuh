@@ -64,6 +64,11 @@ struct RowMoments {
   float mean, variance;
 };
 
+/// What an epilogue reads of a row: its mean, and what a norm multiplies by, computed once of a row's moments.
+struct RowStatistics {
+  float mean, scale;
+};
+
 /// The groups of one row, shared out to `Threads` neighbouring threads (a power of two up to 32
 /// that divides Groups): loaded at one time, combined at a later one. For as few groups a thread as
 /// registers hold.

@@ -103,8 +103,11 @@ func.func @each_batch_its_product(%x: !smelt.tensor<[b, 197, 64], f16>, %y: !sme
 // CHECK-NEXT: return 24;
 // CHECK: if constexpr (I == 0)
 // CHECK-NEXT: return in0 + m * 48;
+// CHECK: float rowScale(RowMoments row)
+// CHECK-NEXT: if constexpr (I == 0)
+// CHECK-NEXT: return row.variance == 0 ? 0.0f : rsqrt(row.variance + 9.99999996e-13f);
 // CHECK: float [[MEAN:v[0-9]+]] = rows[0].mean;
-// CHECK: float [[RSTD:v[0-9]+]] = rows[0].variance == 0 ? 0.0f : rsqrt(rows[0].variance + 9.99999996e-13f);
+// CHECK: float [[RSTD:v[0-9]+]] = rows[0].scale;
 // CHECK: = [[MEAN]] * v{{[0-9]+}}[i];
 // CHECK: = acc[i] - v
 // CHECK: * [[RSTD]];

@@ -48,19 +48,19 @@ template <int Moments> struct NumberedProblem {
     return found;
   }
   template <int W> struct Inputs {};
-  static uint32_t number(float sum, uint32_t bias, const RowMoments &row) {
-    return uint32_t(sum) * 7 + bias * 3 + uint32_t(row.mean) * 17 + uint32_t(row.variance) * 19;
+  static uint32_t number(float sum, uint32_t bias, const RowStatistics &row) {
+    return uint32_t(sum) * 7 + bias * 3 + uint32_t(row.mean) * 17 + uint32_t(row.scale) * 19;
   }
   template <int W> struct Results {
     Vector<uint16_t, W> first, second;
   };
   template <int W>
   Results<W> results(int, int row, int column, const Sum (&sums)[W], const Columns<W> &of,
-                     const Inputs<W> &, const RowMoments (&moments)[1]) const {
+                     const Inputs<W> &, const RowStatistics (&moments)[1]) const {
     isInside(row, column, W);
     Results<W> found;
     for (int i = 0; i < W; ++i) {
-      uint32_t value = number(sums[i], of.bias[i], Moments ? moments[0] : RowMoments{0, 0});
+      uint32_t value = number(sums[i], of.bias[i], Moments ? moments[0] : RowStatistics{0, 0});
       found.first[i] = uint16_t(value);
       found.second[i] = uint16_t(value >> 3);
     }
@@ -86,11 +86,11 @@ void expectResults(int rows, int width, int row0, int column0) {
   std::vector<float> sums(kTileRows * BlockN);
   for (float &sum : sums)
     sum = float(random() % 4096);
-  std::vector<RowMoments> moments(kTileRows, RowMoments{0, 0});
+  std::vector<RowStatistics> moments(kTileRows, RowStatistics{0, 0});
   if (Moments)
-    for (RowMoments &row : moments)
+    for (RowStatistics &row : moments)
       row = {float(random() % 100), float(random() % 100)};
-  hostWarp.shared.resize(kTileRows * sizeof(RowMoments));
+  hostWarp.shared.resize(kTileRows * sizeof(RowStatistics));
   std::memcpy(hostWarp.shared.data(), moments.data(), hostWarp.shared.size());
   auto run = [&](int warp, int lane) {
     threadIdx.x = warp * 32 + lane;
@@ -100,7 +100,7 @@ void expectResults(int rows, int width, int row0, int column0) {
       for (int i = 0; i < BlockN / 2; ++i)
         own[chain][i] = sums[(chain * 64 + warp * 16 + lane / 4 + 8 * (i / 2 % 2)) * BlockN +
                              i / 4 * 8 + lane % 4 * 2 + i % 2];
-    uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowMoments));
+    uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowStatistics));
     Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own);
   };
   for (int warp = 0; warp < 4; ++warp) {

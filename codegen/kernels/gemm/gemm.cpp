@@ -123,13 +123,13 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"bContiguous",
                               flag(b.isTransposed() ? b.isContiguousAlongK : b.isContiguousAlongN)},
                              {"storesMoments", flag(product.storesMoments())},
-                             {"rowMoments", std::to_string(epilogue.moments.size())},
+                             {"rowMoments", std::to_string(epilogue.momentTensors)},
                              {"products", std::to_string(product.products())}});
 }
 
 /// What becomes of the sums, in the form that the template wants.
 std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) {
-  std::string rowArray = std::to_string(std::max<size_t>(epilogue.moments.size(), 1));
+  std::string rowArray = std::to_string(std::max<size_t>(epilogue.momentTensors, 1));
   const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
   if (choice.takesTilesInTurn && parts && holdsFragments(choice.blockN, choice.clusterK))
     return format(kEpilogueInFragments, {{"resultMembers", parts->members},
@@ -173,8 +173,9 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
                         {"inputMembers", epilogue.inputMembers},
                         {"inputs", epilogue.inputs},
                         {"prefetch", epilogue.prefetch},
-                        {"momentGroups", epilogue.moments.counts + "return 0;\n"},
-                        {"moments", epilogue.moments.addresses + "return nullptr;\n"},
+                        {"momentGroups", epilogue.momentGroups},
+                        {"moments", epilogue.moments},
+                        {"rowScales", epilogue.rowScales},
                         {"results", resultsText(choice, epilogue)},
                         {"config", choice.config},
                         {"entry", kEntryName},
@@ -257,8 +258,8 @@ TensorMap GemmEmitter::mapOf(const OperandAddress &operand, const MatrixLayout &
 
 /// Shared memory that an epilogue keeps for every row of a tile.
 int sharedBytesPerRow(const GemmEpilogue &epilogue) {
-  constexpr int kMomentsBytes = 2 * sizeof(float); // device/moments.cuh: RowMoments
-  return static_cast<int>(epilogue.moments.size()) * kMomentsBytes;
+  constexpr int kStatisticsBytes = 2 * sizeof(float); // device/moments.cuh: RowStatistics
+  return static_cast<int>(epilogue.momentTensors) * kStatisticsBytes;
 }
 
 /// Whether the launch should wait until the one before it has left the GPU. An idle GPU gives neighbouring blocks one GPC,

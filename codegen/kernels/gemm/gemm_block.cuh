@@ -77,7 +77,7 @@ __device__ __forceinline__ void computeTile(const Problem &problem, uint32_t sha
 }
 
 /// The kernel's body: this block's tile of C, for every batch that its grid column serves. Shared
-/// memory: Task::kSharedBytes, and kRowMoments * sizeof(RowMoments) for each row of the tile.
+/// memory: Task::kSharedBytes, and kRowMoments * sizeof(RowStatistics) for each row of the tile.
 template <class Task, class Problem>
 __device__ __forceinline__ void multiplyMatrices(const Problem &problem, char *sharedMemory) {
   uint32_t shared = ptx::sharedAddress(sharedMemory);

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda_text.h"
 #include "codegen/emit_expression.h"
+#include "codegen/kernels/gemm/moment_sources.h"
 #include "codegen/scalar_ops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -96,6 +97,19 @@ LogicalResult EpilogueEmitter::run() {
   return success();
 }
 
+/// What a norm multiplies a row by, of its moments `row`.
+std::string rowScale(Operation *op) {
+  auto inverseRoot = [](const std::string &square, FloatAttr epsilon) {
+    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
+           ")";
+  };
+  if (auto rrms = dyn_cast<MomentsRrmsOp>(op))
+    return inverseRoot("(row.variance + row.mean * row.mean)", rrms.getEpsilonAttr());
+  auto rstd = cast<MomentsRstdOp>(op);
+  std::string root = inverseRoot("row.variance", rstd.getEpsilonAttr());
+  return rstd.getEpsilon().isZero() ? root : "row.variance == 0 ? 0.0f : " + root;
+}
+
 /// A statistic of the row: the same for all columns.
 FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> index) {
   Index first(index); // of the row's groups
@@ -107,24 +121,10 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   Index position = source->index;
   TensorType type = tensorType(op->getOperand(0));
   Dim offset = linearize(position, tensorType(input).getShape(), product.fusion.getContext());
-  std::string row =
-      moments.add(inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset),
-                  *type.getDim(type.getRank() - 2).asConstant());
-  auto inverseRoot = [&](const std::string &square, FloatAttr epsilon) {
-    return "rsqrt(" + square + " + " + literal(epsilon, Float32Type::get(epsilon.getContext())) +
-           ")";
-  };
-  std::string value =
-      llvm::TypeSwitch<Operation *, std::string>(op)
-          .Case([&](MomentsMeanOp) { return row + ".mean"; })
-          .Case([&](MomentsRstdOp rstd) {
-            std::string root = inverseRoot(row + ".variance", rstd.getEpsilonAttr());
-            return rstd.getEpsilon().isZero() ? root : row + ".variance == 0 ? 0.0f : " + root;
-          })
-          .Case([&](MomentsRrmsOp rrms) {
-            return inverseRoot("(" + row + ".variance + " + row + ".mean * " + row + ".mean)",
-                               rrms.getEpsilonAttr());
-          });
+  std::string address = inputName(input.getArgNumber()) + " + " + emitter.printUniform(offset);
+  int64_t groups = *type.getDim(type.getRank() - 2).asConstant();
+  std::string value = isa<MomentsMeanOp>(op) ? moments.mean(address, groups)
+                                             : moments.scale(address, groups, rowScale(op));
   return emitter.variable("float", value, Scope::uniform);
 }
 
@@ -164,7 +164,6 @@ GemmEpilogue EpilogueEmitter::take() {
   const ExpressionEmitter::Fetched &fetched = emitter.fetched(),
                                    &columns = emitter.fetchedColumns();
   std::string uniform = emitter.takeUniform();
-  moments.addresses = complete(moments.addresses);
   std::optional<GemmEpilogue::InFragments> fragments = inFragments(uniform);
   if (fragments) {
     fragments->text = complete(fragments->text);
@@ -176,7 +175,10 @@ GemmEpilogue EpilogueEmitter::take() {
                       join(fetched.declarations, ""),
                       complete(join(fetched.statements, "")),
                       complete(join(fetched.prefetches, "")),
-                      moments,
+                      moments.size(),
+                      complete(moments.moments()),
+                      moments.momentGroups(),
+                      moments.rowScales(),
                       complete(uniform + emitter.chunk().text()),
                       std::move(fragments),
                       emitter.printer().sizes()};

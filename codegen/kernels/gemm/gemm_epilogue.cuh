@@ -69,14 +69,14 @@ struct TileMoments<Problem, Rows, Threads, First, I, true> {
     others.load(problem, batch, row0);
   }
 
-  /// `rows`: shared memory, a RowMoments of every tensor for each row.
+  /// `rows`: shared memory, the RowStatistics of every tensor for each row.
   __device__ __forceinline__ void combine(uint32_t rows) const {
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       RowMoments found = groups[round].combine();
       if (threadIdx.x % kShare == 0 && row(round) < Rows)
-        ptx::storeShared(rows + (row(round) * Problem::kRowMoments + I) * sizeof(RowMoments),
-                         found.mean, found.variance);
+        ptx::storeShared(rows + (row(round) * Problem::kRowMoments + I) * sizeof(RowStatistics),
+                         found.mean, Problem::template rowScale<I>(found));
     }
     others.combine(rows);
   }
@@ -93,10 +93,10 @@ template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeo
 /// for W columns, that which is the same in all rows (bias) and the rest (residual), fetched by
 /// `columns<W>(n)` and `inputs<W>(batch, m, n)` long before the sums are ready; `prefetch(batch, m, n)`
 /// asks for the lines of the latter. Of
-/// kRowMoments tensors of row moments (device/moments.cuh) it reads the combined moments of its
-/// row; `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their
-/// number. `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W
-/// sums a product, floats or 32-bit integers (`Sum`), and one RowMoments a tensor; with WholeWarps all threads
+/// kRowMoments tensors of row moments (device/moments.cuh) it reads the statistics of its row;
+/// `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their number,
+/// `rowScale<I>(moments)` what they scale the row by. `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W
+/// sums a product, floats or 32-bit integers (`Sum`), and RowStatistics of each tensor; with WholeWarps all threads
 /// of a warp call it together.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread, int MomentsFrom = 0>
@@ -151,7 +151,7 @@ struct TileEpilogue {
 
   const Problem &problem;
   const uint32_t exchange;  // shared memory
-  const uint32_t rows;      // shared memory: RowMoments of the owned rows
+  const uint32_t rows;      // shared memory: RowStatistics of the owned rows
   int batch, row0, column0; // of the owned rows in the results
   int rank;
   Group fetched;
@@ -297,13 +297,13 @@ struct TileEpilogue {
         for (int c = 0; c < kWidth; ++c)
           sums[product * kWidth + c] = own[c];
       }
-      RowMoments combined[kMoments > 0 ? kMoments : 1];
+      RowStatistics statistics[kMoments > 0 ? kMoments : 1];
 #pragma unroll
       for (int m = 0; m < kMoments; ++m)
-        ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), combined[m].mean,
-                        combined[m].variance);
+        ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowStatistics), statistics[m].mean,
+                        statistics[m].scale);
       problem.template epilogue<kWidth, IsWhole>(batch, row0 + row, column0 + column, sums,
-                                                 fetched.columns[i], fetched.inputs[i], combined);
+                                                 fetched.columns[i], fetched.inputs[i], statistics);
     }
   }
 

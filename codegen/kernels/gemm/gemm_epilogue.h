@@ -7,34 +7,11 @@
 
 #include "codegen/kernels/gemm/gemm_product.h"
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 
 namespace smelt::codegen {
-
-/// The tensors of row moments that an epilogue reads, each as the text of the address of a row's
-/// groups.
-class MomentSources {
-public:
-  /// The name of the row's combined moments in the epilogue.
-  std::string add(const std::string &address, int64_t groups) {
-    auto [found, isNew] = numbers.try_emplace(address, numbers.size());
-    std::string number = std::to_string(found->second);
-    if (isNew) {
-      addresses += "if constexpr (I == " + number + ")\n  return " + address + ";\n";
-      counts += "if constexpr (I == " + number + ")\n  return " + std::to_string(groups) + ";\n";
-    }
-    return "rows[" + number + "]";
-  }
-  size_t size() const { return numbers.size(); }
-
-  std::string addresses, counts; // bodies of moments() and momentGroups()
-
-private:
-  std::map<std::string, size_t> numbers;
-};
 
 /// The texts of the Problem's functions.
 struct GemmEpilogue {
@@ -42,7 +19,10 @@ struct GemmEpilogue {
   std::string columnMembers, columns; ///< what it reads that is the same for all rows
   std::string inputMembers, inputs;   ///< what else it reads
   std::string prefetch;
-  MomentSources moments;
+  size_t momentTensors;     ///< whose statistics it reads
+  std::string moments;      ///< where a row's groups of each are,
+  std::string momentGroups; ///< how many,
+  std::string rowScales;    ///< and what they scale the row by
   std::string text;
   /// The same in two parts, for a template that computes pairs of columns and stores vectors of `width`.
   struct InFragments {

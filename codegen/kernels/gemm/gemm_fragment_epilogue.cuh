@@ -95,7 +95,7 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
   };
 
   const Problem &problem;
-  const uint32_t rows;     // shared memory: RowMoments from the warp's first row on
+  const uint32_t rows;     // shared memory: RowStatistics from the warp's first row on
   const int row0, column0; // of the warp's rows in the results
 
   __device__ __forceinline__ static int quad() { return threadIdx.x % 32 / 4; }
@@ -121,13 +121,13 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
     return result;
   }
 
-  /// The moments of a row of the warp's.
+  /// The statistics of a row of the warp's.
   __device__ __forceinline__ void
-  loadMoments(int row, RowMoments (&moments)[kMoments > 0 ? kMoments : 1]) const {
+  loadStatistics(int row, RowStatistics (&statistics)[kMoments > 0 ? kMoments : 1]) const {
 #pragma unroll
     for (int m = 0; m < kMoments; ++m)
-      ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowMoments), moments[m].mean,
-                      moments[m].variance);
+      ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowStatistics), statistics[m].mean,
+                      statistics[m].scale);
   }
 
   /// The results of one of this thread's rows.
@@ -136,8 +136,8 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
                                             const Fetched &fetched) const {
     constexpr int kFirst = Panel % kPanelsAcross * kGroups * 4; // of the panel's sums
     int row = row0 + rowOf(Panel, half), known = min(row, problem.m() - 1);
-    RowMoments moments[kMoments > 0 ? kMoments : 1];
-    loadMoments(rowOf(Panel, half), moments);
+    RowStatistics statistics[kMoments > 0 ? kMoments : 1];
+    loadStatistics(rowOf(Panel, half), statistics);
     ResultPairs results[kGroups];
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
@@ -145,8 +145,8 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
 #pragma unroll
       for (int i = 0; i < kPair; ++i)
         pair[i] = sums[Panel / kPanelsAcross][kFirst + 4 * group + kPair * half + i];
-      results[group] = problem.template results<kPair>(0, known, columnOf(Panel, group), pair,
-                                                       fetched.columns[group], Inputs(), moments);
+      results[group] = problem.template results<kPair>(
+          0, known, columnOf(Panel, group), pair, fetched.columns[group], Inputs(), statistics);
     }
     Results whole = vectorsOf<Results>(results);
     int column = columnOf(Panel) + threadOfQuad() * kGroup;

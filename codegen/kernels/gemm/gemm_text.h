@@ -58,6 +58,9 @@ struct Problem {
   template <int I> __device__ __forceinline__ const float *moments(int batch, int m) const {
     $moments$
   }
+  template <int I> __device__ __forceinline__ static float rowScale(RowMoments row) {
+    $rowScales$
+  }
   $results$
 };
 using Config = $config$;
@@ -76,7 +79,7 @@ $inFragments$
 template <int W, bool WholeWarps = false>
 __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
                                          const Columns<W> &columns, const Inputs<W> &inputs,
-                                         const RowMoments (&rows)[$rowArray$]) const {
+                                         const RowStatistics (&rows)[$rowArray$]) const {
   $epilogue$
 }
 )";
@@ -89,7 +92,7 @@ template <int W> struct Results {
 template <int W>
 __device__ __forceinline__ Results<W> results(int batch, int m, int n, const Sum (&acc)[kProducts * W],
                                               const Columns<W> &columns, const Inputs<W> &inputs,
-                                              const RowMoments (&rows)[$rowArray$]) const {
+                                              const RowStatistics (&rows)[$rowArray$]) const {
   $epilogue$
 }
 template <int W>

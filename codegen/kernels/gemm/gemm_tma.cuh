@@ -27,7 +27,7 @@
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
 // (A, or windows of images: gemm_tma_left.cuh), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
 // threads; grid (any number of blocks up to that of tiles); Config::sharedBytes() of shared memory and
-// kRowMoments * sizeof(RowMoments) for each row of two tiles, 1024-byte aligned.
+// kRowMoments * sizeof(RowStatistics) for each row of two tiles, 1024-byte aligned.
 // Cost: 2 M N K FLOPs at 4096 a clock and multiprocessor, twice as many of bytes; bytes as gemm.cuh.
 // Ping-pong reads 96 bytes of shared memory a clock and has 64 written, more than the 128 that there are.
 // Gain, of ping-pong over the best cooperative tiling, on one H200: 12608x3072x768 with GELU 108 us (120),
@@ -139,7 +139,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   __device__ __forceinline__ uint32_t prepareEmpty(int slot) const { return prepareFull(2 + slot); }
   __device__ __forceinline__ uint32_t rows(int slot) const {
     return shared + kTiling.sharedBytes() +
-           slot * kBlockM * Problem::kRowMoments * int(sizeof(RowMoments));
+           slot * kBlockM * Problem::kRowMoments * int(sizeof(RowStatistics));
   }
 
   __device__ __forceinline__ void initBarriers() const {
@@ -365,19 +365,19 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   __device__ __forceinline__ void finish(int ordinal, const Sums &sums) const {
     constexpr int kPanels = Epilogue::kPanels / kClusterK;
     static_assert(Epilogue::kPanels % kClusterK == 0, "blocks finish whole panels");
-    constexpr int kMomentsBytes = Problem::kRowMoments * int(sizeof(RowMoments));
+    constexpr int kStatisticsBytes = Problem::kRowMoments * int(sizeof(RowStatistics));
     TileCoordinates tile = tileOf(ordinal);
     int warp = threadIdx.x / 32, warpRow = warp % (kTeamThreads / 32) * Epilogue::kRows;
     int slot = ordinal % 2;
     if constexpr (kPrepares)
       mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
-    uint32_t moments = rows(slot) + warpRow * kMomentsBytes;
+    uint32_t statistics = rows(slot) + warpRow * kStatisticsBytes;
     int row = tile.m * kBlockM + warpRow, column = tile.n * kBlockN / Problem::kProducts;
     if constexpr (kInFragments)
-      Fragments{problem, moments, row, column}.run(sums);
+      Fragments{problem, statistics, row, column}.run(sums);
     else
-      Epilogue{problem, exchange(warp), moments, row, column}.run(sums, rank() * kPanels,
-                                                                  (rank() + 1) * kPanels);
+      Epilogue{problem, exchange(warp), statistics, row, column}.run(sums, rank() * kPanels,
+                                                                     (rank() + 1) * kPanels);
     if constexpr (kPrepares)
       mbarrier::arrive(prepareEmpty(slot));
   }

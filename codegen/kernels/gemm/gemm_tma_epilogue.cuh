@@ -70,7 +70,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   };
 
   const Problem &problem;
-  const uint32_t exchange, rows; // shared memory; rows: RowMoments from the warp's first row on
+  const uint32_t exchange, rows; // shared memory; rows: RowStatistics from the warp's first row on
   const int row0, column0;       // of the warp's rows in the results
 
   __device__ __forceinline__ Panel place(int panel) const {
@@ -156,21 +156,24 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
     int lastRow = problem.m() - 1 - row0 - panel.row;
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
+      // Statistics are soon there: with all passes at once under way those that store moments, too, spill.
+      if (kMoments > 0 && Problem::kStoresMoments && i == kGroup / 2)
+        __syncwarp();
       int row, column;
       locate(group * kGroup + i, row, column);
       if (MayEnd && (row >= kRows || panel.column + column >= problem.n() / kProducts))
         continue;
       row = min(row, lastRow);
-      Sum total[kProducts * kWidth];
-      load(row, column, total);
-      RowMoments combined[kMoments > 0 ? kMoments : 1];
+      RowStatistics statistics[kMoments > 0 ? kMoments : 1];
 #pragma unroll
       for (int m = 0; m < kMoments; ++m)
-        ptx::loadShared(rows + ((panel.row + row) * kMoments + m) * sizeof(RowMoments),
-                        combined[m].mean, combined[m].variance);
+        ptx::loadShared(rows + ((panel.row + row) * kMoments + m) * sizeof(RowStatistics),
+                        statistics[m].mean, statistics[m].scale);
+      Sum total[kProducts * kWidth];
+      load(row, column, total);
       problem.template epilogue<kWidth, !MayEnd>(0, row0 + panel.row + row, panel.column + column,
                                                  total, fetched.columns[kSameColumns ? 0 : i],
-                                                 fetched.inputs[i], combined);
+                                                 fetched.inputs[i], statistics);
     }
   }
 
@@ -197,8 +200,8 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   }
 };
 
-/// The moments of `Rows` rows, each by a few neighbours of `Threads` threads, into shared memory: a
-/// RowMoments of every tensor for each row.
+/// The statistics of `Rows` rows, each by a few neighbours of `Threads` threads, into shared memory: the
+/// RowStatistics of every tensor for each row.
 template <class Problem, int Rows, int Threads, int I = 0, bool Exists = (I < Problem::kRowMoments)>
 struct MomentsAhead {
   __device__ __forceinline__ static void run(const Problem &, int, int, uint32_t) {}
@@ -212,9 +215,8 @@ struct MomentsAhead<Problem, Rows, Threads, I, true> {
   using Groups =
       Select<(kHeld <= kMaxHeld), RowGroups<kGroups, kShare>, StreamedRowGroups<kGroups, kShare>>;
   static constexpr int kRowsAtOnce = Threads / kShare;
-  static constexpr int kRounds = kHeld <= 3   ? 4
-                                 : kHeld <= 6 ? 2
-                                              : 1; // whose loads are on their way
+  // Rows of a thread whose loads are on their way together: each of its row's threads finishes one.
+  static constexpr int kRounds = kShare == 1 || kHeld > 6 ? 1 : kHeld > 3 ? 2 : 4;
 
   __device__ __forceinline__ static void run(const Problem &problem, int row0, int thread,
                                              uint32_t rows) {
@@ -228,14 +230,17 @@ struct MomentsAhead<Problem, Rows, Threads, I, true> {
         int row = min(first + round * kRowsAtOnce, Rows - 1);
         groups[round].load(problem.template moments<I>(0, min(row0 + row, problem.m() - 1)), part);
       }
+      RowMoments own = groups[0].combine();
 #pragma unroll
-      for (int round = 0; round < kRounds; ++round) {
+      for (int round = 1; round < kRounds; ++round) {
         RowMoments found = groups[round].combine();
-        int row = first + round * kRowsAtOnce;
-        if (part == 0 && row < Rows)
-          ptx::storeShared(rows + (row * Problem::kRowMoments + I) * sizeof(RowMoments), found.mean,
-                           found.variance);
+        if (part == round)
+          own = found;
       }
+      int row = first + part * kRowsAtOnce;
+      if (part < kRounds && row < Rows)
+        ptx::storeShared(rows + (row * Problem::kRowMoments + I) * sizeof(RowStatistics), own.mean,
+                         Problem::template rowScale<I>(own));
     }
     MomentsAhead<Problem, Rows, Threads, I + 1>::run(problem, row0, thread, rows);
   }

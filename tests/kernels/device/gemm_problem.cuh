@@ -96,6 +96,7 @@ struct GemmTestProblem {
   }
 
   template <int> static constexpr __device__ int momentGroups() { return RowGroups; }
+  template <int> static __device__ float rowScale(RowMoments row) { return row.variance; }
   template <int> __device__ const float *moments(int batch, int row) const {
     return rowMomentsData + (int64_t(batch) * m() + row) * RowGroups * 2;
   }
@@ -124,7 +125,7 @@ struct GemmTestProblem {
   template <int W, bool WholeWarps = false>
   __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
                            const Columns<W> &of, const Inputs<W> &in,
-                           const RowMoments (&rows)[1]) const {
+                           const RowStatistics (&rows)[1]) const {
     Sum result[W];
     compute<W>(sums, of, in, rows, result);
     store<W>(cData + index(batch, row, column), result);
@@ -142,7 +143,7 @@ struct GemmTestProblem {
   template <int W>
   __device__ Results<W> results(int, int, int, const Sum (&sums)[Products * W],
                                 const Columns<W> &of, const Inputs<W> &in,
-                                const RowMoments (&rows)[1]) const {
+                                const RowStatistics (&rows)[1]) const {
     Sum result[W];
     compute<W>(sums, of, in, rows, result);
     return {pack<T, W>(result)};
@@ -153,7 +154,7 @@ struct GemmTestProblem {
   }
   template <int W>
   __device__ void compute(const Sum (&sums)[Products * W], const Columns<W> &of,
-                          const Inputs<W> &in, const RowMoments (&rows)[1],
+                          const Inputs<W> &in, const RowStatistics (&rows)[1],
                           Sum (&result)[W]) const {
     Sum bias[W], residual[W];
     unpack<W>(of.bias, bias);
@@ -162,7 +163,7 @@ struct GemmTestProblem {
     for (int i = 0; i < W; ++i) {
       result[i] = sums[i] + bias[i];
       if constexpr (RowGroups > 0)
-        result[i] += rows[0].variance - rows[0].mean;
+        result[i] += rows[0].scale - rows[0].mean;
       if constexpr (Activation)
         result[i] = kIsHalfWidth<T> ? approx::gelu(result[i]) : gelu(result[i]);
       if constexpr (Products == 2)

@@ -51,8 +51,8 @@ template <class T, int W> struct alignas(W * sizeof(T)) Vector {
   const T &operator[](int i) const { return values[i]; }
 };
 
-struct RowMoments {
-  float mean, variance;
+struct RowStatistics {
+  float mean, scale;
 };
 
 /// As device/types.cuh's.
