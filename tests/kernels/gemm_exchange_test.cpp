@@ -27,20 +27,27 @@ template <int Columns, int Width, int Products> struct Exchange {
 
   static void expectEverySumOnce() {
     std::set<int> places;
-    hostDevice.shared.assign(Row::kStride * 4, 0);
+    hostDevice.shared.assign(4 * Row::kStride * 4, 0);
     for (int column = 0; column < Columns; ++column) {
-      EXPECT_EQ(Row::of(column), Row::ofGroup(column / 8) + Row::of(column % 8));
-      ASSERT_LT(Row::of(column), Row::kStride);
-      EXPECT_TRUE(places.insert(Row::of(column)).second) << column;
-      std::memcpy(hostDevice.shared.data() + Row::of(column) * 4, &column, 4);
-    }
-    for (int product = 0; product < Products; ++product)
-      for (int column = 0; column < kStored; column += Width) {
-        int sums[Width];
-        Row::load(0, product, column, sums);
-        for (int i = 0; i < Width; ++i)
-          EXPECT_EQ(sums[i], ((column + i) / 8 * Products + product) * 8 + (column + i) % 8);
+      int place = Row::at(0, column);
+      EXPECT_EQ(place, Row::ofGroup(column / 8) + Row::at(0, column % 8));
+      EXPECT_EQ(Row::at(3, column), 3 * Row::kStride + place);
+      ASSERT_LT(place, Row::kStride);
+      EXPECT_TRUE(places.insert(place).second) << column;
+      for (int row : {0, 3}) {
+        int sum = row * Columns + column;
+        std::memcpy(hostDevice.shared.data() + Row::at(row, column) * 4, &sum, 4);
       }
+    }
+    for (int row : {0, 3})
+      for (int product = 0; product < Products; ++product)
+        for (int column = 0; column < kStored; column += Width) {
+          int sums[Width];
+          Row::load(0, row, product, column, sums);
+          for (int i = 0; i < Width; ++i)
+            EXPECT_EQ(sums[i], row * Columns + ((column + i) / 8 * Products + product) * 8 +
+                                   (column + i) % 8);
+        }
   }
 
   /// Pairs of columns of eight rows, half a warp at a time.
@@ -50,7 +57,7 @@ template <int Columns, int Width, int Products> struct Exchange {
         std::array<int, 16> addresses;
         for (int i = 0; i < 16; ++i) {
           int lane = 16 * half + i;
-          addresses[i] = lane / 4 * Row::kStride + Row::of(lane % 4 * 2) + Row::ofGroup(group);
+          addresses[i] = Row::at(lane / 4, lane % 4 * 2) + Row::ofGroup(group);
         }
         EXPECT_EQ(busiestBank(addresses, 2), 1) << Columns << ", group " << group;
       }

@@ -188,12 +188,11 @@ struct TileEpilogue {
   /// The sums of `product` for kWidth columns of the results, over all ranks and shares.
   __device__ __forceinline__ void total(int product, int row, int column,
                                         Sum (&sums)[kWidth]) const {
-    uint32_t address = exchange + row * kStride * 4;
-    Row::load(address, product, column, sums);
+    Row::load(exchange, row, product, column, sums);
 #pragma unroll
     for (int other = 1; other < ClusterK * Parts; ++other) {
       Sum share[kWidth];
-      Row::load(address + other * kOwnedRows * kStride * 4, product, column, share);
+      Row::load(exchange + other * kOwnedRows * kStride * 4, row, product, column, share);
 #pragma unroll
       for (int c = 0; c < kWidth; ++c)
         sums[c] += share[c];
@@ -241,7 +240,7 @@ struct TileEpilogue {
   /// of the row's owner.
   __device__ __forceinline__ uint32_t target(int part, int row, int column) const {
     int slot = (rank * Parts + part) * kOwnedRows + row % kOwnedRows;
-    uint32_t local = exchange + (slot * kStride + Row::of(column)) * 4;
+    uint32_t local = exchange + Row::at(slot, column) * 4;
     if constexpr (ClusterK > 1)
       return ptx::mapToRank(local, row / kOwnedRows);
     else

@@ -23,7 +23,7 @@ namespace smelt {
 template <int Columns, int Width, int Products = 1> struct ExchangeRow {
   static constexpr int kStride = Columns + kExchangePadding;
   static constexpr bool kInHalves = Width == kTurnColumns;
-  static constexpr int kHalf = kInHalves ? kStride / 2 : kTurnColumns / 2;
+  static constexpr int kHalf = kStride / 2;
   static constexpr int kGroups = Columns / kTurnColumns;
   static_assert(!kInHalves || Columns % (2 * kTurnColumns) == 0, "halves begin at whole 16 bytes");
 
@@ -33,26 +33,31 @@ template <int Columns, int Width, int Products = 1> struct ExchangeRow {
     return place * (kInHalves ? kTurnColumns / 2 : kTurnColumns);
   }
 
-  __device__ __forceinline__ static constexpr int of(int column) {
-    return ofGroup(column / kTurnColumns) + column % kTurnColumns / 4 * kHalf + column % 4;
+  /// Of a sum, from the first row on.
+  __device__ __forceinline__ static constexpr int at(int row, int column) {
+    int group = ofGroup(column / kTurnColumns), of = column % kTurnColumns;
+    if constexpr (kInHalves)
+      return (2 * row + of / 4) * kHalf + group + of % 4; // of few terms: registers are scarce here
+    else
+      return row * kStride + group + of;
   }
 
-  /// The sums of `product` for the results from `column` on; `row`: the address of the row.
+  /// The sums of `product` for a row's results from `column` on; `rows`: the address of the first row.
   template <class Sum>
-  __device__ __forceinline__ static void load(uint32_t row, int product, int column,
+  __device__ __forceinline__ static void load(uint32_t rows, int row, int product, int column,
                                               Sum (&sums)[Width]) {
-    int first = ofGroup(column / kTurnColumns * Products + product);
+    int group = ofGroup(column / kTurnColumns * Products + product);
     if constexpr (kInHalves) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         Sum four[4];
-        loadSharedRow(row + (first + half * kHalf) * 4, four);
+        loadSharedRow(rows + ((2 * row + half) * kHalf + group) * 4, four);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           sums[4 * half + i] = four[i];
       }
     } else {
-      loadSharedRow(row + (first + column % kTurnColumns) * 4, sums);
+      loadSharedRow(rows + (row * kStride + group + column % kTurnColumns) * 4, sums);
     }
   }
 };

@@ -107,7 +107,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   template <int Index> __device__ __forceinline__ void send(const Sums &sums) const {
     constexpr int kChain = Index / kPanelsAcross, kFirst = Index % kPanelsAcross * (Columns / 8);
     int lane = threadIdx.x % 32;
-    uint32_t target = exchange + (lane / 4 * kStride + Row::of(lane % 4 * 2)) * 4;
+    uint32_t target = exchange + Row::at(lane / 4, lane % 4 * 2) * 4;
 #pragma unroll
     for (int j = 0; j < Columns / 8; ++j)
 #pragma unroll
@@ -133,7 +133,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
 #pragma unroll
     for (int product = 0; product < kProducts; ++product) {
       Sum own[kWidth];
-      Row::load(exchange + row * kStride * 4, product, column, own);
+      Row::load(exchange, row, product, column, own);
 #pragma unroll
       for (int c = 0; c < kWidth; ++c)
         sums[product * kWidth + c] = own[c];
