@@ -10,7 +10,7 @@
 namespace smelt {
 namespace {
 
-constexpr int kBanks = 32, kRows = 16;
+constexpr int kBanks = 32, kPanelRows = 16;
 
 /// How often the busiest bank is asked for by lanes of which each wants `words` from its address on, in sums.
 template <size_t Lanes> int busiestBank(const std::array<int, Lanes> &addresses, int words) {
@@ -66,10 +66,10 @@ template <int Columns, int Width, int Products> struct Exchange {
   /// Sixteen bytes a lane, a quarter of a warp at a time.
   static void expectReadsApart() {
     constexpr int kVectors = kStored / Width, kAtOnce = kVectors == 4 || kVectors % 8 == 0 ? 1 : 2;
-    for (int first = 0; first + 8 <= kRows * kVectors; first += 8) {
+    for (int first = 0; first + 8 <= kPanelRows * kVectors; first += 8) {
       std::array<int, 8> addresses;
       for (int i = 0; i < 8; ++i) {
-        int row = rowOfVector<kVectors, kRows>(first + i), group = (first + i) % kVectors;
+        int row = rowOfVector<kVectors, kPanelRows>(first + i), group = (first + i) % kVectors;
         addresses[i] = row * Row::kStride + Row::ofGroup(group * Products);
       }
       EXPECT_LE(busiestBank(addresses, 4), kAtOnce) << Columns << ", vector " << first;
@@ -104,13 +104,13 @@ TEST(GemmExchange, SumsComeToTheirColumnsThroughBanksOfTheirOwn) {
 
 /// Each row has its vectors, one after the other.
 TEST(GemmExchange, EveryVectorHasARow) {
-  std::array<int, kRows> vectors = {};
-  for (int vector = 0; vector < kRows * 4; ++vector)
-    ++vectors[rowOfVector<4, kRows>(vector)];
+  std::array<int, kPanelRows> vectors = {};
+  for (int vector = 0; vector < kPanelRows * 4; ++vector)
+    ++vectors[rowOfVector<4, kPanelRows>(vector)];
   for (int count : vectors)
     EXPECT_EQ(count, 4);
   EXPECT_EQ((rowOfVector<4, 2>(4)), 1); // two rows alone cannot be two apart
-  EXPECT_EQ((rowOfVector<8, kRows>(9)), 1);
+  EXPECT_EQ((rowOfVector<8, kPanelRows>(9)), 1);
 }
 
 } // namespace
