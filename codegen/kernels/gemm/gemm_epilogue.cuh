@@ -95,9 +95,10 @@ template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeo
 /// asks for the lines of the latter. Of
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the statistics of its row;
 /// `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their number,
-/// `rowScale<I>(moments)` what they scale the row by. `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W
-/// sums a product, floats or 32-bit integers (`Sum`), and RowStatistics of each tensor; with WholeWarps all threads
-/// of a warp call it together.
+/// `rowScale<I>(moments)` what they scale the row by.
+/// `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W sums a product,
+/// floats or 32-bit integers (`Sum`), and RowStatistics of each tensor; with WholeWarps all threads of a warp call it
+/// together.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread, int MomentsFrom = 0>
 struct TileEpilogue {
