@@ -126,14 +126,20 @@ template <class Problem, int BlockKV, int ValueColumns> struct AttentionRows {
       rowSum[h] += odd[h];
   }
 
+  /// Whether what was summed up has to be rescaled for any row of the warp: rare after a few steps. The answer waits for
+  /// all probabilities, as their sums, which are never negative, might change it.
+  __device__ __forceinline__ bool hasMoved() const {
+    return __any_sync(0xffffffffu, rescale[0] != 1.0f || rescale[1] != 1.0f || rowSum[0] < 0.0f ||
+                                       rowSum[1] < 0.0f);
+  }
+
   /// Brings what was summed up to the new maximum, once no multiplication adds to it.
   __device__ __forceinline__ void rescaleSums() {
-    if (__any_sync(0xffffffffu, rescale[0] != 1.0f || rescale[1] != 1.0f)) // rare after a few steps
-      staticFor<0, kValueTiles>([&](auto d) {
+    staticFor<0, kValueTiles>([&](auto d) {
 #pragma unroll
-        for (int r = 0; r < 4; ++r)
-          sums[4 * d + r] *= rescale[r / 2];
-      });
+      for (int r = 0; r < 4; ++r)
+        sums[4 * d + r] *= rescale[r / 2];
+    });
   }
 
   /// The probabilities as an operand of 16-bit elements.

@@ -342,6 +342,14 @@ template <class Config, class Problem> struct AttentionTmaTask {
     wgmma::commit();
   }
 
+  /// Where it stands behind softmax in one sequence of instructions, ptxas waits first, and nothing overlaps: it has to
+  /// stand behind a branch that softmax decides about.
+  __device__ __forceinline__ static void awaitValues(Rows &rows) {
+    wgmma::wait<0>();
+    wgmma::pin(rows.sums);
+    wgmma::pin(rows.probabilities);
+  }
+
   /// First row and first column of a step that this thread holds.
   __device__ __forceinline__ static int threadRow() {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
@@ -432,11 +440,13 @@ template <class Config, class Problem> struct AttentionTmaTask {
       wgmma::pin(rows.scores);
       release(empty(kKeys, next.stage));
       softmax(rows, tile, row, step, next, biasRing);
-      wgmma::wait<0>();
-      wgmma::pin(rows.sums);
-      wgmma::pin(rows.probabilities);
+      if (rows.hasMoved()) {
+        awaitValues(rows);
+        rows.rescaleSums();
+      } else {
+        awaitValues(rows);
+      }
       release(empty(kValues, ring.stage));
-      rows.rescaleSums();
       rows.packProbabilities();
       ring = next;
     }
