@@ -67,7 +67,10 @@ struct KernelArgument {
   struct Bytes {
     std::vector<uint8_t> bytes;
   };
-  std::variant<Pointer, Size, Bytes, TensorMap> held;
+  /// An int: 1 where the kernel shall start with the last of its rows, else 0 (device/direction.cuh). Program
+  /// builders choose.
+  struct Direction {};
+  std::variant<Pointer, Size, Bytes, TensorMap, Direction> held;
 
   static KernelArgument pointer(LaunchBuffer buffer) { return {Pointer{buffer}}; }
   static KernelArgument inputPointer(unsigned index) {
@@ -81,6 +84,7 @@ struct KernelArgument {
   }
   static KernelArgument size32(Dim value) { return {Size{value}}; }
   static KernelArgument size64(Dim value) { return {Size{value, true}}; }
+  static KernelArgument direction() { return {Direction{}}; }
   static KernelArgument bytes(std::vector<uint8_t> bytes) { return {Bytes{std::move(bytes)}}; }
   /// A parameter `const __grid_constant__ CUtensorMap`, aligned to 64 bytes.
   static KernelArgument tensorMap(TensorMap map) { return {std::move(map)}; }

@@ -25,6 +25,11 @@ std::string entryParameters(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 /// "in0, out0, size_seq".
 std::string entryArguments(FusionOp fusion, llvm::ArrayRef<std::string> sizes);
 
+/// What kernels that go either way have behind these: a member, a parameter and an argument for KernelArgument::direction().
+inline constexpr llvm::StringLiteral kDirectionMember = "int reversed;\n",
+                                     kDirectionParameter = ", int reversed",
+                                     kDirectionArgument = ", reversed";
+
 /// `text` as far as it decides the machine code: without line comments, and with sizes numbered as
 /// they occur ("size_0"; no other name begins so, and different kernels stay different). Equal
 /// kernels of different layers, and of different exports of a model, differ in nothing else.

@@ -254,6 +254,9 @@ void ProgramBuilder::addArgument(const Step &step, const KernelVariant &variant,
   } else if (const auto *constant = std::get_if<KernelArgument::Bytes>(&argument.held)) {
     node.arguments.emplace_back(ArgumentKind::bytes, node.constants.size(), constant->bytes.size());
     llvm::append_range(node.constants, constant->bytes);
+  } else if (std::holds_alternative<KernelArgument::Direction>(argument.held)) {
+    Dim reversed = Dim::constant(function.getContext(), step.reversed);
+    node.arguments.emplace_back(ArgumentKind::size32, dims.index(reversed), 0);
   } else {
     node.arguments.emplace_back(ArgumentKind::tensor_map, node.tensor_maps.size(), 0);
     node.tensor_maps.push_back(describe(step, variant, std::get<TensorMap>(argument.held)));
@@ -335,9 +338,30 @@ std::unique_ptr<plan::StepT> ProgramBuilder::buildStep(const Step &step) {
   return built;
 }
 
+/// Of any variant's kernels.
+static bool goesEitherWay(ArrayRef<KernelVariant> variants) {
+  return llvm::any_of(kernelsOf(variants), [](const GeneratedKernel *kernel) {
+    return llvm::any_of(kernel->arguments, [](const KernelArgument &argument) {
+      return std::holds_alternative<KernelArgument::Direction>(argument.held);
+    });
+  });
+}
+
+/// Neighbours go opposite ways: see device/direction.cuh. Those that cannot choose go forward.
+void ProgramBuilder::chooseDirections() {
+  bool isReversed = true;
+  for (Step &step : steps) {
+    if (step.runsOnce)
+      continue;
+    isReversed = !isReversed && goesEitherWay(step.variants);
+    step.reversed = isReversed;
+  }
+}
+
 std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &uses) {
   program = std::make_unique<plan::ProgramT>();
   program->arch = target.arch;
+  chooseDirections();
   addBuffers();
   planArena();
   std::vector<uint32_t> position(steps.size());

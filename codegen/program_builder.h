@@ -41,6 +41,7 @@ private:
     FusionOp fusion;
     std::vector<KernelVariant> variants;
     bool runsOnce = false; ///< for each shape
+    bool reversed = false; ///< the kernels that can start with the last of their rows
     llvm::SmallVector<unsigned> scratch =
         {}; ///< what the memory plan calls the variants' scratch buffers
   };
@@ -48,6 +49,7 @@ private:
   void addBuffer(mlir::Value value, plan::BufferKind kind, uint32_t index);
   void addBuffers();
   void planArena();
+  void chooseDirections();
   StepAccess accessOf(const Step &step, llvm::ArrayRef<unsigned> hazards) const;
   void addScratch(Step &step, std::vector<Dim> &bytes);
   uint32_t bufferOf(mlir::Value value);

@@ -14,7 +14,7 @@ namespace {
 /// AttentionTestProblem of attention_problem.cuh, as the kernel's parameter.
 struct AttentionParameters {
   CUdeviceptr q, k, v, bias, out, parts;
-  int batches, queries, keys, causalOffset;
+  int batches, queries, keys, causalOffset, reversed;
 };
 
 std::string describe(const AttentionShape &s) {
@@ -200,8 +200,9 @@ void Checker::checkAttention(const AttentionVariant &variant, const AttentionSha
   Buffer parts = gpu_.buffer(partFloats(variant, s) * s.batches * sizeof(float));
   if (leavesParts(variant))
     parts.poison();
-  AttentionParameters parameters{q.data(),     k.data(),  v.data(),  bias.data(), out.data(),
-                                 parts.data(), s.batches, s.queries, s.keys,      s.causalOffset};
+  AttentionParameters parameters{q.data(),   k.data(),       v.data(),     bias.data(),
+                                 out.data(), parts.data(),   s.batches,    s.queries,
+                                 s.keys,     s.causalOffset, s.queries % 2}; // either way
   gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
   if (leavesParts(variant))
     gpu_.run(combinationOf(load(kernel, "combination"), variant, s, parameters));
@@ -259,8 +260,9 @@ void Checker::timeAttention(const AttentionVariant &variant, const AttentionShap
   Buffer bias = randomBuffer(element, biases.batches * biases.rowsPerBatch * s.keys, 1);
   Buffer out = gpu_.buffer(rows * variant.valueSize * elementBytes(element));
   Buffer parts = gpu_.buffer(partFloats(variant, s) * s.batches * sizeof(float));
-  AttentionParameters parameters{q.data(),     k.data(),  v.data(),  bias.data(), out.data(),
-                                 parts.data(), s.batches, s.queries, s.keys,      s.causalOffset};
+  AttentionParameters parameters{q.data(),   k.data(),       v.data(),  bias.data(),
+                                 out.data(), parts.data(),   s.batches, s.queries,
+                                 s.keys,     s.causalOffset, 0};
   std::vector<Launch> launches;
   int launchesOfOne = leavesParts(variant) ? 2 : 1;
   for (int i = 0; i < kLaunches; ++i) {

@@ -11,7 +11,7 @@ namespace {
 /// GemmTestProblem of gemm_problem.cuh, as the kernel's parameter.
 struct GemmParameters {
   CUdeviceptr a, b, bias, residual, c, moments, rowMoments;
-  int m, n, k, batches;
+  int m, n, k, batches, reversed;
 };
 
 constexpr size_t kMomentsGroup = 32; // columns, as in device/moments.cuh
@@ -214,7 +214,8 @@ void Checker::checkGemm(const GemmVariant &variant, const GemmShape &s) {
                             s.m,
                             s.n,
                             s.k,
-                            s.batches};
+                            s.batches,
+                            s.m % 2}; // either way
   gpu_.run(launchOf(gpu_, kernel, load(kernel, "kernel"), variant, s, parameters));
   parameters.a = a.data();
 
@@ -298,7 +299,7 @@ void Checker::timeGemm(const GemmVariant &variant, const GemmShape &s) {
     CUdeviceptr set = weights.data() + i % sets * weightCount * elementBytes(element);
     launches.push_back(launchOf(gpu_, kernel, function, variant, s,
                                 {a.data(), set, bias.data(), residual.data(), c.data(),
-                                 moments.data(), rowMoments.data(), s.m, s.n, s.k, 1}));
+                                 moments.data(), rowMoments.data(), s.m, s.n, s.k, 1, 0}));
   }
   Result result{kernel.name, describe(s)};
   result.timing = true;

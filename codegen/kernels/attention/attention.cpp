@@ -124,6 +124,10 @@ private:
   LogicalResult findRows();
   int vectorWidth() const;
   bool isBiasedByQuery() const;
+  /// Causal tiles have an order of their own (kernels/attention/attention_order.cuh).
+  bool hasDirection(const AttentionChoice &choice) {
+    return choice.mapped && !attention.getCausal();
+  }
   std::optional<HeadLayout> layoutOf(Value operand, const Index &index, bool mayBroadcast = false);
   std::optional<HeadLayout> biasLayout();
   void findLayouts();
@@ -360,6 +364,8 @@ FailureOr<std::string> AttentionEmitter::emitText(ExpressionEmitter &emitter,
               arguments = entryArguments(fusion, sizes), members = problemMembers(fusion, sizes);
   if (choice.leavesParts())
     parameters += ", float *parts", arguments += ", parts", members += "float *parts;\n";
+  if (hasDirection(choice) && which == Kernel::kMain)
+    parameters += kDirectionParameter, arguments += kDirectionArgument, members += kDirectionMember;
   parameters += mapParameters(maps);
   bool isMain = which == Kernel::kMain;
   if (!isMain)
@@ -398,6 +404,8 @@ FailureOr<GeneratedKernel> AttentionEmitter::emit(const AttentionChoice &choice)
   kernel.flops = kernel.flops + productFlops();
   if (choice.leavesParts())
     kernel.arguments.push_back(KernelArgument::scratchPointer(0));
+  if (hasDirection(choice))
+    kernel.arguments.push_back(KernelArgument::direction());
   auto addMap = [&](TensorMap map) {
     kernel.arguments.push_back(KernelArgument::tensorMap(std::move(map)));
   };

@@ -37,6 +37,7 @@
 // causal: 9.3 us (11.2).
 #pragma once
 
+#include "device/direction.cuh"
 #include "device/mbarrier.cuh"
 #include "device/tile.cuh"
 #include "device/tma.cuh"
@@ -106,6 +107,8 @@ template <class Config, class Problem> struct AttentionTmaTask {
   }
   __device__ __forceinline__ Tile tileOf(int ordinal) const {
     int index = blockIdx.x + ordinal * gridDim.x;
+    if constexpr (!Problem::kCausal)
+      index = inDirection(problem.reversed, index, tiles());
     // The rows of one head together, which read the same keys; unless they differ in length.
     AttentionOrder::Place place = {index / blocks(), index % blocks()};
     if constexpr (Problem::kCausal || sharesBiases())

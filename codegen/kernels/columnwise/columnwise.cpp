@@ -288,26 +288,27 @@ GeneratedKernel ColumnwiseEmitter::finish() {
     whole = std::string("\n    constexpr bool WholeWarps = ") +
             (storesInWholeWarps(vectors) ? "true;" : "false;");
   }
-  std::string text = format(kText, {{"include", include},
-                                    {"whole", whole},
-                                    {"width", std::to_string(width)},
-                                    {"vectors", std::to_string(vectors)},
-                                    {"parts", std::to_string(shared)},
-                                    {"together", std::to_string(neighbours.together)},
-                                    {"kept", keptType(reduction.getInput())},
-                                    {"type", computeType(elementOf(reduction.getInput())).str()},
-                                    {"function", combiningFunction(reduction.getKind()).str()},
-                                    {"members", problemMembers(fusion, sizes)},
-                                    {"count", countText},
-                                    {"before", before},
-                                    {"unrolled", unrolled},
-                                    {"elements", stepsText},
-                                    {"chunk", chunk},
-                                    {"after", after},
-                                    {"threads", std::to_string(threads)},
-                                    {"entry", kEntryName},
-                                    {"parameters", entryParameters(fusion, sizes)},
-                                    {"arguments", entryArguments(fusion, sizes)}});
+  std::string text =
+      format(kText, {{"include", include},
+                     {"whole", whole},
+                     {"width", std::to_string(width)},
+                     {"vectors", std::to_string(vectors)},
+                     {"parts", std::to_string(shared)},
+                     {"together", std::to_string(neighbours.together)},
+                     {"kept", keptType(reduction.getInput())},
+                     {"type", computeType(elementOf(reduction.getInput())).str()},
+                     {"function", combiningFunction(reduction.getKind()).str()},
+                     {"members", problemMembers(fusion, sizes) + kDirectionMember.str()},
+                     {"count", countText},
+                     {"before", before},
+                     {"unrolled", unrolled},
+                     {"elements", stepsText},
+                     {"chunk", chunk},
+                     {"after", after},
+                     {"threads", std::to_string(threads)},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(fusion, sizes) + kDirectionParameter.str()},
+                     {"arguments", entryArguments(fusion, sizes) + kDirectionArgument.str()}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   Dim one = Dim::constant(context, 1);
@@ -319,6 +320,7 @@ GeneratedKernel ColumnwiseEmitter::finish() {
   if (shared > 1)
     description += ", " + std::to_string(shared) + " threads a result";
   finishKernel(kernel, fusion, std::move(text), description, used);
+  kernel.arguments.push_back(KernelArgument::direction());
   return kernel;
 }
 

@@ -19,6 +19,7 @@
 // A Problem supplies
 //   static constexpr int kWidth, kVectors, kParts      kParts is a power of two
 //   int count() const                 results
+//   int reversed                      device/direction.cuh
 //   template <class Block> void run(const Block &block, int e, int part)
 //     combines the elements part, part + kParts, ... of each of the results [e, e + kWidth), or of
 //     those of several windows, calls
@@ -27,6 +28,7 @@
 #pragma once
 
 #include "device/arithmetic.cuh"
+#include "device/direction.cuh"
 #include "device/reduce.cuh"
 #include "device/vector.cuh"
 
@@ -67,7 +69,8 @@ template <class Problem> __device__ __forceinline__ void columnwise(const Proble
   ptx::gridDependencyWait();
   ptx::gridDependencyLaunch();
   int inBlock = threadIdx.x % kVectors, part = threadIdx.x / kVectors;
-  unsigned vector = blockIdx.x * kVectors + inBlock; // may lie beyond 2^31 in the last block
+  unsigned block = inDirection(problem.reversed, blockIdx.x, gridDim.x);
+  unsigned vector = block * kVectors + inBlock; // may lie beyond 2^31 in the last block
   unsigned vectors = unsigned(problem.count()) / Problem::kWidth;
   bool exists = vector < vectors;
   problem.run(ColumnBlock<kVectors, kParts>{inBlock, part, exists},

@@ -158,31 +158,32 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  return format(kText, {{"header", choice.header},
-                        {"function", choice.function},
-                        {"left", typeOfLeft(choice)},
-                        {"constants", constants(epilogue)},
-                        {"members", problemMembers(product.fusion, sizes)},
-                        {"m", m},
-                        {"n", n},
-                        {"k", k},
-                        {"batches", batches},
-                        {"addresses", addresses},
-                        {"columnMembers", epilogue.columnMembers},
-                        {"columns", epilogue.columns},
-                        {"inputMembers", epilogue.inputMembers},
-                        {"inputs", epilogue.inputs},
-                        {"prefetch", epilogue.prefetch},
-                        {"momentGroups", epilogue.momentGroups},
-                        {"moments", epilogue.moments},
-                        {"rowScales", epilogue.rowScales},
-                        {"results", resultsText(choice, epilogue)},
-                        {"config", choice.config},
-                        {"entry", kEntryName},
-                        {"parameters", entryParameters(product.fusion, sizes)},
-                        {"arguments", entryArguments(product.fusion, sizes)},
-                        {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
-                        {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+  return format(kText,
+                {{"header", choice.header},
+                 {"function", choice.function},
+                 {"left", typeOfLeft(choice)},
+                 {"constants", constants(epilogue)},
+                 {"members", problemMembers(product.fusion, sizes) + kDirectionMember.str()},
+                 {"m", m},
+                 {"n", n},
+                 {"k", k},
+                 {"batches", batches},
+                 {"addresses", addresses},
+                 {"columnMembers", epilogue.columnMembers},
+                 {"columns", epilogue.columns},
+                 {"inputMembers", epilogue.inputMembers},
+                 {"inputs", epilogue.inputs},
+                 {"prefetch", epilogue.prefetch},
+                 {"momentGroups", epilogue.momentGroups},
+                 {"moments", epilogue.moments},
+                 {"rowScales", epilogue.rowScales},
+                 {"results", resultsText(choice, epilogue)},
+                 {"config", choice.config},
+                 {"entry", kEntryName},
+                 {"parameters", entryParameters(product.fusion, sizes) + kDirectionParameter.str()},
+                 {"arguments", entryArguments(product.fusion, sizes) + kDirectionArgument.str()},
+                 {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+                 {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
 }
 
 /// Of the text without a tiling: what it computes, in which order, and where everything lies.
@@ -198,6 +199,7 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   std::string text = textOf(choice, epilogue, used);
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
+  kernel.arguments.push_back(KernelArgument::direction());
   if (choice.usesTensorMaps) {
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfLeft(choice)));
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfRight(choice)));

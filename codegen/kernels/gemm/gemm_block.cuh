@@ -6,6 +6,7 @@
 // the pipeline and the epilogue are the same for all.
 #pragma once
 
+#include "device/direction.cuh"
 #include "device/tile.cuh"
 #include "kernels/gemm/gemm_epilogue.cuh"
 #include "kernels/gemm/gemm_pipeline.cuh"
@@ -81,8 +82,9 @@ __device__ __forceinline__ void computeTile(const Problem &problem, uint32_t sha
 template <class Task, class Problem>
 __device__ __forceinline__ void multiplyMatrices(const Problem &problem, char *sharedMemory) {
   uint32_t shared = ptx::sharedAddress(sharedMemory);
-  TileCoordinates tile = rasterize(blockIdx.x, ceilDiv(problem.m(), Task::kBlockM),
-                                   ceilDiv(problem.n(), Task::kBlockN));
+  TileCoordinates tile =
+      rasterize(inDirection(problem.reversed, blockIdx.x, gridDim.x),
+                ceilDiv(problem.m(), Task::kBlockM), ceilDiv(problem.n(), Task::kBlockN));
   ClusterSplit<Task::kClusterK> split(blockIdx.y, ceilDiv(problem.k(), Task::kBlockK));
   for (int batch = blockIdx.z; batch < problem.batches(); batch += gridDim.z)
     computeTile<Task>(problem, shared, batch, tile, split);

@@ -114,7 +114,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     return (tilesM * tilesN - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
   }
   __device__ __forceinline__ TileCoordinates tileOf(int ordinal) const {
-    return rasterize<kBand>(blockIdx.x + ordinal * gridDim.x, tilesM, tilesN);
+    int index = inDirection(problem.reversed, blockIdx.x + ordinal * gridDim.x, tilesM * tilesN);
+    return rasterize<kBand>(index, tilesM, tilesN);
   }
 
   // --- Shared memory: stages, exchange, barriers, moments ---

@@ -93,16 +93,17 @@ GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
   std::string countText = emitter.printer().print(count);
   const std::set<std::string> &used = emitter.printer().sizes();
   std::vector<std::string> sizes(used.begin(), used.end());
-  std::string text = format(kText, {{"include", includeTemplate("pointwise")},
-                                    {"width", width},
-                                    {"tail", hasTail ? "true" : "false"},
-                                    {"members", problemMembers(fusion, sizes)},
-                                    {"count", countText},
-                                    {"body", body},
-                                    {"threads", std::to_string(kThreads)},
-                                    {"entry", kEntryName},
-                                    {"parameters", entryParameters(fusion, sizes)},
-                                    {"arguments", entryArguments(fusion, sizes)}});
+  std::string text =
+      format(kText, {{"include", includeTemplate("pointwise")},
+                     {"width", width},
+                     {"tail", hasTail ? "true" : "false"},
+                     {"members", problemMembers(fusion, sizes) + kDirectionMember.str()},
+                     {"count", countText},
+                     {"body", body},
+                     {"threads", std::to_string(kThreads)},
+                     {"entry", kEntryName},
+                     {"parameters", entryParameters(fusion, sizes) + kDirectionParameter.str()},
+                     {"arguments", entryArguments(fusion, sizes) + kDirectionArgument.str()}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   // One thread a vector, and one for each element of the tail.
@@ -113,6 +114,7 @@ GeneratedKernel finish(FusionOp fusion, Dim count, ExpressionEmitter &emitter) {
   kernel.grid = {threads.ceilDiv(Dim::constant(context, kThreads)), one, one};
   kernel.block = {kThreads, 1, 1};
   finishKernel(kernel, fusion, std::move(text), "in vectors of " + width, used);
+  kernel.arguments.push_back(KernelArgument::direction());
   movePointers(kernel, fusion, emitter);
   return kernel;
 }

@@ -9,10 +9,12 @@
 //   static constexpr int kWidth       elements a thread computes
 //   static constexpr bool kHasTail    the element count need not be a multiple of kWidth
 //   int count() const                 elements of each result
+//   int reversed                      device/direction.cuh
 //   template <int W> void run(int e)  computes the elements [e, e + W); e is a multiple of W
 #pragma once
 
 #include "device/arithmetic.cuh"
+#include "device/direction.cuh"
 #include "device/vector.cuh"
 
 namespace smelt {
@@ -21,7 +23,8 @@ template <class Problem> __device__ __forceinline__ void pointwise(const Problem
   ptx::gridDependencyWait();
   ptx::gridDependencyLaunch();
   constexpr int kWidth = Problem::kWidth;
-  unsigned vector = blockIdx.x * blockDim.x + threadIdx.x; // may lie beyond 2^31 in the last block
+  unsigned block = inDirection(problem.reversed, blockIdx.x, gridDim.x);
+  unsigned vector = block * blockDim.x + threadIdx.x; // may lie beyond 2^31 in the last block
   unsigned count = problem.count(), vectors = count / kWidth;
   if (vector < vectors) {
     problem.template run<kWidth>(vector * kWidth);

@@ -89,20 +89,21 @@ GeneratedKernel finish(FusionOp fusion, RowPasses &passes, const RowConfig &conf
       format(kText, {{"include", includeTemplate("rowwise")},
                      {"threadsPerRow", std::to_string(config.threadsPerRow)},
                      {"rowsPerBlock", std::to_string(rowsPerBlock)},
-                     {"members", problemMembers(fusion, sizes)},
+                     {"members", problemMembers(fusion, sizes) + kDirectionMember.str()},
                      {"rows", rows},
                      {"body", body},
                      {"threads", std::to_string(threads)},
                      {"residency", config.isTight() && threads < kMaxThreads ? ", 2" : ""},
                      {"entry", kEntryName},
-                     {"parameters", entryParameters(fusion, sizes)},
-                     {"arguments", entryArguments(fusion, sizes)}});
+                     {"parameters", entryParameters(fusion, sizes) + kDirectionParameter.str()},
+                     {"arguments", entryArguments(fusion, sizes) + kDirectionArgument.str()}});
   GeneratedKernel kernel;
   MLIRContext *context = fusion.getContext();
   Dim one = Dim::constant(context, 1);
   kernel.grid = {passes.getRows().ceilDiv(Dim::constant(context, rowsPerBlock)), one, one};
   kernel.block = {static_cast<unsigned>(threads), 1, 1};
   finishKernel(kernel, fusion, std::move(text), config.describe(), used);
+  kernel.arguments.push_back(KernelArgument::direction());
   return kernel;
 }
 

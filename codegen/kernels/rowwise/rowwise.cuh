@@ -11,11 +11,13 @@
 //   static constexpr int kThreadsPerRow    a power of two up to 1024
 //   static constexpr int kRowsPerBlock     1 where kThreadsPerRow > 32
 //   int rows() const
+//   int reversed                           device/direction.cuh
 //   template <class Tile> void run(const Tile &tile, int row)
 // Blocks have kThreadsPerRow * kRowsPerBlock threads, a multiple of 32.
 #pragma once
 
 #include "device/arithmetic.cuh"
+#include "device/direction.cuh"
 #include "device/reduce.cuh"
 #include "device/vector.cuh"
 
@@ -55,7 +57,8 @@ template <class Problem> __device__ __forceinline__ void rowwise(const Problem &
   static_assert(kThreads <= 32 || Problem::kRowsPerBlock == 1, "long rows fill a block");
   __shared__ double scratch[32];
   // The last block's rows may lie beyond 2^31.
-  unsigned row = blockIdx.x * Problem::kRowsPerBlock + threadIdx.x / kThreads;
+  unsigned block = inDirection(problem.reversed, blockIdx.x, gridDim.x);
+  unsigned row = block * Problem::kRowsPerBlock + threadIdx.x / kThreads;
   unsigned rows = problem.rows();
   bool isActive = row < rows;
   if (kThreads >= 32 && !isActive) // whole warps: nobody waits for them

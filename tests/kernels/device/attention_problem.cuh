@@ -28,7 +28,7 @@ struct AttentionTestProblem {
   const T *biasData;              // (batches, keys) or ([batches,] [heads,] queries, keys)
   Out *outData;                   // (batches, queries, heads, value size)
   float *parts;                   // what attention_decode's blocks leave
-  int batchCount, queryCount, keyCount, offset;
+  int batchCount, queryCount, keyCount, offset, reversed;
 
   __device__ int batches() const { return batchCount; }
   __device__ int heads() const { return Heads; }

@@ -49,7 +49,7 @@ struct GemmTestProblem {
   T *cData;                    // (batches, m, columns)
   float *momentsData;          // (batches, m, columns / 32, 2), of the results
   const float *rowMomentsData; // (batches, m, RowGroups, 2), that the epilogue reads
-  int mSize, nSize, kSize, batchCount;
+  int mSize, nSize, kSize, batchCount, reversed;
 
   __device__ int m() const { return mSize; }
   __device__ int n() const { return N == 0 ? nSize : N; }
