@@ -1,5 +1,6 @@
 #include "codegen/compile.h"
 
+#include "codegen/cleared_results.h"
 #include "codegen/cuda_text.h"
 #include "codegen/equal_fusions.h"
 #include "codegen/fusion_module.h"
@@ -253,8 +254,8 @@ Result<CompiledProgram> compileProgram(func::FuncOp function, const Target &targ
 
 } // namespace
 
-/// Adds what `variants` of fusion `number` launch.
-static void listVariants(ArrayRef<KernelVariant> variants, size_t number,
+/// Adds what `variants` of fusion `number` launch, behind `before` other launches.
+static void listVariants(ArrayRef<KernelVariant> variants, size_t number, size_t before,
                          llvm::StringMap<size_t> &known, std::vector<ListedKernel> &kernels) {
   for (const KernelVariant &variant : variants)
     for (auto [index, launch] : llvm::enumerate(variant.launches)) {
@@ -265,7 +266,8 @@ static void listVariants(ArrayRef<KernelVariant> variants, size_t number,
       if (isNew)
         kernels.push_back({*kernel, {}, {}});
       ListedKernel &listed = kernels[entry->second];
-      std::string name = plan::launchNumber(number, index, variant.launches.size());
+      std::string name =
+          plan::launchNumber(number, before + index, before + variant.launches.size());
       if (!llvm::is_contained(listed.numbers, name))
         listed.numbers.push_back(std::move(name));
       if (!kernel->why.empty() && !llvm::is_contained(listed.why, kernel->why))
@@ -278,11 +280,12 @@ Result<std::vector<ListedKernel>> generateKernels(ModuleOp fused, const std::str
   SMELT_ASSIGN_OR_RETURN(Target target, findTarget(architecture));
   auto function = fused.lookupSymbol<func::FuncOp>("main");
   SMELT_RETURN_IF_ERROR(checkElementCounts(function));
-  std::vector<ListedKernel> kernels;
-  llvm::StringMap<size_t> known;
   EqualFusions selected;
   std::vector<std::vector<KernelVariant>> variantsOf;
-  for (auto [number, fusion] : llvm::enumerate(numberedFusions(function))) {
+  std::vector<size_t> equalTo; // of each fusion, the place among those
+  ClearedResults cleared(function);
+  llvm::DenseSet<Operation *> once = fusionsThatRunOnce(function);
+  for (FusionOp fusion : numberedFusions(function)) {
     std::optional<size_t> equal = selected.find(fusion);
     if (!equal) {
       FailureOr<std::vector<KernelVariant>> variants = selectKernels(fusion, target, selection);
@@ -293,7 +296,15 @@ Result<std::vector<ListedKernel>> generateKernels(ModuleOp fused, const std::str
       selected.add(fusion, *equal);
       variantsOf.push_back(std::move(*variants));
     }
-    listVariants(variantsOf[*equal], number, known, kernels);
+    cleared.add(fusion, variantsOf[*equal], once.contains(fusion));
+    equalTo.push_back(*equal);
+  }
+  std::vector<ListedKernel> kernels;
+  llvm::StringMap<size_t> known;
+  for (auto [number, equal] : llvm::enumerate(equalTo)) {
+    bool isFirst = number == 0 || number == once.size();
+    size_t before = isFirst ? cleared.launches(number < once.size()) : 0;
+    listVariants(variantsOf[equal], number, before, known, kernels);
   }
   return kernels;
 }

@@ -145,6 +145,8 @@ struct KernelVariant {
   SizeRule rule = {};
   std::vector<ScratchBuffer> scratch = {};
   std::vector<GeneratedLaunch> launches;
+  /// Results that kernels add to: the plan sets them to 0 before its first kernel, at all sizes.
+  llvm::SmallVector<unsigned> clearedResults = {};
 };
 
 /// What decides about a fusion's kernels, beside the fusion and the target.

@@ -46,6 +46,8 @@ LogicalResult ProgramBuilder::select(const Selection &selection) {
   llvm::DenseSet<Operation *> once = fusionsThatRunOnce(function);
   for (Step &step : steps)
     step.runsOnce = once.contains(step.fusion);
+  for (const Step &step : steps)
+    cleared.add(step.fusion, step.variants, step.runsOnce);
   return success(complete);
 }
 
@@ -126,6 +128,15 @@ void ProgramBuilder::addBuffers() {
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
     addBuffer(storageOf(value), plan::BufferKind::output, index);
+  if (cleared.bytes() > 0) {
+    commonBuffer = program->buffers.size();
+    auto buffer = std::make_unique<plan::BufferT>();
+    buffer->kind = plan::BufferKind::arena;
+    buffer->size_bytes = dims.index(Dim::constant(function.getContext(), cleared.bytes()));
+    program->buffers.push_back(std::move(buffer));
+  }
+  for (auto [result, offset] : cleared.inCommon())
+    buffers[result] = commonBuffer;
   for (const Step &step : steps)
     for (Value result : FusionOp(step.fusion).getOutputs())
       if (!buffers.count(result))
@@ -146,47 +157,71 @@ void ProgramBuilder::addScratch(Step &step, std::vector<Dim> &bytes) {
     }
 }
 
-/// `hazards[b]` stands for buffer b and every buffer that may share its memory.
-StepAccess ProgramBuilder::accessOf(const Step &step, ArrayRef<unsigned> hazards) const {
+StepAccess ProgramBuilder::accessOf(const Step &step, const Hazards &hazards) const {
   if (step.runsOnce)
     return {.reads = {}, .writes = step.scratch, .runsOnce = true};
   StepAccess access;
   FusionOp fusion = step.fusion;
   access.isLight = fusion.getKind() == FusionKind::pointwise;
   for (Value input : fusion.getInputs()) {
-    auto found = buffers.find(storageOf(input));
-    if (found != buffers.end() && !llvm::is_contained(access.reads, hazards[found->second]))
-      access.reads.push_back(hazards[found->second]);
+    auto found = hazards.find(storageOf(input));
+    if (found != hazards.end() && !llvm::is_contained(access.reads, found->second))
+      access.reads.push_back(found->second);
   }
   for (Value output : fusion.getOutputs())
-    access.writes.push_back(hazards[buffers.at(output)]);
+    access.writes.push_back(hazards.at(output));
   llvm::append_range(access.writes, step.scratch);
   return access;
+}
+
+/// Numbers are those of buffers, but for results in the common buffer, which have nothing to do with each other. `bytes`
+/// receives the sizes of those that live in the arena.
+ProgramBuilder::Hazards ProgramBuilder::hazards(std::vector<Dim> &bytes) {
+  Hazards found;
+  for (auto [value, index] : buffers) {
+    const plan::BufferT &buffer = *program->buffers[index];
+    if (cleared.offsetOf(value))
+      continue;
+    if (buffer.kind == plan::BufferKind::arena)
+      bytes[index] = bytesOf(value);
+    found[value] = index;
+    if (buffer.kind == plan::BufferKind::output)
+      if (auto alias = function.getResultAttrOfType<IntegerAttr>(buffer.index, kAliasName))
+        found[value] = buffers.at(function.getArgument(alias.getInt()));
+  }
+  for (auto [result, offset] : cleared.inCommon()) {
+    found[result] = bytes.size();
+    bytes.emplace_back();
+  }
+  return found;
+}
+
+/// The first step's memory sets write what it clears.
+void ProgramBuilder::addClearing(const Hazards &hazards, std::vector<StepAccess> &accesses) const {
+  auto first = llvm::find_if(accesses, [](const StepAccess &access) { return !access.runsOnce; });
+  if (first == accesses.end())
+    return;
+  for (auto [result, offset] : cleared.inCommon())
+    first->writes.push_back(hazards.at(result));
+  for (Value result : cleared.alone(/*runsOnce=*/false))
+    first->writes.push_back(hazards.at(result));
 }
 
 /// Steps that run once come before all others and need neither slots nor order. Their results are
 /// no hazards for the others, which only read them.
 void ProgramBuilder::planArena() {
   std::vector<Dim> bytes(program->buffers.size());
-  std::vector<unsigned> hazards(program->buffers.size());
-  for (auto [value, index] : buffers) {
-    plan::BufferT &buffer = *program->buffers[index];
-    if (buffer.kind == plan::BufferKind::arena)
-      bytes[index] = bytesOf(value);
-    hazards[index] = index;
-    if (buffer.kind == plan::BufferKind::output)
-      if (auto alias = function.getResultAttrOfType<IntegerAttr>(buffer.index, kAliasName))
-        hazards[index] = buffers.at(function.getArgument(alias.getInt()));
-  }
+  Hazards known = hazards(bytes);
   std::vector<StepAccess> accesses;
   for (Step &step : steps) {
     addScratch(step, bytes);
-    accesses.push_back(accessOf(step, hazards));
+    accesses.push_back(accessOf(step, known));
   }
+  addClearing(known, accesses);
   memory = planMemory(accesses, bytes);
   for (auto [index, buffer] : llvm::enumerate(program->buffers))
     if (buffer->kind == plan::BufferKind::arena)
-      buffer->index = memory.slots[index];
+      buffer->index = index == commonBuffer ? memory.slotCount++ : memory.slots[index];
   program->arena_slots = memory.slotCount;
 }
 
@@ -208,16 +243,30 @@ uint32_t ProgramBuilder::kernelOf(const GeneratedKernel &kernel) {
   return entry->second;
 }
 
+/// The dim of `buffer`'s place in the plan's buffer, or none.
+uint32_t ProgramBuilder::offsetOf(const Step &step, const LaunchBuffer &buffer) {
+  FusionOp fusion = step.fusion;
+  std::optional<int64_t> start;
+  if (buffer.kind == LaunchBuffer::input)
+    start = cleared.offsetOf(storageOf(fusion.getInputs()[buffer.index]));
+  else if (buffer.kind == LaunchBuffer::output)
+    start = cleared.offsetOf(fusion.getOutputs()[buffer.index]);
+  if (!start || *start == 0)
+    return dimOrNone(buffer.offset);
+  Dim from = Dim::constant(function.getContext(), *start);
+  return dims.index(buffer.offset ? from + buffer.offset : from);
+}
+
 plan::Place ProgramBuilder::place(const Step &step, const KernelVariant &variant,
                                   const LaunchBuffer &buffer) {
-  return {bufferOf(step, variant, buffer), dimOrNone(buffer.offset)};
+  return {bufferOf(step, variant, buffer), offsetOf(step, buffer)};
 }
 
 std::unique_ptr<plan::TensorMapT>
 ProgramBuilder::describe(const Step &step, const KernelVariant &variant, const TensorMap &map) {
   auto described = std::make_unique<plan::TensorMapT>();
   described->buffer = bufferOf(step, variant, map.buffer);
-  described->offset = dimOrNone(map.buffer.offset);
+  described->offset = offsetOf(step, map.buffer);
   described->element_type = planElementType(map.elementType);
   for (Dim size : map.sizes)
     described->sizes.push_back(dims.index(size));
@@ -299,17 +348,22 @@ std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
   return launch;
 }
 
-std::unique_ptr<plan::LaunchT>
-ProgramBuilder::buildLaunch(const Step &step, const KernelVariant &variant, const MemorySet &set) {
+std::unique_ptr<plan::LaunchT> ProgramBuilder::buildSet(plan::Place target, uint8_t value,
+                                                        Dim bytes) {
   plan::SetNodeT node;
-  node.target = place(step, variant, set.target);
-  node.value = set.value;
-  node.size_bytes = dims.index(set.bytes);
+  node.target = target;
+  node.value = value;
+  node.size_bytes = dims.index(bytes);
   auto launch = std::make_unique<plan::LaunchT>();
   launch->node.Set(std::move(node));
   launch->name = "memory set";
-  launch->bytes = dims.index(set.bytes);
+  launch->bytes = dims.index(bytes);
   return launch;
+}
+
+std::unique_ptr<plan::LaunchT>
+ProgramBuilder::buildLaunch(const Step &step, const KernelVariant &variant, const MemorySet &set) {
+  return buildSet(place(step, variant, set.target), set.value, set.bytes);
 }
 
 std::unique_ptr<plan::LaunchT> ProgramBuilder::buildLaunch(const Step &step,
@@ -358,6 +412,20 @@ void ProgramBuilder::chooseDirections() {
   }
 }
 
+/// Has `first` of its list clear what kernels add to, whichever variant runs.
+void ProgramBuilder::prependClearing(plan::StepT &first, bool runsOnce) {
+  for (auto &variant : first.variants) {
+    std::vector<std::unique_ptr<plan::LaunchT>> launches;
+    if (!runsOnce && commonBuffer != plan::kNone)
+      launches.push_back(buildSet({commonBuffer, plan::kNone}, 0,
+                                  Dim::constant(function.getContext(), cleared.bytes())));
+    for (Value result : cleared.alone(runsOnce))
+      launches.push_back(buildSet({buffers.at(result), plan::kNone}, 0, bytesOf(result)));
+    variant->launches.insert(variant->launches.begin(), std::make_move_iterator(launches.begin()),
+                             std::make_move_iterator(launches.end()));
+  }
+}
+
 std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &uses) {
   program = std::make_unique<plan::ProgramT>();
   program->arch = target.arch;
@@ -368,6 +436,8 @@ std::unique_ptr<plan::ProgramT> ProgramBuilder::build(std::vector<size_t> &uses)
   for (auto [index, step] : llvm::enumerate(steps)) {
     std::unique_ptr<plan::StepT> built = buildStep(step);
     auto &list = step.runsOnce ? program->once : program->steps;
+    if (list.empty())
+      prependClearing(*built, step.runsOnce);
     position[index] = list.size();
     for (unsigned dependency : memory.dependsOn[index])
       if (!step.runsOnce)

@@ -5,6 +5,7 @@
 // mask, becomes a step that runs once for each shape; its results live as long as the shape's graph.
 #pragma once
 
+#include "codegen/cleared_results.h"
 #include "codegen/dim_table.h"
 #include "codegen/kernel.h"
 #include "codegen/plan_memory.h"
@@ -19,7 +20,7 @@ class ProgramBuilder {
 public:
   ProgramBuilder(mlir::func::FuncOp function, const Target &target, DimTable &dims,
                  PlanWeights &weights)
-      : function(function), target(target), dims(dims), weights(weights) {}
+      : function(function), target(target), dims(dims), weights(weights), cleared(function) {}
 
   /// Selects the kernels of every fusion. Reports at the fusions that no template takes and fails.
   mlir::LogicalResult select(const Selection &selection);
@@ -50,14 +51,21 @@ private:
   void addBuffers();
   void planArena();
   void chooseDirections();
-  StepAccess accessOf(const Step &step, llvm::ArrayRef<unsigned> hazards) const;
+  /// For each value in memory, what stands for it and for every other that may share its memory.
+  using Hazards = llvm::DenseMap<mlir::Value, unsigned>;
+  Hazards hazards(std::vector<Dim> &bytes);
+  StepAccess accessOf(const Step &step, const Hazards &hazards) const;
+  void addClearing(const Hazards &hazards, std::vector<StepAccess> &accesses) const;
   void addScratch(Step &step, std::vector<Dim> &bytes);
   uint32_t bufferOf(mlir::Value value);
   uint32_t bufferOf(const Step &step, const KernelVariant &variant, const LaunchBuffer &buffer);
   uint32_t scratchBuffer(const Step &step, const KernelVariant &variant, unsigned index);
   uint32_t kernelOf(const GeneratedKernel &kernel);
+  uint32_t offsetOf(const Step &step, const LaunchBuffer &buffer);
   plan::Place place(const Step &step, const KernelVariant &variant, const LaunchBuffer &buffer);
   std::unique_ptr<plan::StepT> buildStep(const Step &step);
+  void prependClearing(plan::StepT &first, bool runsOnce);
+  std::unique_ptr<plan::LaunchT> buildSet(plan::Place target, uint8_t value, Dim bytes);
   std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
                                              const GeneratedLaunch &launch);
   std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
@@ -76,9 +84,11 @@ private:
   const Target &target;
   DimTable &dims;
   PlanWeights &weights;
+  ClearedResults cleared;
   std::vector<Step> steps;
   std::unique_ptr<plan::ProgramT> program;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
+  uint32_t commonBuffer = plan::kNone; // of `cleared`
   /// Of the scratch buffers that the launches name so far: (variant, index) to the plan's buffer.
   llvm::DenseMap<std::pair<const KernelVariant *, unsigned>, uint32_t> scratchBuffers;
   MemoryPlan memory;

@@ -98,6 +98,28 @@ bool isRowStatistic(Operation *op) {
   return isa_and_nonnull<MomentsMeanOp, MomentsRstdOp, MomentsRrmsOp>(op);
 }
 
+Value countedTest(ReduceOp op) {
+  Type element = elementType(op.getOutput());
+  auto cast = op.getInput().getDefiningOp<CastOp>();
+  bool isCount = op.getKind() == ReductionKind::sum &&
+                 (element.isSignlessInteger(32) || element.isSignlessInteger(64)) &&
+                 tensorType(op.getOutput()).getNumElements().isConstant(1) && cast &&
+                 elementType(cast.getInput()).isInteger(1);
+  return isCount ? cast.getInput() : Value();
+}
+
+Value countedResult(ReduceOp total) {
+  Value value = total.getInput();
+  auto isStored = [](Operation *user) { return isa<YieldOp>(user); };
+  while (!llvm::any_of(value.getUsers(), isStored)) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() != 1 || !(op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)))
+      return {};
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
 bool hasGemmTemplate(MatmulOp matmul) {
   Type element = tensorType(matmul.getLhs()).getElementType();
   return (isa<FloatType>(element) && !element.isF64()) || element.isInteger(8);

@@ -49,6 +49,13 @@ constexpr int64_t kInterleavedColumns = 8;
 /// The GEMM templates take products of these element types: floats up to 32 bits, 8-bit integers.
 bool hasGemmTemplate(MatmulOp matmul);
 
+/// The truth values of which `op`, a total, counts the true ones: it is a sum of integers over a whole tensor of them, which
+/// does not depend on the order, so that many threads may add to it. Null for other reductions.
+mlir::Value countedTest(ReduceOp op);
+/// Of what `total` in a fusion counts elements: the result from which ops of one operand lead to the test. Null where
+/// there is none.
+mlir::Value countedResult(ReduceOp total);
+
 /// The products can be one kernel: they have the same left operand, and matrices of one float type
 /// whose columns can take turns on the right. (The kernel of 8-bit integers wants the rows of its
 /// right operand along K, where columns cannot.)

@@ -110,6 +110,18 @@ llvm::DenseSet<Value> followingProducts(FusionOp fusion) {
   return values;
 }
 
+/// A result of the products' kernel beside those that lie element by element.
+LogicalResult verifyGemmResult(FusionOp fusion, Value result,
+                               const llvm::DenseSet<Value> &following) {
+  if (auto moments = result.getDefiningOp<RowMomentsOp>())
+    result = moments.getInput();
+  else if (auto total = result.getDefiningOp<ReduceOp>())
+    result = countedResult(total);
+  if (!following.contains(result))
+    return fusion.emitOpError("a gemm result must follow from the product");
+  return success();
+}
+
 LogicalResult verifyPair(FusionOp fusion, MatmulOp first, MatmulOp second) {
   if (!canShareRows(first, second))
     return fusion.emitOpError("two products must have one left operand, and right ones of one "
@@ -118,6 +130,13 @@ LogicalResult verifyPair(FusionOp fusion, MatmulOp first, MatmulOp second) {
   if (throughViews(first.getRhs()) != throughViews(second.getRhs()))
     return fusion.emitOpError("the columns of two products must take turns in one input");
   return success();
+}
+
+/// Nothing in the kernel knows a total: its threads add to it.
+LogicalResult verifyTotal(ReduceOp op) {
+  if (countedTest(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<YieldOp>))
+    return success();
+  return op.emitOpError("in a gemm must count elements of a whole tensor, and be a result");
 }
 
 LogicalResult verifyGemm(FusionOp fusion) {
@@ -136,14 +155,16 @@ LogicalResult verifyGemm(FusionOp fusion) {
   for (Operation &op : fusion.getBlock())
     if (isRowStatistic(&op) && failed(requireInput(&op, op.getOperand(0))))
       return failure();
+  for (auto total : fusion.getBlock().getOps<ReduceOp>())
+    if (failed(verifyTotal(total)))
+      return failure();
   llvm::DenseSet<Value> following = followingProducts(fusion);
-  for (Value result : fusion.getYield()->getOperands()) {
-    auto moments = result.getDefiningOp<RowMomentsOp>();
-    if (!following.contains(moments ? Value(moments.getInput()) : result))
-      return fusion.emitOpError("a gemm result must follow from the product");
-  }
-  return requirePointwise(
-      fusion, [](Operation *op) { return isa<MatmulOp, RowMomentsOp>(op) || isRowStatistic(op); });
+  for (Value result : fusion.getYield()->getOperands())
+    if (failed(verifyGemmResult(fusion, result, following)))
+      return failure();
+  return requirePointwise(fusion, [](Operation *op) {
+    return isa<MatmulOp, RowMomentsOp, ReduceOp>(op) || isRowStatistic(op);
+  });
 }
 
 /// One position of a tensor of `shape` as coordinates: "%0", "%1", ...; 0 along axes of size 1.

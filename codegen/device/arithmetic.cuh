@@ -96,6 +96,13 @@ __device__ __forceinline__ bool isNan(double x) { return x != x; }
 __device__ __forceinline__ bool isInfinite(float x) { return ::fabsf(x) == infinity(); }
 __device__ __forceinline__ bool isInfinite(double x) { return ::fabs(x) == double(infinity()); }
 
+/// isInfinite(rounded<Storage>(x)) in one instruction: half way beyond the largest number, floats round to infinity.
+template <class Storage> __device__ __forceinline__ bool becomesInfinite(float x) {
+  static_assert(kIsHalfWidth<Storage>, "of half or bfloat16");
+  constexpr float kFirst = kIsSame<Storage, half> ? 65520.0f : 0x1.ffp127f;
+  return ::fabsf(x) >= kFirst;
+}
+
 /// Rounds a value to a storage type and back.
 template <class Storage, class T> __device__ __forceinline__ T rounded(T x) {
   return convert<T>(convert<Storage>(x));

@@ -394,3 +394,32 @@ func.func @convolution(%x: !smelt.tensor<[n, 28, 28, 64], f16>) -> !smelt.tensor
   }
   return %0 : !smelt.tensor<[n, 28, 28, 128], f16>
 }
+
+// A total counts what is stored as it is rounded, by the thread that owns the vector.
+// CHECK: // gemm+add+is_inf+reduce
+// CHECK: half *out0; // [b, s, 64]
+// CHECK: int64_t *out1; // [1, 1, 1]
+// CHECK: struct Counts {
+// CHECK-NEXT: int [[COUNT:count[0-9]+]] = 0;
+// CHECK: void addCounts(const Counts &counts) const {
+// CHECK-NEXT: addToTotal(out1, counts.[[COUNT]]);
+// CHECK: const RowStatistics (&rows)[1], bool isOwner,
+// CHECK-NEXT: Counts &counts) const {
+// CHECK: float [[SUM:v[0-9]+]] = {{.*}}acc[i]
+// CHECK: bool [[TEST:v[0-9]+]] = becomesInfinite<half>([[SUM]]); // IsInf_3
+// CHECK: [[VECTOR:v[0-9]+]] += isOwner && [[TEST]];
+// CHECK: store<W>(out0 + m * 64 + n,
+// CHECK-NEXT: counts.[[COUNT]] += [[VECTOR]];
+func.func @counted(%x: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 64], f16>) -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>) {
+  %w = smelt.weight "w" <"w.bin", 0, 8192, ""> : <[64, 64], f16>
+  %0:2 = smelt.fusion gemm(%x, %w, %r) : (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[64, 64], f16>, !smelt.tensor<[b, s, 64], f16>) -> (!smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>) {
+  ^bb0(%a: !smelt.tensor<[b, s, 64], f16>, %m: !smelt.tensor<[64, 64], f16>, %c: !smelt.tensor<[b, s, 64], f16>):
+    %1 = smelt.matmul %a, %m : <[b, s, 64], f16>, <[64, 64], f16> -> <[b, s, 64], f16>
+    %2 = smelt.add %1, %c : <[b, s, 64], f16>, <[b, s, 64], f16> -> <[b, s, 64], f16>
+    %3 = smelt.is_inf %2 : <[b, s, 64], f16> -> <[b, s, 64], i1> loc("IsInf_3")
+    %4 = smelt.cast %3 : <[b, s, 64], i1> -> <[b, s, 64], i64>
+    %5 = smelt.reduce sum %4 axes [0, 1, 2] : <[b, s, 64], i64> -> <[1, 1, 1], i64>
+    smelt.yield %2, %5 : !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>
+}

@@ -51,6 +51,32 @@ TEST_F(SelectTest, CombinesMomentsOfRowsOfAnyWidth) {
   expectCompiles(normalised("f32", 65), "sm_80");
 }
 
+constexpr char kCounted[] = R"(
+func.func @f(%x: !smelt.tensor<[n, 512], $type$>, %w: !smelt.tensor<[512, $columns$], $type$>, %r: !smelt.tensor<[n, $columns$], $type$>) -> (!smelt.tensor<[n, $columns$], $type$>, !smelt.tensor<[1, 1], $count$>) {
+  %0:2 = smelt.fusion gemm(%x, %w, %r) : (!smelt.tensor<[n, 512], $type$>, !smelt.tensor<[512, $columns$], $type$>, !smelt.tensor<[n, $columns$], $type$>) -> (!smelt.tensor<[n, $columns$], $type$>, !smelt.tensor<[1, 1], $count$>) {
+  ^bb0(%a: !smelt.tensor<[n, 512], $type$>, %b: !smelt.tensor<[512, $columns$], $type$>, %c: !smelt.tensor<[n, $columns$], $type$>):
+    %1 = smelt.matmul %a, %b : <[n, 512], $type$>, <[512, $columns$], $type$> -> <[n, $columns$], $type$>
+    %2 = smelt.add %1, %c : <[n, $columns$], $type$>, <[n, $columns$], $type$> -> <[n, $columns$], $type$>
+    %3 = smelt.is_inf %2 : <[n, $columns$], $type$> -> <[n, $columns$], i1>
+    %4 = smelt.cast %3 : <[n, $columns$], i1> -> <[n, $columns$], $count$>
+    %5 = smelt.reduce sum %4 axes [0, 1] : <[n, $columns$], $count$> -> <[1, 1], $count$>
+    smelt.yield %2, %5 : !smelt.tensor<[n, $columns$], $type$>, !smelt.tensor<[1, 1], $count$>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[n, $columns$], $type$>, !smelt.tensor<[1, 1], $count$>
+})";
+
+// At any number of rows, for totals of both types.
+TEST_F(SelectTest, CountsWhatProductsStore) {
+  struct Case {
+    const char *type, *columns, *count;
+  };
+  for (Case each : {Case{"f16", "512", "i64"}, {"bf16", "77", "i32"}, {"f32", "72", "i64"}})
+    for (const char *architecture : {"sm_90a", "sm_80"})
+      expectCompiles(
+          format(kCounted, {{"type", each.type}, {"columns", each.columns}, {"count", each.count}}),
+          architecture);
+}
+
 constexpr char kAttention[] = R"(
 func.func @f(%q: !smelt.tensor<[b, 4, s, $head$], $type$>, %k: !smelt.tensor<[b, 4, s, $head$], $type$>, %v: !smelt.tensor<[b, 4, s, $head$], $type$>) -> !smelt.tensor<[b, 4, s, $head$], $type$> {
   %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[b, 4, s, $head$], $type$>, !smelt.tensor<[b, 4, s, $head$], $type$>, !smelt.tensor<[b, 4, s, $head$], $type$>) -> !smelt.tensor<[b, 4, s, $head$], $type$> {

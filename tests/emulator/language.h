@@ -98,6 +98,11 @@ inline int __any_sync(unsigned lanes, int condition) {
     any |= one != 0;
   return any;
 }
+template <class T> T atomicAdd(T *total, T value) {
+  T before = *total; // threads take turns
+  *total += value;
+  return before;
+}
 inline size_t __cvta_generic_to_shared(const void *p) {
   return size_t(static_cast<const std::byte *>(p) - ::smelt::emulator::machine->sharedMemory);
 }

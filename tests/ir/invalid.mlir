@@ -525,6 +525,36 @@ func.func @beside(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 4], f32>
 
 // -----
 
+func.func @total_of_rows(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 4], f32>) {
+  %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 4], f32>) -> (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[n, 1], i64>) {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %b: !smelt.tensor<[4, 4], f32>):
+    %1 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 4], f32> -> <[n, 4], f32>
+    %2 = smelt.is_inf %1 : <[n, 4], f32> -> <[n, 4], i1>
+    %3 = smelt.cast %2 : <[n, 4], i1> -> <[n, 4], i64>
+    // expected-error @below {{in a gemm must count elements of a whole tensor, and be a result}}
+    %4 = smelt.reduce sum %3 axes [1] : <[n, 4], i64> -> <[n, 1], i64>
+    smelt.yield %1, %4 : !smelt.tensor<[n, 4], f32>, !smelt.tensor<[n, 1], i64>
+  }
+  return
+}
+
+// -----
+
+func.func @total_of_an_operand(%x: !smelt.tensor<[n, 4], f32>, %w: !smelt.tensor<[4, 4], f32>) {
+  // expected-error @below {{a gemm result must follow from the product}}
+  %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 4], f32>) -> (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[1, 1], i64>) {
+  ^bb0(%a: !smelt.tensor<[n, 4], f32>, %b: !smelt.tensor<[4, 4], f32>):
+    %1 = smelt.matmul %a, %b : <[n, 4], f32>, <[4, 4], f32> -> <[n, 4], f32>
+    %2 = smelt.is_inf %a : <[n, 4], f32> -> <[n, 4], i1>
+    %3 = smelt.cast %2 : <[n, 4], i1> -> <[n, 4], i64>
+    %4 = smelt.reduce sum %3 axes [0, 1] : <[n, 4], i64> -> <[1, 1], i64>
+    smelt.yield %1, %4 : !smelt.tensor<[n, 4], f32>, !smelt.tensor<[1, 1], i64>
+  }
+  return
+}
+
+// -----
+
 func.func @pair(%x: !smelt.tensor<[n, 4], f32>, %v: !smelt.tensor<[4, 8], f32>, %w: !smelt.tensor<[4, 8], f32>) {
   // expected-error @below {{the columns of two products must take turns in one input}}
   %0 = smelt.fusion gemm(%x, %v, %w) : (!smelt.tensor<[n, 4], f32>, !smelt.tensor<[4, 8], f32>, !smelt.tensor<[4, 8], f32>) -> !smelt.tensor<[n, 8], f32> {

@@ -177,6 +177,8 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
                  {"momentGroups", epilogue.momentGroups},
                  {"moments", epilogue.moments},
                  {"rowScales", epilogue.rowScales},
+                 {"countMembers", epilogue.countMembers},
+                 {"addCounts", epilogue.addCounts},
                  {"results", resultsText(choice, epilogue)},
                  {"config", choice.config},
                  {"entry", kEntryName},
@@ -487,6 +489,7 @@ FailureOr<std::vector<KernelVariant>> GemmEmitter::run() {
     return failure();
   for (const GemmRange &range : *ranges) {
     KernelVariant variant;
+    variant.clearedResults = product.totals();
     if (range.lastRow || firstRow > 0)
       variant.rule = {product.rows, firstRow,
                       range.lastRow.value_or(std::numeric_limits<int64_t>::max()), "rows"};

@@ -4,6 +4,7 @@
 #include "codegen/emit_expression.h"
 #include "codegen/kernels/gemm/moment_sources.h"
 #include "codegen/scalar_ops.h"
+#include "ir/capabilities.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -31,11 +32,15 @@ public:
 
 private:
   void anchorResults(ArrayRef<Dim> index);
+  LogicalResult storeResult(unsigned number, Value value);
+  FailureOr<Operand> emitTest(Value test, Value result);
+  LogicalResult count(unsigned number, ReduceOp total);
   FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index);
 
   GemmProduct &product;
   ExpressionEmitter emitter;
   MomentSources moments;
+  std::string countMembers, addCounts;
   llvm::DenseMap<Value, Index> positions; // of the values between the product and the results
 };
 
@@ -83,17 +88,52 @@ LogicalResult EpilogueEmitter::run() {
     emitter.define(matmul.getOutput(), index,
                    Operand{number == 0 ? "acc[i]" : "acc[W + i]", Scope::lane});
   for (auto [number, value] : llvm::enumerate(product.fusion.getYield()->getOperands())) {
-    auto moments = value.getDefiningOp<RowMomentsOp>();
-    Value stored = moments ? Value(moments.getInput()) : value;
-    const Index &position = positions.at(stored);
-    FailureOr<Operand> operand = emitter.emit(stored, position);
-    if (failed(operand))
+    auto total = value.getDefiningOp<ReduceOp>();
+    if (failed(total ? count(number, total) : storeResult(number, value)))
       return failure();
-    if (moments)
-      emitter.storeMoments(number, position, *operand, tensorType(stored).getElementType());
-    else
-      emitter.store(number, position, *operand);
   }
+  return success();
+}
+
+LogicalResult EpilogueEmitter::storeResult(unsigned number, Value value) {
+  auto moments = value.getDefiningOp<RowMomentsOp>();
+  Value stored = moments ? Value(moments.getInput()) : value;
+  const Index &position = positions.at(stored);
+  FailureOr<Operand> operand = emitter.emit(stored, position);
+  if (failed(operand))
+    return failure();
+  if (moments)
+    emitter.storeMoments(number, position, *operand, tensorType(stored).getElementType());
+  else
+    emitter.store(number, position, *operand);
+  return success();
+}
+
+/// Whether the test of a total holds for the result as it is stored: rounded, a large float becomes an infinity.
+FailureOr<Operand> EpilogueEmitter::emitTest(Value test, Value result) {
+  const Index &position = positions.at(result);
+  FailureOr<Operand> value = emitter.emit(result, position);
+  Type element = tensorType(result).getElementType();
+  if (failed(value) || !isHalfWidth(element))
+    return succeeded(value) ? emitter.emit(test, positions.at(test)) : value;
+  std::string rounding = "<" + storageType(element).str() + ">(" + value->text + ")";
+  if (auto isInf = test.getDefiningOp<IsInfOp>(); isInf && isInf.getInput() == result)
+    return emitter.variable("bool", "becomesInfinite" + rounding, Scope::lane, commentOf(isInf));
+  emitter.define(result, position, emitter.variable("float", "rounded" + rounding, Scope::lane));
+  return emitter.emit(test, positions.at(test));
+}
+
+/// Counts in a register of the thread. Vectors are counted apart, as they are computed at one time.
+LogicalResult EpilogueEmitter::count(unsigned number, ReduceOp total) {
+  FailureOr<Operand> holds = emitTest(countedTest(total), countedResult(total));
+  if (failed(holds))
+    return failure();
+  std::string counter = emitter.name("count"), ofVector = emitter.name("v");
+  emitter.chunk().loads.push_back("int " + ofVector + " = 0;\n");
+  emitter.chunk().lanes.push_back(ofVector + " += isOwner && " + holds->text + ";\n");
+  emitter.chunk().stores.push_back("counts." + counter + " += " + ofVector + ";\n");
+  countMembers += "int " + counter + " = 0;\n";
+  addCounts += "addToTotal(" + outputName(number) + ", counts." + counter + ");\n";
   return success();
 }
 
@@ -136,7 +176,7 @@ bool EpilogueEmitter::isShort() const {
 std::optional<GemmEpilogue::InFragments>
 EpilogueEmitter::inFragments(const std::string &uniform) const {
   Chunk chunk = emitter.allChunks().back();
-  bool storesHalves = chunk.stores.size() == chunk.vectors.size() &&
+  bool storesHalves = product.totals().empty() && chunk.stores.size() == chunk.vectors.size() &&
                       llvm::all_of(chunk.vectors, [](const VectorStore &vector) {
                         return isHalfWidth(vector.element);
                       });
@@ -179,6 +219,8 @@ GemmEpilogue EpilogueEmitter::take() {
                       complete(moments.moments()),
                       moments.momentGroups(),
                       moments.rowScales(),
+                      countMembers,
+                      addCounts,
                       complete(uniform + emitter.chunk().text()),
                       std::move(fragments),
                       emitter.printer().sizes()};

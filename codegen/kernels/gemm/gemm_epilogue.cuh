@@ -11,6 +11,7 @@
 #pragma once
 
 #include "device/moments.cuh"
+#include "device/totals.cuh"
 #include "kernels/gemm/gemm_exchange.cuh"
 
 namespace smelt {
@@ -96,9 +97,10 @@ template <class T> inline constexpr int kBytesOf = __is_empty(T) ? 0 : int(sizeo
 /// kRowMoments tensors of row moments (device/moments.cuh) it reads the statistics of its row;
 /// `moments<I>(batch, m)` is the address of the row's groups, `momentGroups<I>()` their number,
 /// `rowScale<I>(moments)` what they scale the row by.
-/// `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows)` computes and stores, given W sums a product,
-/// floats or 32-bit integers (`Sum`), and RowStatistics of each tensor; with WholeWarps all threads of a warp call it
-/// together.
+/// `epilogue<W, WholeWarps>(batch, m, n, sums, columns, inputs, rows, isOwner, counts)` computes and stores, given W sums a
+/// product, floats or 32-bit integers (`Sum`), and RowStatistics of each tensor; with WholeWarps all threads of a warp
+/// call it together. Where totals are results (device/totals.cuh), it counts what it stores in this thread's `Counts`, but
+/// of threads that are given the same elements only one is their owner; `addCounts(counts)` ends it.
 template <class Problem, int BlockM, int BlockN, int Threads, int ClusterK, int Parts,
           int SumsPerThread, int MomentsFrom = 0>
 struct TileEpilogue {
@@ -118,6 +120,7 @@ struct TileEpilogue {
   using Sum = typename Problem::Sum;
   using Columns = typename Problem::template Columns<kWidth>;
   using Inputs = typename Problem::template Inputs<kWidth>;
+  using Counts = typename Problem::Counts;
   static constexpr int kInputBytes = kBytesOf<Columns> + kBytesOf<Inputs>;
   static constexpr int kMoments = Problem::kRowMoments;
 
@@ -184,6 +187,12 @@ struct TileEpilogue {
     }
     return row < kOwnedRows && row0 + row < problem.m() &&
            column0 + column < problem.n() / kProducts;
+  }
+
+  /// No other thread has the vector.
+  __device__ __forceinline__ bool isOwner(int pass) const {
+    return !kMayBeWhole ||
+           rowOfVector<kStored / kWidth, kOwnedRows>(threadIdx.x + pass * Threads) <= lastRow();
   }
 
   /// The sums of `product` for kWidth columns of the results, over all ranks and shares.
@@ -275,14 +284,15 @@ struct TileEpilogue {
     }
   }
 
-  __device__ __forceinline__ void finishGroup(int group) const {
+  __device__ __forceinline__ void finishGroup(int group, Counts &counts) const {
     if (isWhole())
-      finishVectors<true>(group);
+      finishVectors<true>(group, counts);
     else
-      finishVectors<false>(group);
+      finishVectors<false>(group, counts);
   }
 
-  template <bool IsWhole> __device__ __forceinline__ void finishVectors(int group) const {
+  template <bool IsWhole>
+  __device__ __forceinline__ void finishVectors(int group, Counts &counts) const {
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
       int row, column;
@@ -303,22 +313,25 @@ struct TileEpilogue {
         ptx::loadShared(rows + (row * kMoments + m) * sizeof(RowStatistics), statistics[m].mean,
                         statistics[m].scale);
       problem.template epilogue<kWidth, IsWhole>(batch, row0 + row, column0 + column, sums,
-                                                 fetched.columns[i], fetched.inputs[i], statistics);
+                                                 fetched.columns[i], fetched.inputs[i], statistics,
+                                                 isOwner(group * kGroup + i), counts);
     }
   }
 
   /// Adds, computes and stores the owned rows, once all sums have arrived.
   __device__ __forceinline__ void finish() {
+    Counts counts;
 #pragma unroll 1
     for (int group = 0; group < kGroups; ++group) {
       Group next;
       if (kFetchAhead && group + 1 < kGroups)
         next = fetch(group + 1);
-      finishGroup(group);
+      finishGroup(group, counts);
       if (!kFetchAhead && group + 1 < kGroups)
         next = fetch(group + 1);
       fetched = next;
     }
+    problem.addCounts(counts);
   }
 };
 

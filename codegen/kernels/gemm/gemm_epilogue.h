@@ -19,10 +19,11 @@ struct GemmEpilogue {
   std::string columnMembers, columns; ///< what it reads that is the same for all rows
   std::string inputMembers, inputs;   ///< what else it reads
   std::string prefetch;
-  size_t momentTensors;     ///< whose statistics it reads
-  std::string moments;      ///< where a row's groups of each are,
-  std::string momentGroups; ///< how many,
-  std::string rowScales;    ///< and what they scale the row by
+  size_t momentTensors;                ///< whose statistics it reads
+  std::string moments;                 ///< where a row's groups of each are,
+  std::string momentGroups;            ///< how many,
+  std::string rowScales;               ///< and what they scale the row by
+  std::string countMembers, addCounts; ///< of a thread, for each total, and what adds them to it
   std::string text;
   /// The same in two parts, for a template that computes pairs of columns and stores vectors of `width`.
   struct InFragments {
@@ -31,7 +32,7 @@ struct GemmEpilogue {
     std::string stores;  ///< takes them from there
   };
   std::optional<InFragments>
-      inFragments; ///< of one product, short, without inputs of each element and without moments
+      inFragments; ///< of one product, short, without inputs of each element, moments and totals
   std::set<std::string> sizes;
 };
 

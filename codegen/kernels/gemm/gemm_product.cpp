@@ -113,6 +113,14 @@ bool GemmProduct::storesMoments() const {
                       [](Value value) { return value.getDefiningOp<RowMomentsOp>() != nullptr; });
 }
 
+SmallVector<unsigned> GemmProduct::totals() const {
+  SmallVector<unsigned> found;
+  for (auto [number, value] : llvm::enumerate(FusionOp(fusion).getYield()->getOperands()))
+    if (value.getDefiningOp<ReduceOp>())
+      found.push_back(number);
+  return found;
+}
+
 std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, StringRef row,
                                                 Dim rows, StringRef column, Dim columns) const {
   int64_t unit = 16 / elementBytes(lhs.getElementType());

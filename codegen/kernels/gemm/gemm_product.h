@@ -42,6 +42,8 @@ struct GemmProduct {
   int64_t products() const { return static_cast<int64_t>(matmuls.size()); }
   /// A result is moments of rows.
   bool storesMoments() const;
+  /// The results that are totals (ir/capabilities.h).
+  llvm::SmallVector<unsigned> totals() const;
 
   /// The operands as tensor maps can describe them: elements of a row are neighbours, rows start at
   /// multiples of 16 bytes, a constant distance apart, and there is one batch. None where that does

@@ -61,6 +61,12 @@ struct Problem {
   template <int I> __device__ __forceinline__ static float rowScale(RowMoments row) {
     $rowScales$
   }
+  struct Counts {
+    $countMembers$
+  };
+  __device__ __forceinline__ void addCounts(const Counts &counts) const {
+    $addCounts$
+  }
   $results$
 };
 using Config = $config$;
@@ -79,7 +85,8 @@ $inFragments$
 template <int W, bool WholeWarps = false>
 __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&acc)[kProducts * W],
                                          const Columns<W> &columns, const Inputs<W> &inputs,
-                                         const RowStatistics (&rows)[$rowArray$]) const {
+                                         const RowStatistics (&rows)[$rowArray$], bool isOwner,
+                                         Counts &counts) const {
   $epilogue$
 }
 )";

@@ -41,6 +41,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   using Sums = Sum[Chains][BlockN / 2];
   using OfColumns = typename Problem::template Columns<kWidth>;
   using Inputs = typename Problem::template Inputs<kWidth>;
+  using Counts = typename Problem::Counts;
   // A pass is one vector a thread, in all passes of a panel of the same columns where vectors are
   // wide enough. Inputs are fetched for a group of passes; where one group makes up all that a panel
   // needs and registers allow, while those before are computed.
@@ -141,20 +142,22 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   }
 
   /// Where the panels tile the columns, all of them go the same way.
-  __device__ __forceinline__ void finish(Panel panel, const Group &fetched, int group = 0) const {
+  __device__ __forceinline__ void finish(Panel panel, const Group &fetched, Counts &counts,
+                                         int group = 0) const {
     int columns = problem.n() / kProducts;
     if (row0 + panel.row >= problem.m() || panel.column >= columns)
       return;
     if (kRows * kVectors % 32 == 0 && (columns % kStored == 0 || panel.column + kStored <= columns))
-      finishPasses<false>(panel, fetched, group);
+      finishPasses<false>(panel, fetched, group, counts);
     else
-      finishPasses<true>(panel, fetched, group);
+      finishPasses<true>(panel, fetched, group, counts);
   }
 
   /// Without branches the passes of a panel overlap: two warps of a scheduler alone hide little. Threads
   /// whose rows lie outside compute and store the last one once more.
   template <bool MayEnd>
-  __device__ __forceinline__ void finishPasses(Panel panel, const Group &fetched, int group) const {
+  __device__ __forceinline__ void finishPasses(Panel panel, const Group &fetched, int group,
+                                               Counts &counts) const {
     int lastRow = problem.m() - 1 - row0 - panel.row;
 #pragma unroll
     for (int i = 0; i < kGroup; ++i) {
@@ -165,6 +168,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
       locate(group * kGroup + i, row, column);
       if (MayEnd && (row >= kRows || panel.column + column >= problem.n() / kProducts))
         continue;
+      bool isOwner = row <= lastRow;
       row = min(row, lastRow);
       RowStatistics statistics[kMoments > 0 ? kMoments : 1];
 #pragma unroll
@@ -175,7 +179,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
       load(row, column, total);
       problem.template epilogue<kWidth, !MayEnd>(0, row0 + panel.row + row, panel.column + column,
                                                  total, fetched.columns[kSameColumns ? 0 : i],
-                                                 fetched.inputs[i], statistics);
+                                                 fetched.inputs[i], statistics, isOwner, counts);
     }
   }
 
@@ -183,6 +187,7 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
   /// the addresses of all panels at once, for which there are no registers.
   __device__ __forceinline__ void run(const Sums &sums, int first = 0, int end = kPanels) const {
     Group fetched;
+    Counts counts;
     if constexpr (kFetchAhead)
       fetched = fetch(place(first));
 #pragma unroll 1
@@ -190,15 +195,16 @@ template <class Problem, int BlockN, int Columns, int Chains> struct WarpEpilogu
       if constexpr (kFetchAhead) {
         Group next = fetch(place(min(panel + 1, end - 1)));
         exchangeSums(panel, sums);
-        finish(place(panel), fetched);
+        finish(place(panel), fetched, counts);
         fetched = next;
       } else {
         exchangeSums(panel, sums);
 #pragma unroll 1
         for (int group = 0; group < kGroups; ++group)
-          finish(place(panel), fetch(place(panel), group), group);
+          finish(place(panel), fetch(place(panel), group), counts, group);
       }
     }
+    problem.addCounts(counts);
   }
 };
 

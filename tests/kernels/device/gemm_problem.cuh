@@ -122,10 +122,12 @@ struct GemmTestProblem {
     if constexpr (Residual)
       prefetchToL2(residualData + index(batch, row, column));
   }
+  struct Counts {};
+  __device__ void addCounts(const Counts &) const {}
   template <int W, bool WholeWarps = false>
   __device__ void epilogue(int batch, int row, int column, const Sum (&sums)[Products * W],
                            const Columns<W> &of, const Inputs<W> &in,
-                           const RowStatistics (&rows)[1]) const {
+                           const RowStatistics (&rows)[1], bool isOwner, Counts &counts) const {
     Sum result[W];
     compute<W>(sums, of, in, rows, result);
     store<W>(cData + index(batch, row, column), result);
