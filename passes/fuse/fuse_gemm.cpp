@@ -27,12 +27,14 @@
 //
 // Norms between two products reach both epilogues (fuse_norm.cpp): the row moments of the value at
 // which an epilogue ends are its second result, and what an epilogue computes of the moments of
-// other rows (mean, root, a normalised residual) is drawn in, a copy for each reader.
+// other rows (mean, root, a normalised residual) is drawn in, a copy for each reader. What counts the
+// infinities or NaNs of all that an epilogue stores is drawn in as well (gemm_totals.h).
 #include "ir/refit.h"
 #include "passes/dead_ops.h"
 #include "passes/fuse/columnwise_group.h"
 #include "passes/fuse/dequantization.h"
 #include "passes/fuse/gemm_group.h"
+#include "passes/fuse/gemm_totals.h"
 #include "passes/fuse/lay_out_weights.h"
 #include "passes/fuse/merge_cost.h"
 #include "passes/fuse/row_order.h"
@@ -56,8 +58,10 @@ public:
   /// Every kernel is planned before any op moves: what one draws in must not be another's.
   GemmFusion(func::FuncOp function, bool isRefit, Remarks &remarks)
       : plan(function), isRefit(isRefit), remarks(remarks) {
-    for (const GemmKernel &kernel : plan.kernels())
+    for (GemmKernel &kernel : plan.kernels()) {
+      absorbTotals(kernel);
       taken.insert(kernel.group.ops().begin(), kernel.group.ops().end());
+    }
     // Nor what leads to rows whose moments a kernel of columns stores.
     for (const ColumnwiseKernel &kernel : planColumnwise(function, plan))
       if (!momentsOfRows(kernel.group).empty())
@@ -72,6 +76,17 @@ public:
   }
 
 private:
+  void absorbTotals(GemmKernel &kernel) {
+    std::string product = nodeName(kernel.products.front().getLoc());
+    for (const Total &total : passes::absorbTotals(kernel.group))
+      if (total.obstacle.empty())
+        remarks.taken(ReduceOp(total.op).getLoc(), "gemm total",
+                      "counted by the kernel that stores " + product);
+      else
+        remarks.refused(ReduceOp(total.op).getLoc(), "gemm total", total.obstacle,
+                        "it counts what the kernel of " + product + " stores");
+  }
+
   void remark(GemmKernel &kernel) {
     for (MatmulOp matmul : kernel.products)
       remarks.taken(matmul.getLoc(), "gemm",
@@ -80,7 +95,7 @@ private:
                               ": " + describeSaving(savingOf(kernel))
                         : describe(kernel.group));
     Operation *reader = kernel.boundary.reader;
-    if (reader && !reader->hasTrait<OpTrait::IsTerminator>())
+    if (reader && !reader->hasTrait<OpTrait::IsTerminator>() && !kernel.group.contains(reader))
       remarks.refused(reader->getLoc(), "gemm epilogue", kernel.boundary.predicate,
                       "it reads the result of " + nodeName(kernel.products.front().getLoc()));
   }

@@ -1,5 +1,10 @@
 // RUN: smelt-opt %s --smelt-fuse-gemm | FileCheck %s
 
+// Of totals over what is stored (@counted and the two after it):
+// CHECK: module attributes {smelt.remarks = [
+// CHECK-SAME: #smelt.remark<taken "gemm total" of "Taken" by "", "counted by the kernel that stores Product">
+// CHECK-SAME: #smelt.remark<refused "gemm total" of "Dense" by "what it counts is hardly ever true: threads would queue up", "it counts what the kernel of Stored stores">
+
 // Bias, activation and residual are the epilogue.
 // CHECK-LABEL: @epilogue
 // CHECK: smelt.fusion gemm(%{{.*}}, %arg0, %{{.*}}, %arg1)
@@ -279,4 +284,69 @@ func.func @rounded_to_bytes(%x: !smelt.tensor<[m, 77], i8>, %r: !smelt.tensor<[m
   %13 = smelt.tanh %12 : <[m, 5], f32>
   %14 = smelt.exp %12 : <[m, 5], f32>
   return %13, %14 : !smelt.tensor<[m, 5], f32>, !smelt.tensor<[m, 5], f32>
+}
+
+// What counts the infinities of all that is stored is a result of the kernel; who clips by the count stays outside.
+// CHECK-LABEL: @counted
+// CHECK: %[[OUT:.*]]:2 = smelt.fusion gemm(
+// CHECK: smelt.matmul
+// CHECK-NEXT: %[[STORED:.*]] = smelt.add
+// CHECK-NEXT: smelt.is_inf %[[STORED]]
+// CHECK-NEXT: smelt.cast
+// CHECK-NEXT: %[[TOTAL:.*]] = smelt.reduce sum
+// CHECK-NEXT: smelt.yield %[[STORED]], %[[TOTAL]]
+// CHECK: smelt.less {{.*}}, %[[OUT]]#1
+// CHECK: smelt.min %[[OUT]]#0
+func.func @counted(%x: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 32], f16>) -> !smelt.tensor<[b, s, 32], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 4096, ""> : <[64, 32], f16>
+  %none = smelt.constant dense<0> : tensor<i64> : <[], i64>
+  %some = smelt.constant dense<64504.0> : tensor<f16> : <[], f16>
+  %all = smelt.constant dense<65504.0> : tensor<f16> : <[], f16>
+  %0 = smelt.matmul %x, %w : <[b, s, 64], f16>, <[64, 32], f16> -> <[b, s, 32], f16> loc("Product")
+  %1 = smelt.add %0, %r : <[b, s, 32], f16>, <[b, s, 32], f16> -> <[b, s, 32], f16>
+  %2 = smelt.is_inf %1 : <[b, s, 32], f16> -> <[b, s, 32], i1>
+  %3 = smelt.cast %2 : <[b, s, 32], i1> -> <[b, s, 32], i64>
+  %4 = smelt.reduce sum %3 axes [0, 1, 2] : <[b, s, 32], i64> -> <[1, 1, 1], i64> loc("Taken")
+  %5 = smelt.less %none, %4 : <[], i64>, <[1, 1, 1], i64> -> <[1, 1, 1], i1>
+  %6 = smelt.select %5, %some, %all : <[1, 1, 1], i1>, <[], f16>, <[], f16> -> <[1, 1, 1], f16>
+  %7 = smelt.min %1, %6 : <[b, s, 32], f16>, <[1, 1, 1], f16> -> <[b, s, 32], f16>
+  return %7 : !smelt.tensor<[b, s, 32], f16>
+}
+
+// Nothing but exact sums over everything, of what is hardly ever true: threads would queue up for others.
+// CHECK-LABEL: @counted_by_others
+// CHECK: %[[OUT:.*]] = smelt.fusion gemm(
+// CHECK: smelt.is_inf %[[OUT]]
+// CHECK: smelt.reduce sum {{.*}} axes [1]
+// CHECK: smelt.is_nan %[[OUT]]
+// CHECK: smelt.reduce sum {{.*}} -> <[1, 1], f32>
+// CHECK: smelt.less {{.*}}, %[[OUT]]
+// CHECK: smelt.reduce sum {{.*}} -> <[1, 1], i32>
+func.func @counted_by_others(%x: !smelt.tensor<[s, 64], f32>) -> (!smelt.tensor<[s, 32], f32>, !smelt.tensor<[s, 1], i64>, !smelt.tensor<[1, 1], f32>, !smelt.tensor<[1, 1], i32>) {
+  %w = smelt.weight "w" <"w.bin", 0, 8192, ""> : <[64, 32], f32>
+  %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+  %0 = smelt.matmul %x, %w : <[s, 64], f32>, <[64, 32], f32> -> <[s, 32], f32> loc("Stored")
+  %1 = smelt.is_inf %0 : <[s, 32], f32> -> <[s, 32], i1>
+  %2 = smelt.cast %1 : <[s, 32], i1> -> <[s, 32], i64>
+  %3 = smelt.reduce sum %2 axes [1] : <[s, 32], i64> -> <[s, 1], i64>
+  %4 = smelt.is_nan %0 : <[s, 32], f32> -> <[s, 32], i1>
+  %5 = smelt.cast %4 : <[s, 32], i1> -> <[s, 32], f32>
+  %6 = smelt.reduce sum %5 axes [0, 1] : <[s, 32], f32> -> <[1, 1], f32>
+  %7 = smelt.less %zero, %0 : <[], f32>, <[s, 32], f32> -> <[s, 32], i1>
+  %8 = smelt.cast %7 : <[s, 32], i1> -> <[s, 32], i32>
+  %9 = smelt.reduce sum %8 axes [0, 1] : <[s, 32], i32> -> <[1, 1], i32> loc("Dense")
+  return %0, %3, %6, %9 : !smelt.tensor<[s, 32], f32>, !smelt.tensor<[s, 1], i64>, !smelt.tensor<[1, 1], f32>, !smelt.tensor<[1, 1], i32>
+}
+
+// What only counts read is not stored for their sake.
+// CHECK-LABEL: @only_counted
+// CHECK: smelt.fusion gemm({{.*}}) -> !smelt.tensor<[s, 32], i64>
+// CHECK: smelt.reduce sum
+func.func @only_counted(%x: !smelt.tensor<[s, 64], f32>) -> !smelt.tensor<[1, 1], i64> {
+  %w = smelt.weight "w" <"w.bin", 0, 8192, ""> : <[64, 32], f32>
+  %0 = smelt.matmul %x, %w : <[s, 64], f32>, <[64, 32], f32> -> <[s, 32], f32>
+  %1 = smelt.is_inf %0 : <[s, 32], f32> -> <[s, 32], i1>
+  %2 = smelt.cast %1 : <[s, 32], i1> -> <[s, 32], i64>
+  %3 = smelt.reduce sum %2 axes [0, 1] : <[s, 32], i64> -> <[1, 1], i64>
+  return %3 : !smelt.tensor<[1, 1], i64>
 }
