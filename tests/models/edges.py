@@ -131,6 +131,19 @@ def column_vectors(b):
     b.output('y', y, ['batch', 512, 256])
 
 
+def counted_infinities(b):
+    """What a product and a residual come to is clipped by the number of its infinities, twice: PyTorch's T5 in half precision."""
+    y = b.input('x', b.element, ['batch', 77, WIDTH])
+    for residual in ('first', 'second'):
+        y = b.op('Add', product(b, y, WIDTH, WIDTH), b.input(residual, b.element, ['batch', 77, WIDTH]))
+        holds = b.op('IsInf', b.op('Cast', y, to=1))
+        count = b.op('ReduceSum', b.op('Cast', holds, to=7), keepdims=0)
+        bound = b.op('Where', b.op('Greater', count, b.weight(np.int64(0))), b.scalar(64504), b.scalar(65504))
+        y = b.op('Tanh', b.op('Clip', y, b.op('Neg', bound), bound))
+        b.output(f'{residual}_count', b.op('Cast', count, to=1 if b.element == np.float32 else 10), [])
+    b.output('y', y, ['batch', 77, WIDTH])
+
+
 def byte_maximum(b):
     """Rows of bytes: a lane holds less than a register."""
     x = b.input('x', np.uint8, ['batch', 513])
@@ -154,6 +167,13 @@ def inputs_of(ports):
 
 def bytes_of(rng, element, batch):
     return {'x': rng.integers(1, 256, (batch, 513), dtype=np.uint8)}
+
+
+def some_infinite(rng, element, batch):
+    inputs = tokens('batch', 77, WIDTH)(rng, element, batch)
+    inputs['first'], inputs['second'] = (rng.standard_normal(inputs['x'].shape).astype(element) for _ in range(2))
+    inputs['first'][0, 0, 0], inputs['first'][-1, -1, -1], inputs['second'][-1, 38, 5] = np.inf, -np.inf, np.inf
+    return inputs
 
 
 IMAGE = ('batch', 5, 8, 2, 32)
@@ -197,6 +217,7 @@ EDGES = [edge for element in (np.float16, np.float32) for edge in (
     Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
     Edge('far_norm', norm_between(768, 10), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),
     Edge('column_vectors', column_vectors, tokens('batch', 512, 256), ((1,), (16,)), element),
+    Edge('counted_infinities', counted_infinities, some_infinite, (*BATCHES, (14,)), element),
     Edge('byte_maximum', byte_maximum, bytes_of, BATCHES, element),
 )]
 

@@ -86,8 +86,17 @@ class DeviceArray:
         self.runtime.driver('cuMemFree_v2', self.pointer)
 
 
+class HostArray:
+    """A NumPy array that a context is bound to."""
+
+    def __init__(self, shape, element):
+        self.values = np.zeros(shape, element)
+        self.element, self.bytes = self.values.dtype, self.values.nbytes
+        self.pointer = ctypes.c_uint64(self.values.ctypes.data)
+
+
 class Session:
-    """A context of a plan."""
+    """A context of a plan; where all arrays are the host's, a Library is runtime enough."""
 
     def __init__(self, runtime, plan):
         self.runtime, self.engine, self.context = runtime, ctypes.c_void_p(), ctypes.c_void_p()
@@ -120,6 +129,9 @@ class Session:
     def enqueue(self, stream=None):
         """On the default stream, or on the one of this handle; while that is capturing, into its graph."""
         self.runtime.call('smelt_context_enqueue', self.context, ctypes.c_void_p(stream))
+
+    def run(self):
+        self.runtime.call('smelt_context_run', self.context, None)
 
     def close(self):
         self.runtime.smelt.smelt_context_destroy(self.context)
