@@ -10,16 +10,16 @@
 //     masks), once for all rows. They meet at pairs of barriers ("full", "empty") only. Registers go from
 //     the ones to the others (setmaxnreg).
 //   - A warpgroup starts Q K^T of the next step and P V of this one together, and computes softmax
-//     (attention_rows.cuh) while others multiply. (Whether it waits for P V before its softmax or after
-//     made no difference in nine shapes; nor did taking turns, Q in registers, or starting the next
-//     tile's scores before this one is finished.) P goes from the scores' registers straight into the
-//     multiplication.
+//     (attention_rows.cuh) of the next while P V is under way and while others multiply. (Taking turns, Q in
+//     registers, and starting the next tile's scores before this one is finished made no difference in nine
+//     shapes; but then ptxas let softmax wait for P V, see awaitValues().) P goes from the scores' registers
+//     straight into the multiplication.
 //   - Biases of single scores come in boxes too where a map can describe them, for each warpgroup by
 //     itself, and leave shared memory as matrices, in the order of wgmma's scores; all heads that have
 //     them in common are at the same rows.
 //   - A block takes tile after tile (causal ones by attention_order.cuh); the next tile's operands arrive
 //     while this one is finished. Of causal tiles that all run at once, two warpgroups take rows from
-//     both ends of a head. Rows leave through the place of their queries, in 16-byte pieces.
+//     both ends of a head. Rows leave as attention_output.cuh says.
 //
 // Assumes: sm_90a; 16-bit operands; maps of Q, K and V with the axes (column, row, head, batch) and
 // boxes of AttentionTmaTiling::panel() columns by 64 (Q) or blockKV rows, swizzled over the panel's
@@ -33,7 +33,9 @@
 // Gain over attention.cuh, on one H200: 8 x 12 heads, 512 x 512 22 us (28), with a padding mask 24 (33);
 // 64 x 12 heads, 197 x 197 39 (59); 8 x 12 heads, 1024 x 1024, causal 43 (74); 4 x 16 heads, 4096 x 4096,
 // causal 366 (550); head size 128 970 (1550), 256, causal, 8 heads, 2048 x 2048 55 (136).
-// Those of 128 and 256 were measured before their rows left in panels. Rows from both ends, of 32 heads of 64, 512 x 512,
+// Those of 128 and 256 were measured before their rows left in panels. Softmax beside P V, in models, by turns on an H200:
+// Whisper's encoder 1.8 %, Qwen2 at 4x512 0.9, Llama at 1x512 0.5; at the power limit (BERT, GPT-2, T5 of eight) nothing.
+// Rows from both ends, of 32 heads of 64, 512 x 512,
 // causal: 9.3 us (11.2).
 #pragma once
 
@@ -44,6 +46,7 @@
 #include "kernels/attention/attention_block.cuh"
 #include "kernels/attention/attention_config.cuh"
 #include "kernels/attention/attention_order.cuh"
+#include "kernels/attention/attention_output.cuh"
 #include "kernels/attention/attention_rows.cuh"
 
 namespace smelt {
@@ -64,9 +67,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
   static constexpr int kQueryBytes = kTiling.queryBytes(kHeadSize, kValueSize); // of a warpgroup
   static constexpr int kKeyBytes = kTiling.keyBytes(kHeadSize);
   static constexpr int kValueBytes = kTiling.keyBytes(kValueSize);
-  static constexpr int kChunk = 8; // elements of a 16-byte piece
   static_assert(kIsHalfWidth<Element>, "operands are half or bfloat16");
-  static_assert(Problem::kVector == kChunk && kValueSize % kChunk == 0, "rows are whole pieces");
   static_assert(kBlockKV % 16 == 0, "a multiplication of probabilities takes 16 keys");
 
   /// Biases of single scores come by a map: boxes of kBiasPanel columns of a warpgroup's rows.
@@ -79,9 +80,9 @@ template <class Config, class Problem> struct AttentionTmaTask {
   using BiasRing = RingPosition<kBiasStages>;
   using QueryRing = RingPosition<kQuerySlots>;
   using Rows = AttentionRows<Problem, kBlockKV, kValue>;
-  /// A panel of the rows that leave. Panels are those of the queries, so that a warp writes over its own queries alone: it may
-  /// be done while another warp of its warpgroup still multiplies (tests/emulator found rows of other widths wrong).
-  using PanelOut = SharedTile<Element, kGroupRows, kPanelQK>;
+  using Output = AttentionOutput<Problem, Rows, kPanelQK>;
+  static_assert(Problem::kVector == Output::kChunk && kValueSize % Output::kChunk == 0,
+                "rows are whole pieces");
 
   const Problem &problem;
   const TensorMap &mapQ, &mapK, &mapV;
@@ -483,73 +484,6 @@ template <class Config, class Problem> struct AttentionTmaTask {
     }
   }
 
-  /// The warp's rows, from `row` on, normalised.
-  __device__ __forceinline__ void storeRows(const Rows &rows, const Tile &tile, int row,
-                                            uint32_t place) const {
-    if constexpr (kIsSame<decltype(problem.out(0, 0, 0)), Element *>)
-      storeByWayOf(place, rows, tile, row);
-    else
-      storePairs(rows, tile, row);
-  }
-
-  /// Of another type than the operands': each thread the pairs that it has.
-  __device__ __forceinline__ void storePairs(const Rows &rows, const Tile &tile, int row) const {
-    int lane = threadIdx.x % 32, warpRow = threadIdx.x % 128 / 32 * 16;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float scale = normalization(problem, rows.totalOf(h));
-      int target = row + warpRow + lane / 4 + 8 * h;
-      if (target >= problem.queries())
-        continue;
-      auto *out = problem.out(tile.batch, tile.head, target) + lane % 4 * 2;
-#pragma unroll
-      for (int d = 0; d < kValueSize / 8; ++d) {
-        float pair[2] = {rows.sums[4 * d + 2 * h] * scale, rows.sums[4 * d + 2 * h + 1] * scale};
-        store<2>(out + 8 * d, pair);
-      }
-    }
-  }
-
-  /// Offset of piece `piece` of a row in its queries' place.
-  __device__ __forceinline__ static uint32_t outOffset(int row, int piece) {
-    return piece / PanelOut::kChunks * PanelOut::kBytes +
-           PanelOut::offset(row, piece % PanelOut::kChunks);
-  }
-
-  /// By way of the warpgroup's place of queries, in rows of whole vectors.
-  __device__ __forceinline__ void storeByWayOf(uint32_t place, const Rows &rows, const Tile &tile,
-                                               int row) const {
-    constexpr int kPieces = kValueSize / kChunk;
-    int lane = threadIdx.x % 32, warpRow = threadIdx.x % 128 / 32 * 16;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float scale = normalization(problem, rows.totalOf(h));
-      int target = warpRow + lane / 4 + 8 * h;
-#pragma unroll
-      for (int d = 0; d < kValue / 8; ++d)
-        ptx::storeShared(place + outOffset(target, d) + lane % 4 * 4,
-                         packPair<Element>(rows.sums[4 * d + 2 * h] * scale,
-                                           rows.sums[4 * d + 2 * h + 1] * scale));
-    }
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < ceilDiv(16 * kPieces, 32); ++i) {
-      int piece = lane + 32 * i, from = warpRow + piece / kPieces;
-      if (piece >= 16 * kPieces || row + from >= problem.queries())
-        continue;
-      union Registers {
-        uint32_t words[4];
-        Vector<Element, kChunk> vector;
-        __device__ __forceinline__ Registers() {}
-      } registers;
-      ptx::loadShared(place + outOffset(from, piece % kPieces), registers.words);
-      storeVector<kChunk>(problem.out(tile.batch, tile.head, row + from) + piece % kPieces * kChunk,
-                          registers.vector);
-    }
-    wgmma::publishShared(); // the next queries come by another way
-    __syncwarp();
-  }
-
   __device__ __forceinline__ void consume(int group) const {
     ptx::gridDependencyWait();
     Ring ring;
@@ -569,7 +503,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
         attend(rows, tile, row, steps, place, ring, biasRing);
       skip(stepsOf(tile) - steps, ring, biasRing);
       if (hasRows)
-        storeRows(rows, tile, row, place);
+        Output{problem, tile.batch, tile.head}.run(rows, row, place);
       release(queriesEmpty(slot.stage));
       slot.advance();
     }
