@@ -74,8 +74,9 @@ private:
                                              const MemoryCopy &copy);
   std::unique_ptr<plan::LaunchT> buildLaunch(const Step &step, const KernelVariant &variant,
                                              const MemorySet &set);
-  void addArgument(const Step &step, const KernelVariant &variant, const KernelArgument &argument,
-                   plan::KernelNodeT &node);
+  Dim directionOf(const Step &step, const GeneratedKernel &kernel);
+  void addArgument(const Step &step, const KernelVariant &variant, const GeneratedKernel &kernel,
+                   const KernelArgument &argument, plan::KernelNodeT &node);
   std::unique_ptr<plan::TensorMapT> describe(const Step &step, const KernelVariant &variant,
                                              const TensorMap &map);
   uint32_t dimOrNone(Dim dim) { return dim ? dims.index(dim) : plan::kNone; }

@@ -7,32 +7,30 @@
 namespace smelt::codegen {
 namespace {
 
-/// A chain of fusions, each of the last one's result: 'p' pointwise, 'g' generic, which goes forward alone.
-std::string chainOf(std::string_view kinds) {
-  std::string text =
-      "func.func @main(%0: !smelt.tensor<[n, 64], f32>) -> !smelt.tensor<[n, 64], f32> {\n";
+constexpr int kMany = 1 << 24, kFew = 1 << 20; // elements of four bytes, read and written
+
+/// A chain of fusions of so many elements, each of the last one's result: 'p' pointwise, 'g' generic, which goes forward
+/// alone.
+std::string chainOf(std::string_view kinds, int elements) {
+  std::string type = "!smelt.tensor<[" + std::to_string(elements / 64) + ", 64], f32>";
+  std::string text = "func.func @main(%0: " + type + ") -> " + type + " {\n", last = "%0";
   for (size_t i = 0; i < kinds.size(); ++i) {
     bool isPointwise = kinds[i] == 'p';
-    text += "%" + std::to_string(i + 1) + " = smelt.fusion " +
-            (isPointwise ? "pointwise" : "generic") + "(%" + std::to_string(i) +
-            R"() : (!smelt.tensor<[n, 64], f32>) -> !smelt.tensor<[n, 64], f32> {
-  ^bb0(%a: !smelt.tensor<[n, 64], f32>):
-    )" +
-            (isPointwise ? "%b = smelt.gelu %a : <[n, 64], f32>"
-                         : "%b = smelt.cumsum %a axis 1 : <[n, 64], f32>") +
-            R"(
-    smelt.yield %b : !smelt.tensor<[n, 64], f32>
+    std::string result = "%" + std::to_string(i + 1);
+    text += result + " = smelt.fusion " + (isPointwise ? "pointwise(" : "generic(") + last +
+            ") : (" + type + ") -> " + type + " {\n^bb0(%a: " + type + "):\n%b = smelt." +
+            (isPointwise ? "gelu %a" : "cumsum %a axis 1") + " : " + type.substr(13) +
+            "\nsmelt.yield %b : " + type + "\n}\n";
+    last = result;
   }
-)";
-  }
-  return text + "return %" + std::to_string(kinds.size()) + " : !smelt.tensor<[n, 64], f32>\n}";
+  return text + "return " + last + " : " + type + "\n}";
 }
 
 /// Of every launch: its last argument, which is the direction where the kernel has one.
-std::vector<std::optional<int64_t>> directionsOf(std::string_view kinds) {
+std::vector<std::optional<int64_t>> directionsOf(std::string_view kinds, int elements = kMany) {
   mlir::MLIRContext context;
   context.loadDialect<SmeltDialect, mlir::func::FuncDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(chainOf(kinds), &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(chainOf(kinds, elements), &context);
   EXPECT_TRUE(module);
   plan::MetadataT metadata;
   DimTable dims(metadata);
@@ -61,6 +59,10 @@ TEST(ProgramBuilder, KernelsBehindOneThatGoesForwardGoBack) {
   std::optional<int64_t> none;
   EXPECT_EQ(directionsOf("pgp"), (std::vector<std::optional<int64_t>>{0, none, 1}));
   EXPECT_EQ(directionsOf("ppgpp"), (std::vector<std::optional<int64_t>>{0, 1, none, 1, 0}));
+}
+
+TEST(ProgramBuilder, KernelsWhoseTensorsTheCacheHoldsGoForward) {
+  EXPECT_EQ(directionsOf("ppp", kFew), (std::vector<std::optional<int64_t>>{0, 0, 0}));
 }
 
 } // namespace
