@@ -127,6 +127,9 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                              {"products", std::to_string(product.products())}});
 }
 
+/// Few rows are soon there, whichever comes first.
+bool hasDirection(const GemmChoice &choice) { return choice.header != "gemm_tma_tile"; }
+
 /// What becomes of the sums, in the form that the template wants.
 std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) {
   std::string rowArray = std::to_string(std::max<size_t>(epilogue.momentTensors, 1));
@@ -158,34 +161,36 @@ std::string GemmEmitter::textOf(const GemmChoice &choice, const GemmEpilogue &ep
   for (const DimPrinter *other : {&aPrinter, &bPrinter, &printer})
     used.insert(other->sizes().begin(), other->sizes().end());
   std::vector<std::string> sizes(used.begin(), used.end());
-  return format(kText,
-                {{"header", choice.header},
-                 {"function", choice.function},
-                 {"left", typeOfLeft(choice)},
-                 {"constants", constants(epilogue)},
-                 {"members", problemMembers(product.fusion, sizes) + kDirectionMember.str()},
-                 {"m", m},
-                 {"n", n},
-                 {"k", k},
-                 {"batches", batches},
-                 {"addresses", addresses},
-                 {"columnMembers", epilogue.columnMembers},
-                 {"columns", epilogue.columns},
-                 {"inputMembers", epilogue.inputMembers},
-                 {"inputs", epilogue.inputs},
-                 {"prefetch", epilogue.prefetch},
-                 {"momentGroups", epilogue.momentGroups},
-                 {"moments", epilogue.moments},
-                 {"rowScales", epilogue.rowScales},
-                 {"countMembers", epilogue.countMembers},
-                 {"addCounts", epilogue.addCounts},
-                 {"results", resultsText(choice, epilogue)},
-                 {"config", choice.config},
-                 {"entry", kEntryName},
-                 {"parameters", entryParameters(product.fusion, sizes) + kDirectionParameter.str()},
-                 {"arguments", entryArguments(product.fusion, sizes) + kDirectionArgument.str()},
-                 {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
-                 {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
+  auto direction = [&](StringRef text) { return hasDirection(choice) ? text.str() : ""; };
+  return format(
+      kText,
+      {{"header", choice.header},
+       {"function", choice.function},
+       {"left", typeOfLeft(choice)},
+       {"constants", constants(epilogue)},
+       {"members", problemMembers(product.fusion, sizes) + direction(kDirectionMember)},
+       {"m", m},
+       {"n", n},
+       {"k", k},
+       {"batches", batches},
+       {"addresses", addresses},
+       {"columnMembers", epilogue.columnMembers},
+       {"columns", epilogue.columns},
+       {"inputMembers", epilogue.inputMembers},
+       {"inputs", epilogue.inputs},
+       {"prefetch", epilogue.prefetch},
+       {"momentGroups", epilogue.momentGroups},
+       {"moments", epilogue.moments},
+       {"rowScales", epilogue.rowScales},
+       {"countMembers", epilogue.countMembers},
+       {"addCounts", epilogue.addCounts},
+       {"results", resultsText(choice, epilogue)},
+       {"config", choice.config},
+       {"entry", kEntryName},
+       {"parameters", entryParameters(product.fusion, sizes) + direction(kDirectionParameter)},
+       {"arguments", entryArguments(product.fusion, sizes) + direction(kDirectionArgument)},
+       {"mapParameters", choice.usesTensorMaps ? kMapParameters : ""},
+       {"maps", choice.usesTensorMaps ? "mapA, mapB, " : ""}});
 }
 
 /// Of the text without a tiling: what it computes, in which order, and where everything lies.
@@ -201,7 +206,8 @@ GeneratedKernel GemmEmitter::emit(const GemmChoice &choice, const GemmEpilogue &
   std::string text = textOf(choice, epilogue, used);
   GeneratedKernel kernel = launch(choice, epilogue);
   finishKernel(kernel, product.fusion, std::move(text), choice.name + wayOfLeft(choice), used);
-  kernel.arguments.push_back(KernelArgument::direction());
+  if (hasDirection(choice))
+    kernel.arguments.push_back(KernelArgument::direction());
   if (choice.usesTensorMaps) {
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfLeft(choice)));
     kernel.arguments.push_back(KernelArgument::tensorMap(mapOfRight(choice)));

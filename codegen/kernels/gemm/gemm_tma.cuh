@@ -115,7 +115,9 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     return (tilesM * tilesN - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x);
   }
   __device__ __forceinline__ TileCoordinates tileOf(int ordinal) const {
-    int index = inDirection(problem.reversed, blockIdx.x + ordinal * gridDim.x, tilesM * tilesN);
+    int index = blockIdx.x + ordinal * gridDim.x;
+    if constexpr (!kTiling.oneTile)
+      index = inDirection(problem.reversed, index, tilesM * tilesN);
     return rasterize<kBand>(index, tilesM, tilesN);
   }
 
