@@ -139,7 +139,7 @@ void ProgramBuilder::addBuffers() {
     buffers[result] = commonBuffer;
   for (const Step &step : steps)
     for (Value result : FusionOp(step.fusion).getOutputs())
-      if (!buffers.count(result))
+      if (!buffers.contains(result))
         addBuffer(result, step.runsOnce ? plan::BufferKind::shape : plan::BufferKind::arena, 0);
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/program_builder.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
 
 namespace smelt::codegen {
@@ -12,18 +13,21 @@ constexpr int kMany = 1 << 24, kFew = 1 << 20; // elements of four bytes, read a
 /// A chain of fusions of so many elements, each of the last one's result: 'p' pointwise, 'g' generic, which goes forward
 /// alone.
 std::string chainOf(std::string_view kinds, int elements) {
-  std::string type = "!smelt.tensor<[" + std::to_string(elements / 64) + ", 64], f32>";
-  std::string text = "func.func @main(%0: " + type + ") -> " + type + " {\n", last = "%0";
+  std::string shape = llvm::formatv("<[{0}, 64], f32>", elements / 64),
+              type = "!smelt.tensor" + shape;
+  std::string text = llvm::formatv("func.func @main(%0: {0}) -> {0} {{\n", type);
   for (size_t i = 0; i < kinds.size(); ++i) {
     bool isPointwise = kinds[i] == 'p';
-    std::string result = "%" + std::to_string(i + 1);
-    text += result + " = smelt.fusion " + (isPointwise ? "pointwise(" : "generic(") + last +
-            ") : (" + type + ") -> " + type + " {\n^bb0(%a: " + type + "):\n%b = smelt." +
-            (isPointwise ? "gelu %a" : "cumsum %a axis 1") + " : " + type.substr(13) +
-            "\nsmelt.yield %b : " + type + "\n}\n";
-    last = result;
+    text += llvm::formatv(R"(%{0} = smelt.fusion {1}(%{2}) : ({3}) -> {3} {{
+^bb0(%a: {3}):
+  %b = smelt.{4} : {5}
+  smelt.yield %b : {3}
+}
+)",
+                          i + 1, isPointwise ? "pointwise" : "generic", i, type,
+                          isPointwise ? "gelu %a" : "cumsum %a axis 1", shape);
   }
-  return text + "return " + last + " : " + type + "\n}";
+  return text + llvm::formatv("return %{0} : {1}\n}", kinds.size(), type).str();
 }
 
 /// Of every launch: its last argument, which is the direction where the kernel has one.
