@@ -40,8 +40,8 @@ std::vector<std::optional<int64_t>> directionsOf(std::string_view kinds, int ele
   DimTable dims(metadata);
   WeightStore store;
   PlanWeights weights(store);
-  ProgramBuilder builder(*module->getOps<mlir::func::FuncOp>().begin(), *Target::named("sm_90a"),
-                         dims, weights);
+  mlir::FailureOr<Target> target = Target::named("sm_90a");
+  ProgramBuilder builder(*module->getOps<mlir::func::FuncOp>().begin(), *target, dims, weights);
   EXPECT_TRUE(succeeded(builder.select({})));
   std::vector<size_t> uses;
   std::unique_ptr<plan::ProgramT> program = builder.build(uses);
