@@ -10,8 +10,6 @@
 namespace smelt::codegen {
 namespace {
 
-constexpr int64_t kStepKeys = 128;
-
 constexpr char kText[] = R"(
 func.func @f(%q: !smelt.tensor<[$b$, $h$, $s$, $d$], f16>, %k: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, %v: !smelt.tensor<[$b$, $g$, $t$, $d$], f16>$parameter$) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
   %0 = smelt.fusion attention(%q, %k, %v$operand$) : (!smelt.tensor<[$b$, $h$, $s$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>, !smelt.tensor<[$b$, $g$, $t$, $d$], f16>$type$) -> !smelt.tensor<[$b$, $h$, $s$, $d$], f16> {
@@ -66,16 +64,19 @@ struct AttentionRules : testing::Test {
   }
 };
 
-/// The steps that a variant's code is for; 0: any number.
-int stepsOf(const KernelVariant &variant) {
+/// A number of a variant's tiling; 0: it has fewer.
+int numberOf(const KernelVariant &variant, size_t index) {
   llvm::StringRef name = std::get<GeneratedKernel>(variant.launches[0]).name;
   llvm::SmallVector<llvm::StringRef> numbers;
   name.split('<').second.split('>').first.split(numbers, ", ");
-  int steps = 0;
-  if (numbers.size() == 5)
-    EXPECT_TRUE(llvm::to_integer(numbers[4], steps)) << name.str();
-  return steps;
+  int number = 0;
+  if (index < numbers.size())
+    EXPECT_TRUE(llvm::to_integer(numbers[index], number)) << name.str();
+  return number;
 }
+
+/// The steps that a variant's code is for; 0: any number.
+int stepsOf(const KernelVariant &variant) { return numberOf(variant, 4); }
 
 const KernelVariant *chosen(const std::vector<KernelVariant> &variants, int64_t b, int64_t s,
                             int64_t t) {
@@ -96,9 +97,9 @@ const int64_t kLengths[] = {0, 1, 77, 128, 129, 197, 256, 257, 513, 4096};
 
 void expectSteps(const KernelVariant *variant, int64_t keys, bool causal) {
   ASSERT_NE(variant, nullptr) << keys << " keys";
-  int steps = stepsOf(*variant);
-  EXPECT_TRUE(steps == 0 || keys <= kStepKeys * steps) << keys << " keys: " << steps;
-  EXPECT_TRUE(steps != 2 || (keys > kStepKeys && !causal)) << keys << " keys: " << steps;
+  int steps = stepsOf(*variant), stepKeys = numberOf(*variant, 1);
+  EXPECT_TRUE(steps == 0 || keys <= stepKeys * steps) << keys << " keys: " << steps;
+  EXPECT_TRUE(steps != 2 || (keys > stepKeys && !causal)) << keys << " keys: " << steps;
 }
 
 TEST_F(AttentionRules, EveryOpenShapeHasCodeForItsSteps) {
@@ -132,6 +133,23 @@ TEST_F(AttentionRules, NarrowHeadsOfFewKeysTakeShortSteps) {
   EXPECT_NE(nameOf(chosen(variants, 32, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
   variants = select({"32", "12", "128", "128"}); // wider ones do not
   EXPECT_NE(nameOf(chosen(variants, 32, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
+}
+
+TEST_F(AttentionRules, FewKeysComeAtOnceWhereThereAreManyBlocks) {
+  constexpr char kWide[] = "attention AttentionConfig<32, 256, 8, 1, 1>";
+  auto nameAt = [&](const Sizes &sizes, int64_t b = 1) {
+    return nameOf(chosen(select(sizes), b, 197, 197));
+  };
+  EXPECT_EQ(nameAt({"1", "12", "197", "197"}), kWide); // 156 blocks of 16 rows
+  EXPECT_EQ(nameAt({"1", "12", "197", "197", /*causal=*/true}), kWide);
+  EXPECT_EQ(nameAt({"b", "12", "197", "197"}, 2), kWide);
+  EXPECT_NE(nameAt({"b", "12", "197", "197"}, 3), kWide);    // others fill the multiprocessors
+  for (const Sizes &sizes : {Sizes{"1", "10", "197", "197"}, // 130
+                             Sizes{"1", "12", "197", "128"}, // one step anyway
+                             Sizes{"1", "12", "197", "257"}, Sizes{"1", "12", "197", "t"},
+                             Sizes{"1", "12", "197", "197", false, /*headSize=*/128},
+                             Sizes{"1", "12", "197", "197", false, 64, {}, /*biasHeads=*/"12"}})
+    EXPECT_NE(nameAt(sizes), kWide) << sizes.h << ' ' << sizes.t;
 }
 
 TEST_F(AttentionRules, FewQueriesTakeNoMoreRowsThanTheyFill) {

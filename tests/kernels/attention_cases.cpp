@@ -74,6 +74,18 @@ void addFewSteps(std::vector<AttentionCase> &cases, AttentionVariant v) {
   cases.push_back({v, {{1, 128, 128, 0}, {2, 77, 77, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
 }
 
+/// All keys at once, plain, with a bias for every key, and causal.
+void addShortWide(std::vector<AttentionCase> &cases) {
+  for (int head : {64, 40})
+    for (Bias bias : {Bias::kNone, Bias::kPerKey}) {
+      AttentionVariant v = variant(kAttentionShortWide, head, Element::kHalf);
+      v.steps = 1, v.bias = bias;
+      cases.push_back({v, {{2, 197, 197, 0}, {1, 256, 256, 0}, {3, 33, 129, 0}, {1, 1, 200, 0}}});
+      v.causal = v.zeroMaskedRows = true;
+      cases.push_back({v, {{2, 197, 197, 0}, {1, 33, 100, 67}, {1, 40, 24, -8}}});
+    }
+}
+
 /// Heads of up to 32 elements: one and two steps of 64 keys, and any number.
 void addNarrowSteps(std::vector<AttentionCase> &cases) {
   for (int head : {32, 24})
@@ -285,6 +297,7 @@ std::vector<AttentionCase> attentionChecks() {
   cases.push_back({variant(kAttentionSimt[1], 64, Element::kFloat), kPlainShapes});
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionMedium})
     addFewSteps(cases, variant(tiling, 32, Element::kHalf));
+  addShortWide(cases);
   addNarrowSteps(cases);
 
   for (const AttentionTiling &tiling : {kAttentionShort, kManyWarps}) {

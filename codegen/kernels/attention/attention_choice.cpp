@@ -128,7 +128,17 @@ private:
       add(1, 0, {kAttentionWide});
   }
 
+  /// Half as many blocks bring all keys at once, where these are few and there are more blocks of 16 rows than multiprocessors.
+  bool isShortWide() const {
+    Dim rows = Dim::constant(shape.queries.getContext(), kAttentionShort.blockQ);
+    std::optional<int64_t> blocks = (shape.queries.ceilDiv(rows) * shape.heads).asConstant();
+    return !isLarge() && !shape.isBiasedByQuery && hasFewKeys(kAttentionShortWide.blockKV) &&
+           !hasFewKeys(kAttentionShort.blockKV) && blocks && *blocks > target.part.multiprocessors;
+  }
+
   void addTensorCores() {
+    if (isShortWide())
+      add(0, 1, {kAttentionShortWide});
     for (int most : {1, 2, 0})
       if (most != 2 || !shape.isCausal)
         add(0, most, {kAttentionShort, AttentionTiling{16, 64, 4, 2}});
