@@ -105,6 +105,33 @@ TEST(GemmRanking, GivesABlockOneTileWhereRowsAreFew) {
     EXPECT_FALSE(hasOneTile(rows, 2304, 768)) << rows;
 }
 
+/// Whether some tiling, or the first alone, keeps its columns of B.
+bool keepsColumns(const GemmShape &shape, bool first,
+                  GemmPrecision precision = GemmPrecision::halfWidth) {
+  auto ranked = rankGemmTilings(shape, precision, *Target::named("sm_90a"));
+  if (first)
+    return ranked.front().keepsColumns;
+  return llvm::any_of(ranked, [](const GemmChoice &choice) { return choice.keepsColumns; });
+}
+
+TEST(GemmRanking, KeepsColumnsOfAShortKWhereRowsAreMany) {
+  auto shapeOf = [](int64_t m, int64_t n, int64_t k) {
+    return GemmShape{m, n, k, 1, 0, /*allowsTensorMaps=*/true};
+  };
+  // Measured in models: EfficientNet, Swin, ConvNeXt.
+  for (auto [m, n, k] : {std::tuple(200704, 96, 16), {50176, 288, 96}, {50176, 384, 96}})
+    EXPECT_TRUE(keepsColumns(shapeOf(m, n, k), true)) << m << 'x' << n << 'x' << k;
+  EXPECT_FALSE(keepsColumns(shapeOf(128, 1152, 384), true)); // no turns to take
+  EXPECT_TRUE(keepsColumns(shapeOf(50176, 96, 384), false));
+  EXPECT_FALSE(keepsColumns(shapeOf(50176, 96, 392), false)); // does not fit
+  EXPECT_TRUE(keepsColumns(shapeOf(50176, 5632, 96), false));
+  EXPECT_FALSE(keepsColumns(shapeOf(50176, 5640, 96), false)); // hardly any rows at once
+  GemmShape moments = shapeOf(50176, 96, 96);
+  moments.storesMoments = true;
+  EXPECT_FALSE(keepsColumns(moments, false));
+  EXPECT_FALSE(keepsColumns(shapeOf(50176, 96, 96), false, GemmPrecision::int8));
+}
+
 TEST(GemmRanking, CountsTheAddressesOfWindows) {
   GemmShape shape = {196, 256, 2304, 1, 0, /*allowsTensorMaps=*/true};
   shape.hasWindows = true; // ResNet-50 of one image: by copies of addresses 1.7 us more

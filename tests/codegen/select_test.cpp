@@ -77,6 +77,43 @@ TEST_F(SelectTest, CountsWhatProductsStore) {
           architecture);
 }
 
+constexpr char kProduct[] = R"(
+func.func @f(%x: !smelt.tensor<[$rows$, $k$], f16>, %w: !smelt.tensor<[$k$, $n$], f16>) -> !smelt.tensor<[$rows$, $n$], f16> {
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[$rows$, $k$], f16>, !smelt.tensor<[$k$, $n$], f16>) -> !smelt.tensor<[$rows$, $n$], f16> {
+  ^bb0(%a: !smelt.tensor<[$rows$, $k$], f16>, %b: !smelt.tensor<[$k$, $n$], f16>):
+    %1 = smelt.matmul %a, %b : <[$rows$, $k$], f16>, <[$k$, $n$], f16> -> <[$rows$, $n$], f16>
+    smelt.yield %1 : !smelt.tensor<[$rows$, $n$], f16>
+  }
+  return %0 : !smelt.tensor<[$rows$, $n$], f16>
+})";
+
+// What stays in shared memory has a size that the text knows; the blocks of each tile of columns are as many.
+TEST_F(SelectTest, KeepsColumnsOfKnownSizesAlone) {
+  auto countOf = [&](const char *n, const char *k) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(
+        format(kProduct, {{"rows", "m"}, {"n", n}, {"k", k}}), &context);
+    int count = 0;
+    module->walk([&](FusionOp fusion) {
+      auto variants = selectKernels(fusion, *Target::named("sm_90a"), {});
+      ASSERT_TRUE(succeeded(variants));
+      for (const GeneratedKernel *kernel : kernelsOf(*variants)) {
+        auto [before, after] = llvm::StringRef(kernel->name).split("blockN ");
+        int64_t blockN = 0;
+        if (!after.contains("residentSteps") || after.consumeInteger(10, blockN))
+          continue;
+        auto manyRows = [](llvm::StringRef) { return std::optional<int64_t>(1 << 20); };
+        int64_t tilesN = (480 + blockN - 1) / blockN;
+        EXPECT_EQ(*kernel->grid[0].evaluate(manyRows), 132 / tilesN * tilesN) << kernel->name;
+        ++count;
+      }
+    });
+    return count;
+  };
+  EXPECT_GT(countOf("480", "80"), 0);
+  EXPECT_EQ(countOf("n", "80"), 0);
+  EXPECT_EQ(countOf("480", "k"), 0);
+}
+
 constexpr char kAttention[] = R"(
 func.func @f(%q: !smelt.tensor<[b, 4, s, $head$], $type$>, %k: !smelt.tensor<[b, 4, s, $head$], $type$>, %v: !smelt.tensor<[b, 4, s, $head$], $type$>) -> !smelt.tensor<[b, 4, s, $head$], $type$> {
   %0 = smelt.fusion attention(%q, %k, %v) : (!smelt.tensor<[b, 4, s, $head$], $type$>, !smelt.tensor<[b, 4, s, $head$], $type$>, !smelt.tensor<[b, 4, s, $head$], $type$>) -> !smelt.tensor<[b, 4, s, $head$], $type$> {
@@ -112,22 +149,12 @@ TEST_F(SelectTest, AttentionFitsTheSharedMemoryOfEveryArchitecture) {
     }
 }
 
-constexpr char kSquareProduct[] = R"(
-func.func @f(%x: !smelt.tensor<[$rows$, $size$], f16>, %w: !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
-  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[$rows$, $size$], f16>, !smelt.tensor<[$size$, $size$], f16>) -> !smelt.tensor<[$rows$, $size$], f16> {
-  ^bb0(%a: !smelt.tensor<[$rows$, $size$], f16>, %b: !smelt.tensor<[$size$, $size$], f16>):
-    %1 = smelt.matmul %a, %b : <[$rows$, $size$], f16>, <[$size$, $size$], f16> -> <[$rows$, $size$], f16>
-    smelt.yield %1 : !smelt.tensor<[$rows$, $size$], f16>
-  }
-  return %0 : !smelt.tensor<[$rows$, $size$], f16>
-})";
-
 // Of many rows with weights that the cache does not hold, and of no others; and the reasons tell of it.
 TEST_F(SelectTest, ProductsWithLargeWeightsStartOnAnIdleGpu) {
   Target target = *Target::named("sm_90a");
   for (const char *rows : {"1", "64", "4096"})
     for (const char *size : {"768", "4096"}) {
-      std::string text = format(kSquareProduct, {{"rows", rows}, {"size", size}});
+      std::string text = format(kProduct, {{"rows", rows}, {"n", size}, {"k", size}});
       auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
       ASSERT_TRUE(module);
       module->walk([&](FusionOp fusion) {

@@ -101,7 +101,8 @@ void expectResults(int rows, int width, int row0, int column0) {
         own[chain][i] = sums[(chain * 64 + warp * 16 + lane / 4 + 8 * (i / 2 % 2)) * BlockN +
                              i / 4 * 8 + lane % 4 * 2 + i % 2];
     uint32_t ownMoments = uint32_t(warp * 16 * Moments * sizeof(RowStatistics));
-    Epilogue{problem, ownMoments, row0 + warp * 16, column0}.run(own);
+    Epilogue epilogue{problem, ownMoments, row0 + warp * 16, column0};
+    epilogue.run(own, epilogue.begin());
   };
   for (int warp = 0; warp < 4; ++warp) {
     std::vector<std::thread> threads;

@@ -252,7 +252,8 @@ static void addShort(std::vector<GemmCase> &cases) {
 }
 
 std::vector<GemmCase> gemmChecks() {
-  std::vector<GemmCase> cases = windowChecks();
+  std::vector<GemmCase> cases = windowChecks(), resident = residentChecks();
+  cases.insert(cases.end(), resident.begin(), resident.end());
   addPadded(cases);
   addShort(cases);
   for (const GemmTiling &tiling : kTensor)
@@ -389,7 +390,8 @@ std::vector<GemmCase> gemmChecks() {
        {kGemmWgmmaTilings[3], kGemmWgmmaTilings[1], kGemmWgmmaTilings[8]})
     addMoments(cases, variant(tiling));
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-    addMoments(cases, variant(tiling));
+    if (tiling.teams() <= 2) // others are not chosen for it
+      addMoments(cases, variant(tiling));
   addMoments(cases, floatVariant(kGemmSimtTilings[1]));
   addMoments(cases, floatVariant(kGemmSplitTilings[2]));
   return cases;

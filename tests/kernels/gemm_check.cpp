@@ -156,8 +156,11 @@ Launch launchOf(const Gpu &gpu, const KernelText &kernel, CUfunction function,
     launch.parameters = bytesOf(parameters);
     return launch;
   }
+  unsigned atOnce = unsigned(gpu.multiprocessors());
+  if (tiling->residentSteps > 0)
+    atOnce = unsigned(wholeColumns(atOnce, tiles(s.n, variant.blockN())));
   if (tiling->clusterK == 1 && !tiling->oneTile) // blocks take tiles in turn
-    launch.grid[0] = std::min(launch.grid[0], unsigned(gpu.multiprocessors()));
+    launch.grid[0] = std::min(launch.grid[0], atOnce);
   launch.parameters = bytesOf(mapped(gpu, variant, s, parameters));
   launch.offsets = {0, offsetof(MappedParameters, a), offsetof(MappedParameters, b)};
   return launch;

@@ -89,7 +89,7 @@ std::vector<int> numbers(const GemmWgmmaTiling &t) {
   return {t.blockM, t.blockN, t.stages, t.clusterK, t.helpers};
 }
 std::vector<int> numbers(const GemmTmaTiling &t) {
-  return {t.blockM, t.blockN, t.stages, t.pingPong, t.clusterK, t.oneTile};
+  return {t.blockM, t.blockN, t.stages, t.pingPong, t.clusterK, t.oneTile, t.residentSteps};
 }
 std::vector<int> numbers(const GemmSimtTiling &t) {
   return {t.blockM, t.blockN, t.blockK, t.threadM, t.threadN, t.stages, t.clusterK};
@@ -189,7 +189,7 @@ GemmTemplate templateOf(const GemmSimtTiling &) {
 }
 
 template <class Tiling> int tilesOfMoments(const Tiling &) { return 1; }
-int tilesOfMoments(const GemmTmaTiling &t) { return t.tilesOfMoments; }
+int tilesOfMoments(const GemmTmaTiling &t) { return t.tilesOfMoments(); }
 
 int sharedBytesOf(const GemmTiling &t, Element e) { return t.sharedBytes(elementBytes(e)); }
 int sharedBytesOf(const GemmWgmmaTiling &t, Element) { return t.sharedBytes(); }

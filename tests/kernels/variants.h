@@ -174,7 +174,8 @@ struct ReductionCase {
 
 /// What is checked for correctness: every tiling, element type, layout, alignment and odd size.
 std::vector<GemmCase> gemmChecks();
-std::vector<GemmCase> windowChecks(); // among them
+std::vector<GemmCase> windowChecks();   // among them
+std::vector<GemmCase> residentChecks(); // among them
 std::vector<AttentionCase> attentionChecks();
 std::vector<ReductionCase> reductionChecks();
 

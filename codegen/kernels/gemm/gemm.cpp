@@ -290,9 +290,12 @@ GeneratedKernel GemmEmitter::launch(const GemmChoice &choice, const GemmEpilogue
   MLIRContext *context = product.fusion->getContext();
   auto size = [&](int64_t value) { return Dim::constant(context, value); };
   Dim tilesM = product.rows.ceilDiv(size(choice.blockM));
-  Dim tiles = tilesM * product.columns.ceilDiv(size(choice.blockN));
+  Dim tilesN = product.columns.ceilDiv(size(choice.blockN)), tiles = tilesM * tilesN;
+  int64_t multiprocessors = target.part.multiprocessors;
+  if (choice.keepsColumns)
+    multiprocessors = wholeColumns(multiprocessors, *tilesN.asConstant());
   if (choice.takesTilesInTurn)
-    tiles = tiles.min(size(target.part.multiprocessors));
+    tiles = tiles.min(size(multiprocessors));
   kernel.grid = {tiles, size(choice.clusterK), product.batches.min(size(kMaxGridZ))};
   kernel.block = {static_cast<unsigned>(choice.threads), 1, 1};
   kernel.arithmetic = choice.splitsFloats ? plan::Arithmetic::tf32 : arithmeticOf(precision());
@@ -307,6 +310,8 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   if (!choice.usesTensorMaps && !(a.isLinear && b.isLinear) &&
       (choice.threads > kMaxScatteredThreads || choice.fillsRegisters))
     return "addresses that are computed one by one take registers that large blocks do not have";
+  if (choice.keepsColumns && !(product.columns.asConstant() && product.depth.asConstant()))
+    return "its blocks keep all of their columns of a right operand whose sizes are known";
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
@@ -336,7 +341,8 @@ GemmShape GemmEmitter::shapeOf(const GemmEpilogue &epilogue) const {
           b.isTransposed(),
           windows.windows.has_value(),
           callsFunctions(product),
-          epilogue.inFragments.has_value()};
+          epilogue.inFragments.has_value(),
+          epilogue.isLong};
 }
 
 /// At the last rows of a range; one without an end stands for many.

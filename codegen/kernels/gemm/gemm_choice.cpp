@@ -114,15 +114,18 @@ GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
                                        {"stages", t.stages},
                                        {"pingPong", t.pingPong},
                                        {"clusterK", t.clusterK}};
-  if (t.oneTile)
-    parameters.push_back({"oneTile", 1});
+  if (t.oneTile || t.residentSteps > 0)
+    parameters.push_back({"oneTile", t.oneTile});
+  if (t.residentSteps > 0)
+    parameters.push_back({"residentSteps", t.residentSteps});
   GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
                                {"wgmma, tma", t.oneTile ? "gemm_tma_tile" : "gemm_tma",
                                 t.oneTile ? "gemmTmaTile" : "gemmTma", "GemmTmaConfig"},
                                parameters);
   choice.takesTilesInTurn = !t.oneTile && t.clusterK == 1;
+  choice.keepsColumns = t.residentSteps > 0;
   choice.usesTensorMaps = true;
-  choice.tilesOfMoments = t.tilesOfMoments;
+  choice.tilesOfMoments = t.tilesOfMoments();
   return choice;
 }
 
@@ -214,6 +217,7 @@ private:
              kWgmmaClockPerMicrosecond;
     });
   }
+  bool suitsThreeInTurn(const GemmTmaTiling &tiling) const;
   /// All that fit the operands.
   void addWgmma(int elementBytes);
   void addHalfWidth();
@@ -265,6 +269,21 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
                   kStart + weights + finish);
 }
 
+/// Where B stays, a short K, and columns that are no half-empty tile and not too many; where it comes with A, no windows (12544x256x2304 took 31.8 us, by 128 x 128 28.1),
+/// and no 96 columns of B [k][n], which are three boxes (3136x2048x1024: 70 and 24; H200).
+bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling) const {
+  constexpr int kLeastRowsAtOnce = 3; // blocks that share a column's B
+  constexpr int kFewColumns = 96;
+  // Moments with a residual, of any number of rows, spill 20 bytes; CLIP's GELU behind a norm, of 12 statements, 16.
+  if (shape.storesMoments || (shape.isLong && tiling.blockN > kFewColumns))
+    return false;
+  int64_t tilesN = llvm::divideCeil(shape.n, tiling.blockN);
+  if (tiling.residentSteps > 0)
+    return shape.k * 2 <= int64_t{tiling.residentSteps} * kWgmmaStepBytes &&
+           tilesN * kLeastRowsAtOnce <= target.part.multiprocessors && tiling.blockN < 2 * shape.n;
+  return !shape.hasWindows && (tiling.blockN % 64 == 0 || shape.isRightAlongK);
+}
+
 void CandidateList::addWgmma(int elementBytes) {
   bool isBytes = elementBytes == 1;
   // Of 16 bits, after the only step.
@@ -278,7 +297,8 @@ void CandidateList::addWgmma(int elementBytes) {
   if (!takesTensorMaps())
     return;
   auto isFitted = [&](const GemmTmaTiling &tiling) {
-    return !isBytes || (tiling.blockM == 128 && tiling.clusterK == 1 && tiling.blockN != 160);
+    return isBytes ? tiling.blockM == 128 && tiling.clusterK == 1 && tiling.blockN != 160
+                   : tiling.teams() <= 2 || suitsThreeInTurn(tiling);
   };
   // Of half-empty tiles the costs are off: 802816x64x256 took 146 us by columns of 128, and 95 by 64 (H100).
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
@@ -286,6 +306,10 @@ void CandidateList::addWgmma(int elementBytes) {
   };
   GemmTmaCosts costsOfMaps =
       gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
+  for (const GemmTmaTiling &tiling :
+       kGemmResidentTilings) // first: where both take as long, fewer copies are better
+    if (isFitted(tiling) && !isHalfEmpty(tiling))
+      addWgmma(tiling, elementBytes, costsOfMaps);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
       addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps,

@@ -20,6 +20,7 @@ struct GemmShape {
   bool hasWindows = false;       ///< on the left: only tensor maps need no addresses for them
   bool callsFunctions = false;   ///< to finish a sum, which takes many instructions
   bool isInFragments = false;    ///< the results can be finished where wgmma leaves the sums
+  bool isLong = false; ///< to finish a sum takes many statements, whose values take registers
 };
 
 /// What the operands are multiplied as.
@@ -37,6 +38,7 @@ struct GemmChoice {
   bool isMeasured = false;       ///< at some number of rows
   bool usesTensorMaps = false;   ///< the kernel takes maps of its operands instead of addresses
   bool takesTilesInTurn = false; ///< a block has several
+  bool keepsColumns = false;     ///< all tiles of a block have the same columns
   bool splitsFloats = false;     ///< multiplies floats on tensor cores, as sums of two tf32
   bool fillsRegisters = false;   ///< none is left for addresses that are no linear functions
   bool operator==(const GemmChoice &other) const { return config == other.config; }

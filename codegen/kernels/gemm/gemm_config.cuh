@@ -143,41 +143,53 @@ inline constexpr int kShallowBytes = 640;
 constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
 
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
-/// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn (pingPong).
-/// blockM is 64, 128 or 192; blockN is 64, 96, 128, 160, 192 or 256; of ping-pong, whose warpgroups have registers for no more, 128.
-/// clusterK is 1 or 2. With one tile a block (gemm_tma_tile.cuh) blockM is 64, blockN 32, 64, 96 or 128, and clusterK any.
+/// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn, or three that do so with tiles of
+/// 64 (pingPong). blockM is 64, 128 or 192; blockN is 64, 96, 128, 160, 192 or 256; of ping-pong, whose warpgroups have registers
+/// for no more, at most 128. clusterK is 1 or 2. With one tile a block (gemm_tma_tile.cuh) blockM is 64, blockN 32, 64, 96 or 128, and clusterK any.
 struct GemmTmaTiling {
   int blockM, blockN;
   int stages;
   bool pingPong;
   int clusterK = 1;
   bool oneTile = false; ///< a block, which all its threads finish
+  int residentSteps =
+      0; ///< all that K has at most: B stays in shared memory while rows pass by; 0: it comes with A
 
-  static constexpr int tilesOfMoments = 2; // whose rows' moments are kept
-  constexpr int consumers() const { return pingPong ? 256 : blockM * 2; } // threads
+  static constexpr int kBarrierBytes = 8;
+
   /// Tiles that are computed at a time.
-  constexpr int teams() const { return pingPong ? 2 : 1; }
+  constexpr int teams() const { return !pingPong ? 1 : blockM == 64 ? 3 : 2; }
+  constexpr int consumers() const { return pingPong ? teams() * 128 : blockM * 2; } // threads
+  /// Tiles whose rows' moments are kept.
+  constexpr int tilesOfMoments() const { return teams() > 2 ? teams() : 2; }
   constexpr int threads() const { return consumers() + 128; }
-  constexpr int stageBytes() const { return (blockM + blockN) * kWgmmaStepBytes; }
+  constexpr int stageBytes() const {
+    return (blockM + (residentSteps > 0 ? 0 : blockN)) * kWgmmaStepBytes;
+  }
+  constexpr int residentBytes() const { return residentSteps * blockN * kWgmmaStepBytes; }
   /// Columns of a warp's sums that pass through shared memory at a time.
   constexpr int exchangeColumns() const {
     if (oneTile)
       return blockN; // of all warps
     return blockN > 128 || blockN % 64 != 0 || blockN / clusterK < 64 ? 32 : 64;
   }
+  /// Of 16 rows a warp.
   constexpr int exchangeBytes() const {
-    return blockM * (exchangeColumns() + kExchangePadding) * 4;
+    return consumers() / 2 * (exchangeColumns() + kExchangePadding) * 4;
   }
   /// Dynamic shared memory of one block: nothing is used twice, for copies run ahead of the epilogue.
   constexpr int sharedBytes() const {
-    constexpr int kBarrierBytes = 8; // a pair for every stage, and for the rows of two tiles
-    return stages * stageBytes() + exchangeBytes() + 2 * (stages + tilesOfMoments) * kBarrierBytes;
+    // A pair for every stage, and for the rows of every tile; one for what stays.
+    int barriers = 2 * (stages + tilesOfMoments()) + (residentSteps > 0 ? 1 : 0);
+    return stages * stageBytes() + residentBytes() + exchangeBytes() + barriers * kBarrierBytes;
   }
 };
 
-template <int BlockM, int BlockN, int Stages, bool PingPong, int ClusterK = 1, bool OneTile = false>
+template <int BlockM, int BlockN, int Stages, bool PingPong, int ClusterK = 1, bool OneTile = false,
+          int ResidentSteps = 0>
 struct GemmTmaConfig {
-  static constexpr GemmTmaTiling kTiling{BlockM, BlockN, Stages, PingPong, ClusterK, OneTile};
+  static constexpr GemmTmaTiling kTiling{BlockM,   BlockN,  Stages,       PingPong,
+                                         ClusterK, OneTile, ResidentSteps};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
   /// One warpgroup that multiplies has as many registers as a thread may.
@@ -193,10 +205,16 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
     {128, 256, 4, false},         {128, 128, 5, true},          {64, 64, 12, false},
     {64, 128, 8, false},          {64, 64, 12, false, 2},       {64, 128, 8, false, 2},
     {128, 128, 5, false, 2},      {128, 192, 4, false, 2},      {128, 96, 7, false},
-    {128, 160, 5, false},
+    {128, 160, 5, false},         {64, 128, 6, true},           {64, 96, 7, true},
 
     {64, 32, 12, false, 1, true}, {64, 64, 12, false, 1, true}, {64, 96, 9, false, 1, true},
     {64, 128, 7, false, 1, true}, {64, 64, 12, false, 2, true}, {64, 64, 12, false, 4, true}};
+
+/// More of them for a short K, of which every multiprocessor keeps all of its columns of B. What is short with 16-bit elements
+/// is `residentSteps` * 64.
+inline constexpr GemmTmaTiling kGemmResidentTilings[] = {{64, 128, 8, true, 1, false, 6},
+                                                         {64, 96, 8, true, 1, false, 6},
+                                                         {64, 64, 8, true, 1, false, 6}};
 
 /// The same tiling with half of twelve stages, where these hold all `kBytes` bytes along K: blocks of the kernels before
 /// and after then find room on the same multiprocessor.
@@ -303,6 +321,17 @@ inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {165,    215, 815, 0.204, 0.2
                                                     0.0274, 1e9, 1e9, 1e9};
 inline constexpr double kTmaExchange = 3800, kTmaExchangeOfSum = 0.221;
 
+/// The same where three warpgroups multiply 64 rows each in turn. Fitted to an H200's times in models (ConvNeXt-T, Swin-T,
+/// EfficientNet-B0, ResNet-50 of 64, MiniLM at 32x128, CLIP, T5, BERT at 8x512: 87 products with K 16 to 4864), as multiples of
+/// what the other tilings take there: what the choice then takes is on average 0.4 % more than the best, at most 6.
+inline constexpr GemmTmaCosts kTmaCostsOfThreeInTurn = {1130,   144, 0,  0.268, 0.268,
+                                                        0.0312, 64,  64, 53.7};
+/// Of these, too. Clocks in which boxes are filled up, for each element of each row that K has too few in its last step;
+/// what a block waits for each step of B that stays, and what its tiles take then, in times of others; and what is lost where
+/// there are no turns to take, for the kernel behind it finds no registers to start early with.
+inline constexpr double kTmaFill = 0.054, kTmaResidentStep = 84, kTmaResidentTile = 0.973,
+                        kTmaLateStart = 2000;
+
 /// The same of three warpgroups, whose sums are finished where they lie.
 inline constexpr GemmTmaCosts kTmaCostsOfThree = {3255,   82, 830, 0.0768, 0.0768,
                                                   0.0342, 62, 62,  62};
@@ -395,6 +424,24 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   return clocks > least ? clocks : least;
 }
 
+/// The blocks that take tiles in turn so that each has columns of its own, of which there are `tilesN` tiles: the most that
+/// multiprocessors hold at once, but one for each tile of columns.
+constexpr long long wholeColumns(long long multiprocessors, long long tilesN) {
+  return multiprocessors < tilesN ? tilesN : multiprocessors - multiprocessors % tilesN;
+}
+
+/// Of all `rounds` of tiles but the last, each of `period` clocks if copies take less: `feed` a step.
+constexpr double clocksOfThreeInTurn(const GemmTmaTiling &t, long long rounds, long long steps,
+                                     long long kBytes, double period, double feed) {
+  double filled = kTmaFill * double(steps * kWgmmaStepBytes - kBytes) / 2 * t.stageBytes() /
+                  kWgmmaStepBytes,
+         copied = double(steps) * feed + filled;
+  double tile = period > copied ? period : copied, start = rounds == 1 ? kTmaLateStart : 0;
+  if (t.residentSteps > 0)
+    tile *= kTmaResidentTile, start += kTmaResidentStep * double(steps);
+  return double(rounds - 1) * tile + start;
+}
+
 /// The same for tensor maps. While a tile is finished the next tile's operands arrive, and in ping-pong
 /// the next tile is multiplied. Blocks take tiles in turn until none is left.
 constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
@@ -403,14 +450,15 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
                                  const GemmTileCosts &costsOfOneTile = gemmTileCosts(false)) {
   if (t.oneTile)
     return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, costsOfOneTile);
-  const GemmTmaCosts &costs = t.blockM == 64    ? kTmaCostsOfFewRows
+  const GemmTmaCosts &costs = t.teams() > 2     ? kTmaCostsOfThreeInTurn
+                              : t.blockM == 64  ? kTmaCostsOfFewRows
                               : t.blockM == 192 ? kTmaCostsOfThree
                                                 : costsOfTwo;
   double area = double(t.blockM) * t.blockN;
-  long long tilesM = (m + t.blockM - 1) / t.blockM;
-  long long tiles = tilesM * ((n + t.blockN - 1) / t.blockN) * batches;
-  long long blocks = tiles * t.clusterK;
-  long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
+  long long tilesM = (m + t.blockM - 1) / t.blockM, tilesN = (n + t.blockN - 1) / t.blockN;
+  long long blocks = tilesM * tilesN * batches * t.clusterK;
+  long long atOnce = t.residentSteps > 0 ? wholeColumns(multiprocessors, tilesN) : multiprocessors;
+  long long rounds = (blocks + atOnce - 1) / atOnce,
             allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK;
   double bytesOfClock = panelColumns(t.blockN) < 64 ? costs.feedOfNarrow
@@ -422,15 +470,17 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
     bytesOfClock *= kTmaFeedOfOddRowsOfNarrow;
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
-  double finish = t.pingPong ? costs.finishAlone + costsOfTwo.functionAlone
-                             : costs.finish + costsOfTwo.function;
+  double finish = t.teams() > 2 ? costs.finishAlone
+                  : t.pingPong  ? costs.finishAlone + costsOfTwo.functionAlone
+                                : costs.finish + costsOfTwo.function;
   double end = costs.tile + finish * area / t.clusterK +
                (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
-  double period = !t.pingPong || multiply > end ? multiply : (multiply + end) / 2;
-  if (!t.pingPong)
-    period += end;
-  double clocks = double(rounds - 1) * period + multiply + end,
-         weights = clocksOfWeights(n, kBytes, batches),
+  double turn = (multiply + end) / t.teams(),
+         period = t.teams() == 1 || turn > multiply ? turn : multiply;
+  double clocks = double(rounds - 1) * period + multiply + end;
+  if (t.teams() > 2)
+    clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
+  double weights = clocksOfWeights(n, kBytes, batches),
          least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end;
   return costs.start + (clocks > least ? clocks : least);
 }

@@ -25,8 +25,10 @@ public:
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
-  /// So short that a text for each panel of a tile is worth its way to the instruction caches.
-  bool isShort() const;
+  /// Of a sum, in text: at most so many that a text for each panel of a tile is worth its way to the instruction caches, and
+  /// that the registers of three warpgroups suffice.
+  static constexpr size_t kFewStatements = 8;
+  size_t statements() const { return emitter.allChunks().back().lanes.size(); }
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
 
@@ -168,11 +170,6 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
-bool EpilogueEmitter::isShort() const {
-  constexpr size_t kMostStatements = 8;
-  return emitter.allChunks().back().lanes.size() <= kMostStatements && !callsFunctions(product);
-}
-
 std::optional<GemmEpilogue::InFragments>
 EpilogueEmitter::inFragments(const std::string &uniform) const {
   Chunk chunk = emitter.allChunks().back();
@@ -181,7 +178,8 @@ EpilogueEmitter::inFragments(const std::string &uniform) const {
                         return isHalfWidth(vector.element);
                       });
   if (emitter.getLanes().width != kMaxEpilogueWidth || product.products() > 1 || !storesHalves ||
-      !emitter.fetched().declarations.empty() || !isShort())
+      !emitter.fetched().declarations.empty() || statements() > kFewStatements ||
+      callsFunctions(product))
     return std::nullopt;
   GemmEpilogue::InFragments parts;
   chunk.stores = {"Results<W> results;\n"};
@@ -223,6 +221,7 @@ GemmEpilogue EpilogueEmitter::take() {
                       addCounts,
                       complete(uniform + emitter.chunk().text()),
                       std::move(fragments),
+                      statements() > kFewStatements,
                       emitter.printer().sizes()};
 }
 

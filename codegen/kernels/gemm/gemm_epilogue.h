@@ -33,6 +33,7 @@ struct GemmEpilogue {
   };
   std::optional<InFragments>
       inFragments; ///< of one product, short, without inputs of each element, moments and totals
+  bool isLong;     ///< takes more statements than a few for each sum
   std::set<std::string> sizes;
 };
 

@@ -90,7 +90,7 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
   static_assert(kBytesOf<Inputs> == 0, "nothing is read of each element");
 
   /// What a panel reads.
-  struct Fetched {
+  struct Group {
     Columns columns[kGroups];
   };
 
@@ -113,8 +113,8 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
     return min(columnOf(panel) + group * kGroup + threadOfQuad() * kPair, problem.n() - kPair);
   }
 
-  __device__ __forceinline__ Fetched fetch(int panel) const {
-    Fetched result;
+  __device__ __forceinline__ Group fetch(int panel) const {
+    Group result;
 #pragma unroll
     for (int group = 0; group < kGroups; ++group)
       result.columns[group] = problem.template columns<kPair>(columnOf(panel, group));
@@ -133,7 +133,7 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
   /// The results of one of this thread's rows.
   template <int Panel>
   __device__ __forceinline__ void finishRow(int half, const Sums &sums,
-                                            const Fetched &fetched) const {
+                                            const Group &fetched) const {
     constexpr int kFirst = Panel % kPanelsAcross * kGroups * 4; // of the panel's sums
     int row = row0 + rowOf(Panel, half), known = min(row, problem.m() - 1);
     RowStatistics statistics[kMoments > 0 ? kMoments : 1];
@@ -154,11 +154,13 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
       problem.template put<kGroup>(0, row, column, whole);
   }
 
+  /// What the first panel reads: nothing that waits for the sums.
+  __device__ __forceinline__ Group begin() const { return fetch(0); }
+
   /// One panel after the other; what one reads is fetched while the one before it is finished.
-  __device__ __forceinline__ void run(const Sums &sums) const {
-    Fetched fetched = fetch(0);
+  __device__ __forceinline__ void run(const Sums &sums, Group fetched) const {
     staticFor<0, kPanels>([&](auto panel) {
-      Fetched next = fetch(panel + 1 < kPanels ? panel + 1 : kPanels - 1);
+      Group next = fetch(panel + 1 < kPanels ? panel + 1 : kPanels - 1);
 #pragma unroll
       for (int half = 0; half < 2; ++half)
         finishRow<panel>(half, sums, fetched);

@@ -18,7 +18,10 @@
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
 //     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
-//   - Warps that have nothing else to do prepare the epilogues of the next two tiles: bring what they
+//   - Where K is a few steps, finishing takes longer than multiplying and two warpgroups leave most issue slots empty: three
+//     have tiles of 64 rows in turn. All of a block's tiles have the same columns, so that B comes once and stays
+//     (residentSteps): of boxes that K fills in part, the copies took longest.
+//   - Warps that have nothing else to do prepare the epilogues of the next two tiles, or three: bring what they
 //     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh; short ones
 //     gemm_fragment_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
@@ -35,7 +38,9 @@
 // 512x2048x8192 29 (42), 1024x768x3072 10.6 (15.5); of 192 x 192 over ping-pong: 2048x2304x768 12.8 (14.4),
 // 4096x2304x768 23.4 (23.9); of 96 columns over any other: 512x2304x768 5.8 (6.5),
 // 2048x768x768 6.8 (7.3); of two products over it: 4096x2x8192x2048 380 (424),
-// 2048x2x4864x896 56 (70). Two blocks that share the copies of B
+// 2048x2x4864x896 56 (70); of three in turn over any other, in models: 3136x1536x384 with a norm and GELU 14.3 (17.0),
+// 50176x96x384 with a residual 19.1 (21.0); and of B that stays: 200704x96x16 with SiLU 24.8 (38.8), 50176x288x96 15.0 (19.5),
+// 12544x768x192 with GELU 15.4 (17.1), 802816x64x256, windows, 77 (86). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products. Of 128 x 256 clusters of two or four took
 // longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10).
 #pragma once
@@ -79,15 +84,19 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
   using TileB = Select<kBTransposed, SharedTile<ElementB, kBlockN, kBlockK>,
                        PanelTile<ElementB, kBlockK, kBlockN, kPanel>>;
-  static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
+  static constexpr int kResidentSteps = kTiling.residentSteps;
+  static constexpr bool kKeepsB = kResidentSteps > 0;
+  static constexpr int kStageBytes = TileA::kBytes + (kKeepsB ? 0 : TileB::kBytes);
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
-  static_assert(kTiling.tilesOfMoments == 2, "two slots are prepared");
+  static constexpr int kSlots = kTiling.tilesOfMoments(); // of what is prepared for tiles
+
   using Ring = RingPosition<kStages>;
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
   using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
   static constexpr bool kInFragments = Problem::kInFragments && holdsFragments(kBlockN, kClusterK);
-  static_assert(kConsumers <= 256 || kInFragments, "three warpgroups have registers for no other");
+  static_assert(kConsumers <= 256 || kTeams > 1 || kInFragments,
+                "three warpgroups have registers for no other");
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
   static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
 
@@ -118,7 +127,10 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     int index = blockIdx.x + ordinal * gridDim.x;
     if constexpr (!kTiling.oneTile)
       index = inDirection(problem.reversed, index, tilesM * tilesN);
-    return rasterize<kBand>(index, tilesM, tilesN);
+    if constexpr (kKeepsB)
+      return {index / tilesN, index % tilesN}; // the grid is a multiple of tilesN
+    else
+      return rasterize<kBand>(index, tilesM, tilesN);
   }
 
   // --- Shared memory: stages, exchange, barriers, moments ---
@@ -126,11 +138,13 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   __device__ __forceinline__ uint32_t stageA(int stage) const {
     return shared + stage * kStageBytes;
   }
-  __device__ __forceinline__ uint32_t stageB(int stage) const {
-    return stageA(stage) + TileA::kBytes;
+  /// Of a step that has come to a stage.
+  __device__ __forceinline__ uint32_t stageB(int stage, int step) const {
+    return kKeepsB ? stageA(kStages) + step * TileB::kBytes : stageA(stage) + TileA::kBytes;
   }
   __device__ __forceinline__ uint32_t exchange(int warp) const {
-    return shared + kStages * kStageBytes + warp * Epilogue::kRows * Epilogue::kStride * 4;
+    return stageA(kStages) + kTiling.residentBytes() +
+           warp * Epilogue::kRows * Epilogue::kStride * 4;
   }
   __device__ __forceinline__ uint32_t full(int stage) const {
     return exchange(0) + kTiling.exchangeBytes() + stage * mbarrier::kBytes;
@@ -140,7 +154,11 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   __device__ __forceinline__ uint32_t prepareFull(int slot) const {
     return full(2 * kStages + slot);
   }
-  __device__ __forceinline__ uint32_t prepareEmpty(int slot) const { return prepareFull(2 + slot); }
+  __device__ __forceinline__ uint32_t prepareEmpty(int slot) const {
+    return prepareFull(kSlots + slot);
+  }
+  /// B has come to stay.
+  __device__ __forceinline__ uint32_t arrivedB() const { return prepareEmpty(kSlots); }
   __device__ __forceinline__ uint32_t rows(int slot) const {
     return shared + kTiling.sharedBytes() +
            slot * kBlockM * Problem::kRowMoments * int(sizeof(RowStatistics));
@@ -151,10 +169,12 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       mbarrier::init(full(stage), 1);
       mbarrier::init(empty(stage), kTeamThreads / 32);
     }
-    for (int slot = 0; slot < 2; ++slot) {
+    for (int slot = 0; slot < kSlots; ++slot) {
       mbarrier::init(prepareFull(slot), kPreparingThreads);
       mbarrier::init(prepareEmpty(slot), kTeamThreads);
     }
+    if constexpr (kKeepsB)
+      mbarrier::init(arrivedB(), 1);
     mbarrier::publishInit();
   }
 
@@ -167,26 +187,38 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   __device__ __forceinline__ void copyB(int stage, int step, int tile) const {
     int k = (firstStep + step) * kBlockK;
+    uint32_t target = stageB(stage, step), barrier = kKeepsB ? arrivedB() : full(stage);
     if constexpr (kBTransposed) {
-      tma::copyBox(stageB(stage), mapB, k, tile * kBlockN, full(stage));
+      tma::copyBox(target, mapB, k, tile * kBlockN, barrier);
     } else {
 #pragma unroll
       for (int panel = 0; panel < kBlockN / kPanel; ++panel)
-        tma::copyBox(stageB(stage) + panel * TileB::Panel::kBytes, mapB,
-                     tile * kBlockN + panel * kPanel, k, full(stage));
+        tma::copyBox(target + panel * TileB::Panel::kBytes, mapB, tile * kBlockN + panel * kPanel,
+                     k, barrier);
     }
+  }
+
+  __device__ __forceinline__ void copyResident() const {
+    mbarrier::arriveExpecting(arrivedB(), steps * TileB::kBytes);
+    for (int step = 0; step < steps; ++step)
+      copyB(0, step, tileOf(0).n);
   }
 
   __device__ __forceinline__ void produce() const {
     tma::prefetch(mapA);
     tma::prefetch(mapB);
-    int ahead = Problem::kBConstant ? min(kStages, steps) : 0; // steps of the first tile
+    if (kKeepsB && Problem::kBConstant)
+      copyResident();
+    int ahead =
+        !kKeepsB && Problem::kBConstant ? min(kStages, steps) : 0; // steps of the first tile
     for (int step = 0; step < ahead; ++step) {
       mbarrier::arriveExpecting(full(step), kStageBytes);
       copyB(step, step, tileOf(0).n);
     }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
+    if (kKeepsB && !Problem::kBConstant)
+      copyResident();
     Ring ring;
 #pragma unroll 1
     for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
@@ -197,7 +229,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
         if (step >= ahead) {
           mbarrier::wait(empty(ring.stage), ring.parity ^ 1);
           mbarrier::arriveExpecting(full(ring.stage), kStageBytes);
-          copyB(ring.stage, step, tile.n);
+          if constexpr (!kKeepsB)
+            copyB(ring.stage, step, tile.n);
         }
         copyA(ring.stage, step, rows);
         ring.advance();
@@ -229,8 +262,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       ptx::gridDependencyWait();
 #pragma unroll 1
       for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
-        int slot = ordinal % 2;
-        mbarrier::wait(prepareEmpty(slot), ordinal / 2 % 2 ^ 1);
+        int slot = ordinal % kSlots;
+        mbarrier::wait(prepareEmpty(slot), ordinal / kSlots % 2 ^ 1);
         TileCoordinates tile = tileOf(ordinal);
         if constexpr (kReads)
           prefetchInputs(tile, thread);
@@ -244,7 +277,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   // --- The warpgroups that multiply ---
 
   /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on.
-  __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int row) const {
+  __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int step, int row) const {
     constexpr int kGroupRows = 8, kUnused = 16;
     constexpr int kRowBytes = kBTransposed ? kWgmmaStepBytes : kPanel * int(sizeof(ElementB));
     constexpr int kStepBytesA = kStepK * sizeof(ElementA);
@@ -252,17 +285,17 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     constexpr int kRowBytesA = Left::kRowBytes, kPartSteps = kRowBytesA / kStepBytesA;
     wgmma::Operand a = wgmma::describe<kRowBytesA>(stageA(stage) + row * kRowBytesA,
                                                    kGroupRows * kRowBytesA, kUnused);
-    wgmma::Operand b = wgmma::describe<kRowBytes>(stageB(stage), kGroupRows * kRowBytes,
+    wgmma::Operand b = wgmma::describe<kRowBytes>(stageB(stage, step), kGroupRows * kRowBytes,
                                                   kBTransposed ? kUnused : kBlockK * kRowBytes);
     wgmma::fence();
-    staticFor<0, kBlockK / kStepK>([&](auto step) {
+    staticFor<0, kBlockK / kStepK>([&](auto part) {
 #pragma unroll
       for (int chain = 0; chain < kChains; ++chain)
         wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
             sums[chain],
-            a.at(chain * 64 * kRowBytesA + step / kPartSteps * kBlockM * kRowBytesA +
-                 step % kPartSteps * kStepBytesA),
-            b.at(step * kStepBytesB));
+            a.at(chain * 64 * kRowBytesA + part / kPartSteps * kBlockM * kRowBytesA +
+                 part % kPartSteps * kStepBytesA),
+            b.at(part * kStepBytesB));
     });
     wgmma::commit();
   }
@@ -291,7 +324,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       mbarrier::wait(full(ring.stage), ring.parity);
-      multiplyStep(sums, ring.stage, row);
+      multiplyStep(sums, ring.stage, step, row);
       if (step == steps - 1)
         hasArrived();
       wgmma::wait<1>();
@@ -310,15 +343,19 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   __device__ __forceinline__ static void awaitTurn(int team) {
     if (team == 0)
-      ptx::barrierSync<1, kConsumers>();
+      ptx::barrierSync<1, 2 * kTeamThreads>();
+    else if (kTeams == 2 || team == 1)
+      ptx::barrierSync<2, 2 * kTeamThreads>();
     else
-      ptx::barrierSync<2, kConsumers>();
+      ptx::barrierSync<3, 2 * kTeamThreads>();
   }
   __device__ __forceinline__ static void giveTurn(int team) {
     if (team == 0)
-      ptx::barrierArrive<2, kConsumers>();
+      ptx::barrierArrive<2, 2 * kTeamThreads>();
+    else if (kTeams == 2 || team == 2)
+      ptx::barrierArrive<1, 2 * kTeamThreads>();
     else
-      ptx::barrierArrive<1, kConsumers>();
+      ptx::barrierArrive<3, 2 * kTeamThreads>();
   }
 
   // --- Blocks that share K: each finishes half of the columns ---
@@ -365,46 +402,79 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     }
   }
 
-  /// One tile's way from its sums to memory.
-  __device__ __forceinline__ void finish(int ordinal, const Sums &sums) const {
-    constexpr int kPanels = Epilogue::kPanels / kClusterK;
-    static_assert(Epilogue::kPanels % kClusterK == 0, "blocks finish whole panels");
+  /// One tile's way from its sums to memory. Where that leads is known before the tile is multiplied, and what its first panel
+  /// reads is on its way while the last steps are, if all warpgroups finish it: in turn another one multiplies meanwhile, and three
+  /// lost 2 to 10 % by it. (Tiles of 256 columns have no registers for it.)
+  struct Output {
+    using Way = Select<kInFragments, Fragments, Epilogue>;
+    static constexpr bool kBeginsEarly = kTeams == 1 && kBlockN <= 192;
+    static constexpr int kPanels = Epilogue::kPanels / kClusterK;
+    const int ordinal;
+    Way way;
+    typename Way::Group fetched;
+
+    __device__ __forceinline__ Output(const GemmTmaTask &task, int ordinal)
+        : ordinal(ordinal), way(task.wayOf(ordinal)) {}
+    __device__ __forceinline__ void begin() {
+      if constexpr (kInFragments)
+        fetched = way.begin();
+      else
+        fetched = way.begin(rank() * kPanels);
+    }
+    __device__ __forceinline__ void beginEarly() {
+      if constexpr (kBeginsEarly)
+        begin();
+    }
+    __device__ __forceinline__ void finish(const GemmTmaTask &task, const Sums &sums) {
+      static_assert(Epilogue::kPanels % kClusterK == 0, "blocks finish whole panels");
+      int slot = ordinal % kSlots;
+      if constexpr (!kBeginsEarly)
+        begin();
+      if constexpr (kPrepares)
+        mbarrier::wait(task.prepareFull(slot), ordinal / kSlots % 2);
+      if constexpr (kInFragments)
+        way.run(sums, fetched);
+      else
+        way.run(sums, fetched, rank() * kPanels, (rank() + 1) * kPanels);
+      if constexpr (kPrepares)
+        mbarrier::arrive(task.prepareEmpty(slot));
+    }
+  };
+
+  __device__ __forceinline__ typename Output::Way wayOf(int ordinal) const {
     constexpr int kStatisticsBytes = Problem::kRowMoments * int(sizeof(RowStatistics));
     TileCoordinates tile = tileOf(ordinal);
     int warp = threadIdx.x / 32, warpRow = warp % (kTeamThreads / 32) * Epilogue::kRows;
-    int slot = ordinal % 2;
-    if constexpr (kPrepares)
-      mbarrier::wait(prepareFull(slot), ordinal / 2 % 2);
-    uint32_t statistics = rows(slot) + warpRow * kStatisticsBytes;
+    uint32_t statistics = rows(ordinal % kSlots) + warpRow * kStatisticsBytes;
     int row = tile.m * kBlockM + warpRow, column = tile.n * kBlockN / Problem::kProducts;
     if constexpr (kInFragments)
-      Fragments{problem, statistics, row, column}.run(sums);
+      return {problem, statistics, row, column};
     else
-      Epilogue{problem, exchange(warp), statistics, row, column}.run(sums, rank() * kPanels,
-                                                                     (rank() + 1) * kPanels);
-    if constexpr (kPrepares)
-      mbarrier::arrive(prepareEmpty(slot));
+      return {problem, exchange(warp), statistics, row, column};
   }
 
   __device__ __forceinline__ void consume(int group) const {
     ptx::gridDependencyWait();
+    if constexpr (kKeepsB)
+      mbarrier::wait(arrivedB(), 0);
     int team = kTeams == 1 ? 0 : group, row = kTeams == 1 ? group * 64 : 0, count = tileCount();
     Ring ring;
     ring.advance(team * steps);
 #pragma unroll 1
     for (int ordinal = team; ordinal < count; ordinal += kTeams) {
+      Output output(*this, ordinal);
       if (kTeams > 1 && ordinal > 0)
         awaitTurn(team);
       Sums sums;
       multiply(sums, ring, row, [&] {
         if (kTeams > 1 && ordinal + 1 < count)
           giveTurn(team);
+        output.beginEarly();
       });
-      if (kTeams > 1)
-        ring.advance(steps);
+      ring.advance((kTeams - 1) * steps);
       if constexpr (kClusterK > 1)
         exchangeHalves(sums);
-      finish(ordinal, sums);
+      output.finish(*this, sums);
     }
   }
 };
