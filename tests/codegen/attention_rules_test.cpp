@@ -97,7 +97,7 @@ const int64_t kLengths[] = {0, 1, 77, 128, 129, 197, 256, 257, 513, 4096};
 
 void expectSteps(const KernelVariant *variant, int64_t keys, bool causal) {
   ASSERT_NE(variant, nullptr) << keys << " keys";
-  int steps = stepsOf(*variant), stepKeys = numberOf(*variant, 1);
+  int64_t steps = stepsOf(*variant), stepKeys = numberOf(*variant, 1);
   EXPECT_TRUE(steps == 0 || keys <= stepKeys * steps) << keys << " keys: " << steps;
   EXPECT_TRUE(steps != 2 || (keys > stepKeys && !causal)) << keys << " keys: " << steps;
 }
