@@ -269,8 +269,9 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
                   kStart + weights + finish);
 }
 
-/// Where B stays, a short K, and columns that are no half-empty tile and not too many; where it comes with A, no windows (12544x256x2304 took 31.8 us, by 128 x 128 28.1),
-/// and no 96 columns of B [k][n], which are three boxes (3136x2048x1024: 70 and 24; H200).
+/// Where B stays, a short K, and columns that are no half-empty tile and not too many; where it comes with A, no windows
+/// (12544x256x2304 took 31.8 us, by 128 x 128 28.1), and no 96 columns of B [k][n], which are three boxes (3136x2048x1024: 70
+/// and 24; H200).
 bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling) const {
   constexpr int kLeastRowsAtOnce = 3; // blocks that share a column's B
   constexpr int kFewColumns = 96;
@@ -306,8 +307,7 @@ void CandidateList::addWgmma(int elementBytes) {
   };
   GemmTmaCosts costsOfMaps =
       gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
-  for (const GemmTmaTiling &tiling :
-       kGemmResidentTilings) // first: where both take as long, fewer copies are better
+  for (const GemmTmaTiling &tiling : kGemmResidentTilings)
     if (isFitted(tiling) && !isHalfEmpty(tiling))
       addWgmma(tiling, elementBytes, costsOfMaps);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)

@@ -312,7 +312,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       wgmma::pin(sums[chain]);
   }
 
-  /// `hasArrived` is called when the last step has: all stages before it have, too.
+  /// `hasArrived` is called when the last step has: all stages before it have, too. Of a cluster that has more blocks than K
+  /// has steps, some have none.
   template <class HasArrived>
   __device__ __forceinline__ void multiply(Sums &sums, Ring &ring, int row,
                                            HasArrived hasArrived) const {
@@ -320,6 +321,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     for (int i = 0; i < kChains * kBlockN / 2; ++i)
       sums[i / (kBlockN / 2)][i % (kBlockN / 2)] = Sum(0);
     pin(sums);
+    if (kClusterK > 1 && steps == 0)
+      hasArrived();
     int last = ring.stage;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
