@@ -77,7 +77,7 @@ TEST_F(SelectTest, CountsWhatProductsStore) {
           architecture);
 }
 
-constexpr char kProduct[] = R"(
+constexpr char kProductOfSizes[] = R"(
 func.func @f(%x: !smelt.tensor<[$rows$, $k$], f16>, %w: !smelt.tensor<[$k$, $n$], f16>) -> !smelt.tensor<[$rows$, $n$], f16> {
   %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[$rows$, $k$], f16>, !smelt.tensor<[$k$, $n$], f16>) -> !smelt.tensor<[$rows$, $n$], f16> {
   ^bb0(%a: !smelt.tensor<[$rows$, $k$], f16>, %b: !smelt.tensor<[$k$, $n$], f16>):
@@ -91,7 +91,7 @@ func.func @f(%x: !smelt.tensor<[$rows$, $k$], f16>, %w: !smelt.tensor<[$k$, $n$]
 TEST_F(SelectTest, KeepsColumnsOfKnownSizesAlone) {
   auto countOf = [&](const char *n, const char *k) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(
-        format(kProduct, {{"rows", "m"}, {"n", n}, {"k", k}}), &context);
+        format(kProductOfSizes, {{"rows", "m"}, {"n", n}, {"k", k}}), &context);
     int count = 0;
     module->walk([&](FusionOp fusion) {
       auto variants = selectKernels(fusion, *Target::named("sm_90a"), {});
@@ -154,7 +154,7 @@ TEST_F(SelectTest, ProductsWithLargeWeightsStartOnAnIdleGpu) {
   Target target = *Target::named("sm_90a");
   for (const char *rows : {"1", "64", "4096"})
     for (const char *size : {"768", "4096"}) {
-      std::string text = format(kProduct, {{"rows", rows}, {"n", size}, {"k", size}});
+      std::string text = format(kProductOfSizes, {{"rows", rows}, {"n", size}, {"k", size}});
       auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
       ASSERT_TRUE(module);
       module->walk([&](FusionOp fusion) {
