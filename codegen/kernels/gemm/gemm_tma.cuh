@@ -84,8 +84,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
   using TileB = Select<kBTransposed, SharedTile<ElementB, kBlockN, kBlockK>,
                        PanelTile<ElementB, kBlockK, kBlockN, kPanel>>;
-  static constexpr int kResidentSteps = kTiling.residentSteps;
-  static constexpr bool kKeepsB = kResidentSteps > 0;
+  static constexpr bool kKeepsB = kTiling.residentSteps > 0;
   static constexpr int kStageBytes = TileA::kBytes + (kKeepsB ? 0 : TileB::kBytes);
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
   static constexpr int kSlots = kTiling.tilesOfMoments(); // of what is prepared for tiles
