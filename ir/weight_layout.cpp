@@ -46,11 +46,20 @@ bool hasVectors(Dim offset, StringRef inner, int64_t extent, StringRef outer, in
 
 } // namespace
 
+/// Tiles take such weights in faster along K.
+static bool isFasterTurned(TensorType weight, int64_t products, bool isRefit) {
+  return !isRefit && weight.getElementType().getIntOrFloatBitWidth() == 16 &&
+         *weight.getNumElements().asConstant() * products <= kMostTurnedElements;
+}
+
 WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products, bool isRefit) {
-  if (products.size() == 2)
-    return WeightLayout::interleaved;
   Value weight = MatmulOp(products.front()).getRhs();
   TensorType type = tensorType(weight);
+  if (products.size() == 2) {
+    bool hasVectors = *type.getDim(0).asConstant() % (kVectorBytes / 2) == 0;
+    return hasVectors && isFasterTurned(type, 2, isRefit) ? WeightLayout::interleavedKMajor
+                                                          : WeightLayout::interleaved;
+  }
   if (!isWeightExpression(weight) || isLiteral(weight) || type.getRank() != 2)
     return WeightLayout::asGiven;
   int64_t depth = *type.getDim(0).asConstant(), columns = *type.getDim(1).asConstant();
@@ -63,10 +72,9 @@ WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products, bool isRefit) {
   }
   if (columns == 1 || depth % unit != 0 || hasVectors(offset, "%k", depth, "%n", unit))
     return WeightLayout::asGiven;
-  bool isFasterTurned = !isRefit && type.getElementType().getIntOrFloatBitWidth() == 16 &&
-                        depth * columns <= kMostTurnedElements;
-  return isFasterTurned || !hasVectors(offset, "%n", columns, "%k", unit) ? WeightLayout::kMajor
-                                                                          : WeightLayout::asGiven;
+  return isFasterTurned(type, 1, isRefit) || !hasVectors(offset, "%n", columns, "%k", unit)
+             ? WeightLayout::kMajor
+             : WeightLayout::asGiven;
 }
 
 } // namespace smelt

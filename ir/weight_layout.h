@@ -11,9 +11,10 @@
 namespace smelt {
 
 enum class WeightLayout {
-  asGiven,     ///< as the model has it
-  kMajor,      ///< a matrix [K, N] as [N, K]
-  interleaved, ///< two matrices [K, N] as one, [K, N / 8, 2, 8] (kInterleavedColumns)
+  asGiven,           ///< as the model has it
+  kMajor,            ///< a matrix [K, N] as [N, K]
+  interleaved,       ///< two matrices [K, N] as one, [K, N / 8, 2, 8] (kInterleavedColumns)
+  interleavedKMajor, ///< the same turned round, [N / 8, 2, 8, K]
 };
 
 /// What the GEMM templates ask for the right operands of products that become one kernel.
@@ -24,7 +25,7 @@ enum class WeightLayout {
 /// round, if K allows what N does not. Bytes are turned round wherever K allows words: no instruction
 /// transposes them on the way from shared memory to the tensor cores.
 ///
-/// 16-bit weights of up to 16 MB are turned round wherever K allows: tiles of 96 columns are one box of a
+/// 16-bit weights of up to 16 MB (of two products together) are turned round wherever K allows: tiles of 96 columns are one box of a
 /// tensor map then, not three of 32 columns (11 % less time over 31 products, up to 21), mma.sync's tiles of
 /// few rows take 11 % less, and others as long as before (54 products of 64 to 16384 rows on an H100). Larger
 /// ones of few rows take 1 to 7 % longer so. Not where weights are exchanged later (`isRefit`, ir/refit.h):

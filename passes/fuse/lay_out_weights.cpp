@@ -43,6 +43,24 @@ LaidOutWeights interleave(OpBuilder &builder, Location location, ValueRange weig
   return result;
 }
 
+/// The same as [N / 8, 2, 8, K].
+LaidOutWeights interleaveTurned(OpBuilder &builder, Location location, ValueRange weights) {
+  LaidOutWeights plain = interleave(builder, location, weights);
+  TensorType type = tensorType(plain.stored);
+  SmallVector<Dim> shape = type.getShape(),
+                   matrix{shape[0], product(ArrayRef(shape).drop_front(), builder.getContext())};
+  builder.setInsertionPointAfter(plain.stored.getDefiningOp());
+  LaidOutWeights turned =
+      turnRound(builder, location, reshapeTo(builder, location, plain.stored, matrix));
+  auto back = ReshapeOp::create(builder, location, type, turned.weights.front());
+  for (Operation *view : plain.views)
+    view->replaceUsesOfWith(plain.stored, back);
+  turned.views.push_back(back);
+  turned.views.append(plain.views);
+  turned.weights = plain.weights;
+  return turned;
+}
+
 } // namespace
 
 LaidOutWeights layOutWeights(OpBuilder &builder, Location location, ValueRange weights,
@@ -52,6 +70,8 @@ LaidOutWeights layOutWeights(OpBuilder &builder, Location location, ValueRange w
     return turnRound(builder, location, weights.front());
   case WeightLayout::interleaved:
     return interleave(builder, location, weights);
+  case WeightLayout::interleavedKMajor:
+    return interleaveTurned(builder, location, weights);
   case WeightLayout::asGiven:
     break;
   }

@@ -81,7 +81,9 @@ func.func @uniform(%x: !smelt.tensor<[s, 4], f32>) -> !smelt.tensor<[s, 8], f32>
 // CHECK-DAG: %[[A:.*]] = smelt.reshape %{{.*}} : <[64, 48], f16> -> <[64, 6, 1, 8], f16>
 // CHECK-DAG: %[[B:.*]] = smelt.reshape %{{.*}} : <[64, 48], f16> -> <[64, 6, 1, 8], f16>
 // CHECK: %[[W:.*]] = smelt.concat %[[A]], %[[B]] axis 2
-// CHECK: smelt.fusion gemm(%[[W]], %arg0)
+// CHECK: %[[ROWS:.*]] = smelt.reshape %[[W]] : <[64, 6, 2, 8], f16> -> <[64, 96], f16>
+// CHECK: %[[STORED:.*]] = smelt.transpose %[[ROWS]] [1, 0]
+// CHECK: smelt.fusion gemm(%[[STORED]], %arg0)
 // CHECK: smelt.slice {{.*}} starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>]
 // CHECK: smelt.matmul
 // CHECK: smelt.silu

@@ -82,3 +82,28 @@ func.func @for_speed(%x: !smelt.tensor<[s, 768], f16>, %y: !smelt.tensor<[s, 768
   %2 = smelt.matmul %x, %large : <[s, 768], f16>, <[768, 16384], f16> -> <[s, 16384], f16>
   return %0, %1, %2 : !smelt.tensor<[s, 3072], f16>, !smelt.tensor<[s, 3072], f32>, !smelt.tensor<[s, 16384], f16>
 }
+
+// WeightLayout::interleavedKMajor: of two products columns take turns, and lie along K; of such that no whole vectors lie along
+// K they lie as they are (WeightLayout::interleaved).
+// CHECK-LABEL: @pairs
+// CHECK: %[[BOTH:.*]] = smelt.concat {{.*}} axis 2 : {{.*}} -> <[64, 2, 2, 8], f16>
+// CHECK-NEXT: %[[MATRIX:.*]] = smelt.reshape %[[BOTH]] : <[64, 2, 2, 8], f16> -> <[64, 32], f16>
+// CHECK-NEXT: %[[STORED:.*]] = smelt.transpose %[[MATRIX]] [1, 0] : <[64, 32], f16> -> <[32, 64], f16>
+// CHECK: smelt.fusion gemm(%[[STORED]], %arg0)
+// CHECK: %[[ODD:.*]] = smelt.concat {{.*}} axis 2 : {{.*}} -> <[77, 2, 2, 8], f16>
+// CHECK-NOT: smelt.transpose
+// CHECK: smelt.fusion gemm(%[[ODD]], %arg1)
+// CHECK: return
+func.func @pairs(%x: !smelt.tensor<[s, 64], f16>, %y: !smelt.tensor<[s, 77], f16>) -> (!smelt.tensor<[s, 16], f16>, !smelt.tensor<[s, 16], f16>) {
+  %a = smelt.weight "a" <"w.bin", 0, 2048, ""> : <[64, 16], f16>
+  %b = smelt.weight "b" <"w.bin", 2048, 2048, ""> : <[64, 16], f16>
+  %0 = smelt.matmul %x, %a : <[s, 64], f16>, <[64, 16], f16> -> <[s, 16], f16>
+  %1 = smelt.matmul %x, %b : <[s, 64], f16>, <[64, 16], f16> -> <[s, 16], f16>
+  %2 = smelt.mul %0, %1 : <[s, 16], f16>, <[s, 16], f16> -> <[s, 16], f16>
+  %c = smelt.weight "c" <"w.bin", 4096, 2464, ""> : <[77, 16], f16>
+  %d = smelt.weight "d" <"w.bin", 6560, 2464, ""> : <[77, 16], f16>
+  %3 = smelt.matmul %y, %c : <[s, 77], f16>, <[77, 16], f16> -> <[s, 16], f16>
+  %4 = smelt.matmul %y, %d : <[s, 77], f16>, <[77, 16], f16> -> <[s, 16], f16>
+  %5 = smelt.mul %3, %4 : <[s, 16], f16>, <[s, 16], f16> -> <[s, 16], f16>
+  return %2, %5 : !smelt.tensor<[s, 16], f16>, !smelt.tensor<[s, 16], f16>
+}
