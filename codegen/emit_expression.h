@@ -132,6 +132,7 @@ public:
     std::vector<std::string> declarations; // "Vector<half, W> v3;\n"
     std::vector<std::string> statements;   // "inputs.v3 = loadVector<W>(in1 + n);\n"
     std::vector<std::string> prefetches;   // "prefetchToL2(in1 + n);\n"
+    std::vector<Dim> offsets;              // in their tensors
   };
   const Fetched &fetched() const { return fetchedVectors; }
   const Fetched &fetchedColumns() const { return fetchedOfColumns; }

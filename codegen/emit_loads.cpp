@@ -77,6 +77,7 @@ std::string ExpressionEmitter::fetch(StringRef array, Type element, Dim offset, 
   std::string name = (isOfColumns ? "columns." : "inputs.") + array.str();
   fetched.declarations.push_back(vector + ";\n");
   fetched.statements.push_back(name + " = " + call);
+  fetched.offsets.push_back(offset);
   if (!isOfColumns)
     fetched.prefetches.push_back("prefetchToL2(" + address + ");\n");
   return name;

@@ -205,8 +205,8 @@ std::string roundingExpression(Operation *op, const ByteRounding &rounding,
 }
 
 bool isOneInstruction(Operation *op) {
-  return isa<AbsOp, NegOp, ReluOp, AddOp, SubOp, MulOp, MinOp, MaxOp, SelectOp, CastOp, BitcastOp,
-             IsInfOp, IsNanOp>(op);
+  return isa<AbsOp, NegOp, ReluOp, AddOp, SubOp, MulOp, MinOp, MaxOp, SelectOp, LessOp, LessEqualOp,
+             EqualOp, CastOp, BitcastOp, IsInfOp, IsNanOp>(op);
 }
 
 FailureOr<std::string> scalarExpression(Operation *op, ArrayRef<std::string> operands) {

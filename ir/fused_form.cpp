@@ -100,13 +100,11 @@ LogicalResult verifyRowwise(FusionOp fusion) {
 /// one position.
 llvm::DenseSet<Value> followingProducts(FusionOp fusion) {
   llvm::DenseSet<Value> values;
-  for (Operation &op : fusion.getBlock().without_terminator()) {
-    bool follows =
-        llvm::any_of(op.getOperands(), [&](Value value) { return values.contains(value); });
-    if (isa<MatmulOp>(op) ||
-        (follows && (op.hasTrait<Elementwise>() || isa<ReshapeOp, TransposeOp>(op))))
+  auto follows = [&](Value value) { return values.contains(value); };
+  for (Operation &op : fusion.getBlock().without_terminator())
+    if (isa<MatmulOp>(op) || ((op.hasTrait<Elementwise>() || isa<ReshapeOp, TransposeOp>(op)) &&
+                              llvm::any_of(op.getOperands(), follows)))
       values.insert(op.getResult(0));
-  }
   return values;
 }
 
@@ -117,7 +115,10 @@ LogicalResult verifyGemmResult(FusionOp fusion, Value result,
     result = moments.getInput();
   else if (auto total = result.getDefiningOp<ReduceOp>())
     result = countedResult(total);
-  if (!following.contains(result))
+  SmallVector<Value> stored{result};
+  if (auto joined = result.getDefiningOp<ConcatOp>())
+    stored.assign(joined.getInputs().begin(), joined.getInputs().end());
+  if (!llvm::all_of(stored, [&](Value value) { return following.contains(value); }))
     return fusion.emitOpError("a gemm result must follow from the product");
   return success();
 }

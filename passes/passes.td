@@ -191,6 +191,16 @@ def FuseSiblings : Smelt_ModulePass<"fuse-siblings"> {
     ```
   }];
 }
+def FuseRotary : Smelt_ModulePass<"fuse-rotary"> {
+  let summary = "Heads of a projection, turned => the halves of the heads as two products, turned where they meet";
+  let description = [{
+    ```
+    y = smelt.matmul %x, %w                                   =>  l = smelt.matmul %x, %w.lower
+    q = smelt.add (smelt.mul y, %cos),                            u = smelt.matmul %x, %w.upper
+        (smelt.mul (smelt.concat (smelt.neg y.upper), y.lower), %sin)    q = smelt.concat (l cos - u sin), (u cos + l sin)
+    ```
+  }];
+}
 def FuseColumnScale : Smelt_ModulePass<"fuse-column-scale"> {
   let summary = "What scales the channels of a large image scales the weights behind it";
   let description = [{

@@ -67,6 +67,9 @@ void addFuse(OpPassManager &module, WeightStore *weights) {
   module.addPass(passes::createFuseHorizontal()); // it rewrites matmuls that others absorb
   module.addPass(passes::createFuseSiblings()); // once projections are parts of one tensor, before
                                                 // attention takes the views of its operands
+  module.addPass(
+      passes::createFuseRotary()); // once queries and keys are turned by one tree, before
+                                   // norms reach the products
   module.addPass(passes::createFuseColumnScale());
   module.addPass(
       passes::createFuseSqueezeExcite()); // once column-scale has taken the gates that scale

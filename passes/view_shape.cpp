@@ -157,4 +157,16 @@ Value reshapeTo(OpBuilder &builder, Location location, Value value, ArrayRef<Dim
                                  : ReshapeOp::create(builder, location, type, value).getOutput();
 }
 
+Value partOf(OpBuilder &builder, Location location, Value value, unsigned axis, Dim start,
+             Dim size) {
+  TensorType type = tensorType(value);
+  SmallVector<Attribute> starts(type.getRank(),
+                                Dim::constant(builder.getContext(), 0).getAttribute());
+  starts[axis] = start.getAttribute();
+  SmallVector<Dim> shape = type.getShape();
+  shape[axis] = size;
+  return SliceOp::create(builder, location, type.withShape(shape), value,
+                         builder.getArrayAttr(starts), SmallVector<int64_t>(type.getRank(), 1));
+}
+
 } // namespace smelt::passes

@@ -67,4 +67,8 @@ mlir::Value reduceBeforeTranspose(mlir::OpBuilder &builder, ReduceOp op, Transpo
 mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,
                       llvm::ArrayRef<Dim> shape);
 
+/// The `size` elements of `value` from `start` on, along `axis`.
+mlir::Value partOf(mlir::OpBuilder &builder, mlir::Location location, mlir::Value value,
+                   unsigned axis, Dim start, Dim size);
+
 } // namespace smelt::passes

@@ -187,6 +187,26 @@ private:
       absorbFactors(group, input);
   }
 
+  /// Draws in what is compared of positions alone: each thread knows its own.
+  static void absorbPositions(FusionGroup &group, OpOperand &operand) {
+    Operation *op = operand.get().getDefiningOp();
+    if (!op || group.contains(op) || !isa<LessOp, LessEqualOp>(op) ||
+        !llvm::all_of(op->getOperands(), isPosition))
+      return;
+    if (!llvm::hasSingleElement(op->getUses())) {
+      op = OpBuilder(operand.getOwner()).clone(*op);
+      operand.set(op->getResult(0));
+    }
+    group.add(op);
+  }
+
+  /// A literal, or counted along an axis.
+  static bool isPosition(Value value) {
+    while (value.getDefiningOp() && value.getDefiningOp()->hasTrait<View>())
+      value = value.getDefiningOp()->getOperand(0);
+    return isLiteral(value) || value.getDefiningOp<IotaOp>();
+  }
+
   /// Has the weights stored as the templates ask for them.
   void layOut(GemmKernel &kernel) {
     WeightLayout layout = gemmWeightLayout(kernel.products, isRefit);
@@ -297,6 +317,7 @@ private:
       if (op->hasTrait<Elementwise>())
         for (OpOperand &operand : op->getOpOperands()) {
           absorbWidening(group, operand);
+          absorbPositions(group, operand);
           absorbDequantization(group, operand,
                                [&](Operation *each) { return !taken.contains(each); });
           if (multipliesBytes)

@@ -15,8 +15,10 @@
 // needs as tensors are copies.
 #include "passes/fuse/gemm_group.h"
 #include "passes/fuse/merge_cost.h"
+#include "passes/fuse/projection.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
+#include "passes/view_shape.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -30,41 +32,8 @@ namespace smelt::passes {
 
 namespace {
 
-/// One product of a group: the matmul, and its bias add where it has one.
-struct Branch {
-  MatmulOp matmul;
-  AddOp add;
-  Value bias;
-};
-
-Branch findBranch(MatmulOp matmul) {
-  Branch branch{matmul, nullptr, nullptr};
-  if (!matmul->hasOneUse())
-    return branch;
-  auto add = dyn_cast<AddOp>(*matmul->user_begin());
-  if (!add)
-    return branch;
-  Value bias = add.getLhs() == matmul.getOutput() ? add.getRhs() : add.getLhs();
-  TensorType type = tensorType(bias);
-  Dim columns = tensorType(matmul.getRhs()).getDim(1);
-  if (type.getRank() == 1 && type.getDim(0) == columns && isWeightExpression(bias))
-    branch.add = add, branch.bias = bias;
-  return branch;
-}
-
-/// A product with weights, to which others could be added.
-bool isCandidate(MatmulOp matmul) {
-  TensorType rhs = tensorType(matmul.getRhs());
-  return isFree(matmul) && rhs.getRank() == 2 && isWeightExpression(matmul.getRhs());
-}
-
-/// Where `branch` ends: its bias add or its product.
-Operation *endOf(Branch branch) {
-  return branch.add ? branch.add.getOperation() : branch.matmul.getOperation();
-}
-
 /// The kernel computes more than the bias.
-bool hasEpilogue(Branch branch, const GemmPlan &plan) {
+bool hasEpilogue(Projection branch, const GemmPlan &plan) {
   const GemmKernel *kernel = plan.kernelOf(branch.matmul);
   return kernel && llvm::any_of(kernel->group.ops(), [&](Operation *op) {
            return op != branch.matmul && op != branch.add && !op->hasTrait<View>();
@@ -80,7 +49,7 @@ bool isMaterialized(Value value) {
   });
 }
 
-SharedProduct shapeOf(ArrayRef<Branch> branches) {
+SharedProduct shapeOf(ArrayRef<Projection> branches) {
   MatmulOp first = branches.front().matmul;
   TensorType output = tensorType(first.getOutput()), rhs = tensorType(first.getRhs());
   Dim rows = product(ArrayRef(output.getShape()).drop_back(), first.getContext());
@@ -88,9 +57,9 @@ SharedProduct shapeOf(ArrayRef<Branch> branches) {
                       typicalSize(rhs.getDim(0)),
                       std::max<int64_t>(rhs.getElementType().getIntOrFloatBitWidth() / 8, 1),
                       {}};
-  for (Branch branch : branches)
+  for (Projection branch : branches)
     shape.branches.push_back({typicalSize(tensorType(branch.matmul.getRhs()).getDim(1)),
-                              isMaterialized(endOf(branch)->getResult(0))});
+                              isMaterialized(branch.end()->getResult(0))});
   return shape;
 }
 
@@ -100,19 +69,19 @@ Value zeros(OpBuilder &builder, Location location, Dim columns, Type elementType
                             DenseElementsAttr::get(type, builder.getZeroAttr(elementType)));
 }
 
-void merge(ArrayRef<Branch> branches) {
+void merge(ArrayRef<Projection> branches) {
   MatmulOp first = branches.front().matmul;
   OpBuilder builder(first);
   SmallVector<Location> locations;
   SmallVector<Value> weights, biases;
-  bool anyBias = llvm::any_of(branches, [](const Branch &branch) { return branch.add; });
-  for (Branch branch : branches) {
+  bool anyBias = llvm::any_of(branches, [](const Projection &branch) { return branch.add; });
+  for (Projection branch : branches) {
     locations.push_back(branch.matmul.getLoc());
     if (branch.add)
       locations.push_back(branch.add.getLoc());
   }
   Location location = builder.getFusedLoc(locations);
-  for (Branch branch : branches) {
+  for (Projection branch : branches) {
     TensorType rhs = tensorType(branch.matmul.getRhs());
     weights.push_back(branch.matmul.getRhs());
     moveBefore(branch.matmul.getRhs(), first);
@@ -128,19 +97,16 @@ void merge(ArrayRef<Branch> branches) {
   if (anyBias)
     result =
         AddOp::create(builder, location, result, ConcatOp::create(builder, location, biases, 0));
-  TensorType type = tensorType(result);
-  Dim zero = Dim::constant(builder.getContext(), 0), start = zero;
-  for (Branch branch : branches) {
-    Operation *replaced = branch.add ? branch.add.getOperation() : branch.matmul.getOperation();
-    SmallVector<Attribute> starts(type.getRank() - 1, zero.getAttribute());
-    starts.push_back(start.getAttribute());
-    SmallVector<int64_t> steps(type.getRank(), 1);
-    Value slice = SliceOp::create(builder, replaced->getLoc(), replaced->getResult(0).getType(),
-                                  result, builder.getArrayAttr(starts), steps);
-    replaced->getResult(0).replaceAllUsesWith(slice);
-    start = start + tensorType(branch.matmul.getRhs()).getDim(1);
+  Dim start = Dim::constant(builder.getContext(), 0);
+  unsigned axis = tensorType(result).getRank() - 1;
+  for (Projection branch : branches) {
+    Operation *replaced = branch.end();
+    Dim columns = tensorType(branch.matmul.getRhs()).getDim(1);
+    replaced->getResult(0).replaceAllUsesWith(
+        partOf(builder, replaced->getLoc(), result, axis, start, columns));
+    start = start + columns;
   }
-  for (Branch branch : branches) {
+  for (Projection branch : branches) {
     if (branch.add)
       branch.add->erase();
     branch.matmul->erase();
@@ -157,12 +123,12 @@ struct FuseHorizontal : impl::FuseHorizontalBase<FuseHorizontal> {
 private:
   static void fuse(func::FuncOp function, Remarks &remarks) {
     using Key = std::pair<Value, std::pair<Type, Type>>; // left operand, types of weights and sums
-    llvm::MapVector<Key, SmallVector<Branch>> groups;
+    llvm::MapVector<Key, SmallVector<Projection>> groups;
     for (auto matmul : function.getBody().front().getOps<MatmulOp>())
-      if (isCandidate(matmul)) {
+      if (std::optional<Projection> branch = Projection::match(matmul)) {
         std::pair<Type, Type> types{tensorType(matmul.getRhs()).getElementType(),
                                     tensorType(matmul.getOutput()).getElementType()};
-        groups[{matmul.getLhs(), types}].push_back(findBranch(matmul));
+        groups[{matmul.getLhs(), types}].push_back(*branch);
       }
     if (llvm::all_of(groups, [](auto &group) { return group.second.size() < 2; }))
       return;
@@ -172,8 +138,8 @@ private:
         consider(std::move(branches), plan, remarks);
   }
 
-  static void consider(SmallVector<Branch> branches, const GemmPlan &plan, Remarks &remarks) {
-    llvm::erase_if(branches, [&](Branch branch) {
+  static void consider(SmallVector<Projection> branches, const GemmPlan &plan, Remarks &remarks) {
+    llvm::erase_if(branches, [&](Projection branch) {
       bool alone = hasEpilogue(branch, plan);
       if (alone)
         remarks.refused(branch.matmul.getLoc(), "horizontal", "nothing but a bias follows",
@@ -184,7 +150,7 @@ private:
       return;
     SharedProduct shape = shapeOf(branches);
     KernelCost saved = shape.apart() - shape.sideBySide();
-    for (Branch branch : branches) {
+    for (Projection branch : branches) {
       Location location = branch.matmul->getLoc();
       if (saved.microseconds() > 0)
         remarks.taken(location, "horizontal",

@@ -26,6 +26,7 @@
 #include "passes/fuse/sibling_trees.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
+#include "passes/view_shape.h"
 
 #include "ir/element_bytes.h"
 
@@ -118,24 +119,14 @@ StringRef findObstacle(const SiblingTrees &trees, ArrayRef<Part> parts) {
   return {};
 }
 
-/// The slice of `whole` that `part` says, in the place of the result.
-void replace(OpBuilder &builder, Part part, Value whole) {
-  SmallVector<Attribute> starts(part.whole.getRank(),
-                                Dim::constant(builder.getContext(), 0).getAttribute());
-  starts[part.axis] = part.start.getAttribute();
-  SmallVector<int64_t> steps(part.whole.getRank(), 1);
-  Value slice = SliceOp::create(builder, part.result.getLoc(), part.result.getType(), whole,
-                                builder.getArrayAttr(starts), steps);
-  part.result.replaceAllUsesWith(slice);
-}
-
 /// One tree for both, where the first of them ends: all that it reads, the first one read.
 void merge(const SiblingTrees &trees, ArrayRef<Part> parts) {
   Operation *low = parts[0].result.getDefiningOp(), *high = parts[1].result.getDefiningOp();
   OpBuilder builder(low->isBeforeInBlock(high) ? low : high);
   Value whole = trees.join(builder);
-  for (const Part &part : parts)
-    replace(builder, part, whole);
+  for (Part part : parts)
+    part.result.replaceAllUsesWith(partOf(builder, part.result.getLoc(), whole, part.axis,
+                                          part.start, tensorType(part.result).getDim(part.axis)));
   for (Operation *op : llvm::reverse(trees.ops()))
     if (op->use_empty())
       op->erase();

@@ -278,7 +278,8 @@ Operation *nextReader(const FusionGroup &group, ArrayRef<Value> frontier,
 
 } // namespace
 
-Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(Operation *)> accept) {
+Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(Operation *)> accept,
+                      GrowthLimits limits) {
   // Ops taken since the group last had one live-out; given back if it never has one again.
   SmallVector<Operation *> tentative;
   SmallVector<Value> frontier = group.liveOuts();
@@ -298,7 +299,7 @@ Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(Operation *)> 
     frontier = group.liveOuts();
     if (frontier.size() == 1)
       tentative.clear();
-    if (frontier.size() > 3 || tentative.size() > 16)
+    if (frontier.size() > limits.liveOuts || tentative.size() > limits.ops)
       break;
   }
   if (!boundary.reader && !tentative.empty())

@@ -69,8 +69,14 @@ struct Boundary {
   llvm::StringRef predicate;
 };
 
+/// How far a group grows, while it has several live-outs, in search of the one that all lead to.
+struct GrowthLimits {
+  size_t liveOuts = 3, ops = 16;
+};
+
 /// Grows `group` forward from its live-outs over ops that `accept` allows, as far as one live-out
 /// remains.
-Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(mlir::Operation *)> accept);
+Boundary growEpilogue(FusionGroup &group, llvm::function_ref<bool(mlir::Operation *)> accept,
+                      GrowthLimits limits = {});
 
 } // namespace smelt::passes

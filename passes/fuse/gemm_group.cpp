@@ -11,10 +11,23 @@ namespace {
 /// Ops between a product and where it meets its partner.
 constexpr size_t kMostOpsToPartner = 16;
 
+/// Two products stay several values for longer.
+constexpr GrowthLimits kEpilogueOfPair{6, 64};
+
 /// Computed on the accumulators of products of `elements` elements.
 bool isEpilogueOp(Operation *op, Dim elements) {
   return (op->hasTrait<Elementwise>() || isa<ReshapeOp>(op)) &&
          tensorType(op->getResult(0)).getNumElements() == elements;
+}
+
+/// Puts what the members compute of two products side by side: each is stored in its place.
+bool joinsResults(Operation *op, const FusionGroup &group, Dim elements) {
+  auto concat = dyn_cast<ConcatOp>(op);
+  return concat && concat.getInputs().size() == 2 &&
+         llvm::all_of(concat.getInputs(), [&](Value input) {
+           return group.contains(input.getDefiningOp()) &&
+                  tensorType(input).getNumElements() == elements;
+         });
 }
 
 /// Draws in a transposition that keeps the last axis of what a product of activations stores: whoever
@@ -103,9 +116,12 @@ bool GemmPlan::addKernel(ArrayRef<MatmulOp> products) {
     kernel.group.add(matmul);
   MatmulOp first = products.front();
   Dim elements = tensorType(first.getOutput()).getNumElements();
-  kernel.boundary = growEpilogue(kernel.group, [&](Operation *op) {
-    return isEpilogueOp(op, elements) && !numbers.contains(op);
-  });
+  bool isPair = products.size() > 1;
+  auto accept = [&](Operation *op) {
+    return !numbers.contains(op) &&
+           (isEpilogueOp(op, elements) || (isPair && joinsResults(op, kernel.group, elements)));
+  };
+  kernel.boundary = growEpilogue(kernel.group, accept, isPair ? kEpilogueOfPair : GrowthLimits());
   dropDequantization(kernel.group, products.size());
   absorbTransposition(kernel.group, products.front());
   if (kernel.group.liveOuts().size() > 1)

@@ -6,7 +6,9 @@
 //
 //   silu(x Wg + bg) * (x Wu + bu)
 //
-// Such a pair saves storing and loading one of the results, a launch, and reading x twice.
+// Such a pair saves storing and loading one of the results, a launch, and reading x twice. Where what
+// follows ends in a concatenation of two results, the kernel stores both, each in its place: halves of
+// heads that are turned (fuse_rotary.cpp).
 #pragma once
 
 #include "passes/fuse/fusion_group.h"

@@ -164,6 +164,7 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 // CHECK-NOT: const ElementA *a(
 // Sums become results where they lie: pairs of columns are computed, vectors of eight stored.
 // CHECK: static constexpr bool kInFragments = true;
+// CHECK-NEXT: static constexpr int kInputPeriod = 0;
 // CHECK-NEXT: template <int W> struct Results {
 // CHECK-NEXT: Vector<half, W> r0;
 // CHECK: Results<W> results(
@@ -422,4 +423,63 @@ func.func @counted(%x: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 
     smelt.yield %2, %5 : !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>
   }
   return %0#0, %0#1 : !smelt.tensor<[b, s, 64], f16>, !smelt.tensor<[1, 1, 1], i64>
+}
+
+// Halves of heads as two products, turned by tables [s, 64]: both sums of a pair of columns lie in one thread, tables are the
+// same from head to head, and each half is stored where its head has it. What is compared of positions is known once a vector.
+// CHECK: // gemm+mul+neg+mul+add+mul+mul+5more wgmma, tma
+// CHECK: static constexpr int kProducts = 2;
+// CHECK: half *out0; // [b, 512, 12, 2, 32]
+// CHECK: template <int W> struct Inputs {
+// CHECK-NEXT: Vector<half, W> [[COS:v[0-9]+]];
+// CHECK-NEXT: Vector<half, W> [[SIN:v[0-9]+]];
+// CHECK: inputs.[[COS]] = loadVector<W>(in2 + m1 * 64 + n % 32);
+// CHECK: static constexpr bool kInFragments = true;
+// CHECK-NEXT: static constexpr int kInputPeriod = 32;
+// CHECK-NEXT: template <int W> struct Results {
+// CHECK-NEXT: Vector<half, W> r0;
+// CHECK-NEXT: Vector<half, W> r1;
+// CHECK: bool [[TURNED:v[0-9]+]] = int(n / 32) < 10;
+// CHECK: acc[i] * [[COS]][i];
+// CHECK: -acc[W + i]
+// CHECK: = [[TURNED]] ? {{v[0-9]+}} : acc[i];
+// CHECK: = [[TURNED]] ? {{v[0-9]+}} : acc[W + i];
+// CHECK: storeVector<W>(out0 + m * 768 + (n / 32) * 64 + n % 32, results.r0);
+// CHECK-NEXT: storeVector<W>(out0 + m * 768 + (n / 32) * 64 + n % 32 + 32, results.r1);
+func.func @rotary(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768, 768], f16>, %cos: !smelt.tensor<[512, 64], f16>, %sin: !smelt.tensor<[512, 64], f16>) -> !smelt.tensor<[b, 512, 12, 2, 32], f16> {
+  %0 = smelt.fusion gemm(%x, %w, %cos, %sin) : (!smelt.tensor<[b, 512, 768], f16>, !smelt.tensor<[768, 768], f16>, !smelt.tensor<[512, 64], f16>, !smelt.tensor<[512, 64], f16>) -> !smelt.tensor<[b, 512, 12, 2, 32], f16> {
+  ^bb0(%a: !smelt.tensor<[b, 512, 768], f16>, %turned: !smelt.tensor<[768, 768], f16>, %p: !smelt.tensor<[512, 64], f16>, %q: !smelt.tensor<[512, 64], f16>):
+    %back = smelt.transpose %turned [1, 0] : <[768, 768], f16> -> <[768, 768], f16>
+    %both = smelt.reshape %back : <[768, 768], f16> -> <[768, 48, 2, 8], f16>
+    %c = smelt.slice %p starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[512, 64], f16> -> <[512, 32], f16>
+    %c4 = smelt.reshape %c : <[512, 32], f16> -> <[512, 1, 32], f16>
+    %n = smelt.slice %q starts [#smelt.dim<0>, #smelt.dim<0>] steps [1, 1] : <[512, 64], f16> -> <[512, 32], f16>
+    %n4 = smelt.reshape %n : <[512, 32], f16> -> <[512, 1, 32], f16>
+    %l0 = smelt.slice %both starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[768, 48, 2, 8], f16> -> <[768, 48, 1, 8], f16>
+    %l1 = smelt.reshape %l0 : <[768, 48, 1, 8], f16> -> <[768, 384], f16>
+    %l2 = smelt.matmul %a, %l1 : <[b, 512, 768], f16>, <[768, 384], f16> -> <[b, 512, 384], f16>
+    %l = smelt.reshape %l2 : <[b, 512, 384], f16> -> <[b, 512, 12, 32], f16>
+    %u0 = smelt.slice %both starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<1>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[768, 48, 2, 8], f16> -> <[768, 48, 1, 8], f16>
+    %u1 = smelt.reshape %u0 : <[768, 48, 1, 8], f16> -> <[768, 384], f16>
+    %u2 = smelt.matmul %a, %u1 : <[b, 512, 768], f16>, <[768, 384], f16> -> <[b, 512, 384], f16>
+    %u = smelt.reshape %u2 : <[b, 512, 384], f16> -> <[b, 512, 12, 32], f16>
+    %lc = smelt.mul %l, %c4 : <[b, 512, 12, 32], f16>, <[512, 1, 32], f16> -> <[b, 512, 12, 32], f16>
+    %un = smelt.neg %u : <[b, 512, 12, 32], f16>
+    %us = smelt.mul %un, %n4 : <[b, 512, 12, 32], f16>, <[512, 1, 32], f16> -> <[b, 512, 12, 32], f16>
+    %low = smelt.add %lc, %us : <[b, 512, 12, 32], f16>, <[b, 512, 12, 32], f16> -> <[b, 512, 12, 32], f16>
+    %uc = smelt.mul %u, %c4 : <[b, 512, 12, 32], f16>, <[512, 1, 32], f16> -> <[b, 512, 12, 32], f16>
+    %ls = smelt.mul %l, %n4 : <[b, 512, 12, 32], f16>, <[512, 1, 32], f16> -> <[b, 512, 12, 32], f16>
+    %high = smelt.add %uc, %ls : <[b, 512, 12, 32], f16>, <[b, 512, 12, 32], f16> -> <[b, 512, 12, 32], f16>
+    %i = smelt.iota : <[12], i32>
+    %head = smelt.reshape %i : <[12], i32> -> <[12, 1], i32>
+    %ten = smelt.constant dense<10> : tensor<i32> : <[], i32>
+    %is = smelt.less %head, %ten : <[12, 1], i32>, <[], i32> -> <[12, 1], i1>
+    %sl = smelt.select %is, %low, %l : <[12, 1], i1>, <[b, 512, 12, 32], f16>, <[b, 512, 12, 32], f16> -> <[b, 512, 12, 32], f16>
+    %su = smelt.select %is, %high, %u : <[12, 1], i1>, <[b, 512, 12, 32], f16>, <[b, 512, 12, 32], f16> -> <[b, 512, 12, 32], f16>
+    %s1 = smelt.reshape %sl : <[b, 512, 12, 32], f16> -> <[b, 512, 12, 1, 32], f16>
+    %s2 = smelt.reshape %su : <[b, 512, 12, 32], f16> -> <[b, 512, 12, 1, 32], f16>
+    %heads = smelt.concat %s1, %s2 axis 3 : !smelt.tensor<[b, 512, 12, 1, 32], f16>, !smelt.tensor<[b, 512, 12, 1, 32], f16> -> <[b, 512, 12, 2, 32], f16>
+    smelt.yield %heads : !smelt.tensor<[b, 512, 12, 2, 32], f16>
+  }
+  return %0 : !smelt.tensor<[b, 512, 12, 2, 32], f16>
 }

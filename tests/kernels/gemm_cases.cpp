@@ -192,8 +192,14 @@ static void addPairs(std::vector<GemmCase> &cases) {
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
     if (tiling.blockM < 256)
       add(variant(tiling));
-  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-    add(variant(tiling));
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings) {
+    GemmVariant v = variant(tiling);
+    add(v);
+    v.activation = false; // they are finished in fragments
+    add(v);
+    v.bTransposed = !v.bTransposed;
+    add(v);
+  }
   for (const GemmSimtTiling &tiling : kGemmSimtTilings)
     add(floatVariant(tiling));
   for (const GemmSplitTiling &tiling : kGemmSplitTilings)

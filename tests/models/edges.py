@@ -89,6 +89,40 @@ def any_head(heads, head):
     return build
 
 
+def rotate(b, heads, cosine, sine, half):
+    """Each half of a head turned by the other: x cos + [-x[half:], x[:half]] sin."""
+    lower = b.op('Slice', heads, b.ints(0), b.ints(half), b.ints(3))
+    upper = b.op('Slice', heads, b.ints(half), b.ints(2 * half), b.ints(3))
+    swapped = b.op('Concat', b.op('Neg', upper), lower, axis=3)
+    return b.op('Add', b.op('Mul', heads, cosine), b.op('Mul', swapped, sine))
+
+
+def turned_heads(queries, keys, head, normed):
+    """A decoder's attention: queries and fewer keys are turned by their positions, values are not; behind a norm, whose
+    statistics another product's kernel has, or not."""
+    def build(b):
+        half = head // 2
+        x = b.input('x', b.element, ['batch', 'length', WIDTH])
+        rows = b.layer_norm(b.op('Add', x, product(b, x, WIDTH, WIDTH)), WIDTH) if normed else x
+        length = b.op('Gather', b.op('Shape', x), b.weight(np.int64(1)), axis=0)
+        steps = b.op('Cast', b.op('Range', b.weight(np.int64(0)), length, b.weight(np.int64(1))), to=1)
+        frequencies = b.weight((10000.0 ** (-np.arange(half) / half)).astype(np.float32)[None, :])
+        angles = b.op('MatMul', b.op('Unsqueeze', steps, b.ints(1)), frequencies)
+        pairs = b.op('Concat', angles, angles, axis=1)
+        cosine, sine = (b.op('Cast', b.op(kind, pairs), to=1 if b.element == np.float32 else 10)
+                        for kind in ('Cos', 'Sin'))
+        query, key, value = (
+            b.op('Transpose', b.op('Reshape', b.linear(rows, WIDTH, count * head), b.ints(0, 0, count, head)),
+                 perm=[0, 2, 1, 3]) for count in (queries, keys, keys))
+        query, key = rotate(b, query, cosine, sine, half), rotate(b, key, cosine, sine, half)
+        group = queries // keys
+        key, value = (b.op('Reshape', b.op('Expand', b.op('Unsqueeze', part, b.ints(2)),
+                                           b.ints(1, 1, group, 1, 1)), b.ints(0, queries, -1, head))
+                      for part in (key, value))
+        attend(b, query, key, value, head, ['batch', queries, 'length', head])
+    return build
+
+
 def shared_results(b):
     """Results that are one tensor, under other names and shapes; an input and a weight that are results."""
     x = b.input('x', b.element, ['batch', 77, WIDTH])
@@ -183,6 +217,7 @@ LENGTHS = ((1, 1), (3, 77), (2, 513))
 ONE_HEAD = ((1, 1), (3, 77), (1, 513), (67, 77), (89, 150))
 TWO_HEADS = (*LENGTHS, (34, 77), (45, 150))
 THREE_HEADS = (*LENGTHS, (23, 77), (30, 150))
+TURNED = ((1, 1), (3, 77), (2, 513), (34, 77), (33, 150))
 
 
 @dataclass(frozen=True)
@@ -212,6 +247,8 @@ EDGES = [edge for element in (np.float16, np.float32) for edge in (
     Edge('single_head', any_head(1, 80), tokens('batch', 'length', 80), ONE_HEAD, element, 1),
     Edge('head_of_320', any_head(2, 320), tokens('batch', 'length', 640),
          ((1, 1), (1, 34), (3, 77), (1, 130), (1, 257), (1, 1025)), element),
+    Edge('turned_heads', turned_heads(4, 2, 32, True), tokens('batch', 'length', WIDTH), TURNED, element, 1),
+    Edge('turned_wide_heads', turned_heads(3, 1, 80, False), tokens('batch', 'length', WIDTH), TURNED, element, 1),
     Edge('shared_results', shared_results, tokens('batch', 77, WIDTH), (*BATCHES, (14,)), element),
     Edge('strided_convolution', strided_convolution, tokens('batch', 3, 'length', 37), ((1, 9), (3, 78)), element),
     Edge('wide_norm', norm_between(8192, 0), tokens('batch', 33, WIDTH), (*BATCHES, (8,), (32,)), element),

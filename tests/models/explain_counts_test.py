@@ -27,8 +27,8 @@ class Export:
 # Depthwise convolution and two products in each of the 18 blocks; stem, downsampling and head have 10.
 CONVNEXT = 3 * 18 + 10
 
-# Positions, their angles, cosines and sines; and one a layer that rotates queries and keys.
-ROTARY = 4 + 4
+# Positions, their angles, cosines and sines; projections turn queries and keys.
+ROTARY = 4
 
 EXPORTS = [
     Export('minilm.ts_fp16', 'masked', 6, 2 * 6 + 1),  # post-norm encoders: and one after the embedding

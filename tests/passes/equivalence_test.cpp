@@ -30,10 +30,11 @@ void PrintTo(const Case &testCase, std::ostream *stream) { *stream << testCase.p
 /// passes that join weights or trees, or draw in what others compute; the others only move ops into regions and have
 /// tests of their own.
 std::vector<Case> findCases() {
-  constexpr llvm::StringLiteral kRewriting[] = {
-      "fuse_columnwise.mlir", "fuse_dequantization.mlir", "fuse_gemm.mlir",
-      "fuse_horizontal.mlir", "fuse_norm.mlir",           "fuse_rowwise.mlir",
-      "fuse_siblings.mlir",   "lower_rounding.mlir",      "row_order.mlir"};
+  constexpr llvm::StringLiteral kRewriting[] = {"fuse_columnwise.mlir", "fuse_dequantization.mlir",
+                                                "fuse_gemm.mlir",       "fuse_horizontal.mlir",
+                                                "fuse_norm.mlir",       "fuse_rowwise.mlir",
+                                                "fuse_rotary.mlir",     "fuse_siblings.mlir",
+                                                "lower_rounding.mlir",  "row_order.mlir"};
   std::vector<Case> cases;
   std::error_code error;
   for (llvm::sys::fs::directory_iterator at(SMELT_PASS_TESTS, error), end; at != end && !error;

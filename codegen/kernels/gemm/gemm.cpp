@@ -135,7 +135,8 @@ std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) 
   std::string rowArray = std::to_string(std::max<size_t>(epilogue.momentTensors, 1));
   const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
   if (choice.takesTilesInTurn && parts && holdsFragments(choice.blockN, choice.clusterK))
-    return format(kEpilogueInFragments, {{"resultMembers", parts->members},
+    return format(kEpilogueInFragments, {{"inputPeriod", std::to_string(parts->inputPeriod)},
+                                         {"resultMembers", parts->members},
                                          {"rowArray", rowArray},
                                          {"epilogue", parts->text},
                                          {"stores", parts->stores}});
@@ -315,8 +316,11 @@ std::string GemmEmitter::refusal(const GemmChoice &choice) const {
   bool isLargest = choice.header == "gemm" ? choice.blockM * choice.blockN >=
                                                  (choice.splitsFloats ? 128 * 64 : 128 * 128)
                                            : choice.header == "gemm_wgmma" && choice.blockM >= 256;
-  if (product.products() > 1 && choice.usesTensorMaps && choice.blockN % 64 != 0)
+  if (product.products() > 1 && choice.usesTensorMaps && choice.blockN % 64 != 0 &&
+      !b.isTransposed())
     return "two products take turns in panels of 64 columns";
+  if (product.products() > 1 && choice.usesTensorMaps && choice.blockM > 128)
+    return "three warpgroups have few registers for what becomes of two products";
   if (product.products() > 1 && isLargest)
     return "the epilogue of two products spills beside the sums of the largest tiles";
   if (callsFunctions(product) && choice.header == "gemm_wgmma" && choice.blockM >= 256)

@@ -25,9 +25,12 @@ public:
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
+  int64_t inputPeriod() const;
   /// Of a sum, in text: at most so many that a text for each panel of a tile is worth its way to the instruction caches, and
   /// that the registers of three warpgroups suffice.
-  static constexpr size_t kFewStatements = 8;
+  static constexpr size_t kFewStatements = 8, kFewStatementsOfPair = 20;
+  /// Vectors of each element that registers hold beside the sums.
+  static constexpr size_t kMostFetchedOfPair = 4;
   size_t statements() const { return emitter.allChunks().back().lanes.size(); }
   bool isRegular() const { return emitter.isRegular(); }
   GemmEpilogue take();
@@ -35,6 +38,7 @@ public:
 private:
   void anchorResults(ArrayRef<Dim> index);
   LogicalResult storeResult(unsigned number, Value value);
+  LogicalResult storeJoined(unsigned number, ConcatOp joined);
   FailureOr<Operand> emitTest(Value test, Value result);
   LogicalResult count(unsigned number, ReduceOp total);
   FailureOr<Operand> emitStatistic(Operation *op, ArrayRef<Dim> index);
@@ -97,7 +101,24 @@ LogicalResult EpilogueEmitter::run() {
   return success();
 }
 
+/// Of two products: what each input holds goes to its place in the result.
+LogicalResult EpilogueEmitter::storeJoined(unsigned number, ConcatOp joined) {
+  Dim start = Dim::constant(product.fusion.getContext(), 0);
+  for (Value input : joined.getInputs()) {
+    Index position = positions.at(input);
+    FailureOr<Operand> operand = emitter.emit(input, position);
+    if (failed(operand))
+      return failure();
+    position[joined.getAxis()] = position[joined.getAxis()] + start;
+    emitter.store(number, position, *operand);
+    start = start + tensorType(input).getDim(joined.getAxis());
+  }
+  return success();
+}
+
 LogicalResult EpilogueEmitter::storeResult(unsigned number, Value value) {
+  if (auto joined = value.getDefiningOp<ConcatOp>())
+    return storeJoined(number, joined);
   auto moments = value.getDefiningOp<RowMomentsOp>();
   Value stored = moments ? Value(moments.getInput()) : value;
   const Index &position = positions.at(stored);
@@ -170,6 +191,23 @@ FailureOr<Operand> EpilogueEmitter::emitStatistic(Operation *op, ArrayRef<Dim> i
   return emitter.variable("float", value, Scope::uniform);
 }
 
+/// Columns after which what a row reads repeats itself, as angles do from head to head; 0 where it does not soon.
+int64_t EpilogueEmitter::inputPeriod() const {
+  constexpr int64_t kLeast = 2 * kMaxEpilogueWidth, kMost = 128;
+  if (emitter.fetched().offsets.empty())
+    return 0;
+  MLIRContext *context = product.fusion->getContext();
+  for (int64_t period = kLeast; period <= kMost; period += kLeast)
+    if (llvm::all_of(emitter.fetched().offsets, [&](Dim offset) {
+          return offset.replace([&](StringRef symbol) {
+            Dim same = Dim::symbol(context, symbol);
+            return same == product.n ? same + period : same;
+          }) == offset;
+        }))
+      return period;
+  return 0;
+}
+
 std::optional<GemmEpilogue::InFragments>
 EpilogueEmitter::inFragments(const std::string &uniform) const {
   Chunk chunk = emitter.allChunks().back();
@@ -177,11 +215,16 @@ EpilogueEmitter::inFragments(const std::string &uniform) const {
                       llvm::all_of(chunk.vectors, [](const VectorStore &vector) {
                         return isHalfWidth(vector.element);
                       });
-  if (emitter.getLanes().width != kMaxEpilogueWidth || product.products() > 1 || !storesHalves ||
-      !emitter.fetched().declarations.empty() || statements() > kFewStatements ||
+  // Of two products what reads no more than a table or two is as short for each sum.
+  bool isPair = product.products() > 1;
+  size_t mostFetched = isPair ? kMostFetchedOfPair : 0,
+         mostStatements = isPair ? kFewStatementsOfPair : kFewStatements;
+  if (emitter.getLanes().width != kMaxEpilogueWidth || !storesHalves ||
+      emitter.fetched().declarations.size() > mostFetched || statements() > mostStatements ||
       callsFunctions(product))
     return std::nullopt;
   GemmEpilogue::InFragments parts;
+  parts.inputPeriod = inputPeriod();
   chunk.stores = {"Results<W> results;\n"};
   for (const VectorStore &vector : chunk.vectors) {
     std::string type = storageType(vector.element).str();

@@ -30,10 +30,11 @@ struct GemmEpilogue {
     std::string members; ///< of the results, of which each is a vector of 16-bit floats
     std::string text;    ///< computes them
     std::string stores;  ///< takes them from there
+    int64_t inputPeriod; ///< columns after which a row's inputs are the same again; 0: none are
   };
   std::optional<InFragments>
-      inFragments; ///< of one product, short, without inputs of each element, moments and totals
-  bool isLong;     ///< takes more statements than a few for each sum
+      inFragments; ///< short, without moments and totals, and of one product without inputs of each element
+  bool isLong; ///< takes more statements than a few for each sum
   std::set<std::string> sizes;
 };
 

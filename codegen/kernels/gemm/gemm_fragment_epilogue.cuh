@@ -6,14 +6,17 @@
 // columns. The four threads of a row (a quad) hold four groups of eight columns, a pair of each. Of what is
 // stored in rows, each thread takes one whole group, 16 bytes; a 4 x 4 transposition among the quad (two
 // exchanges by __shfl_xor_sync, of two words each) brings pairs to groups. Every panel of 32 columns has its own
-// text, so that panels overlap.
+// text, so that panels overlap. Of two products that take turns a thread has the sums of both for its pairs; a panel
+// holds two groups of their results, and what the quad turns are those of two rows.
 //
-// Assumes: as gemm_tma.cuh; one product; results of 16 bits in whole vectors of eight columns, without inputs of
-// each element and without moments, by a few instructions each (Problem::kInFragments). Longer epilogues lose by
+// Assumes: as gemm_tma.cuh; results of 16 bits in whole vectors of eight columns, without moments, by a few
+// instructions each (Problem::kInFragments), and of one product without inputs of each element, which pairs read 4
+// bytes at a time: those of two products are what turns heads, tables that L1 holds. Longer epilogues lose by
 // it: a text of 60 KB more, of which no launch finds anything in the instruction caches, took 2.4 us more a
 // launch, and in one text for all panels nothing was gained. (bert_base at 8 x 512, all epilogues so: 2.01 ms,
 // by one text 1.92, through shared memory 1.87.)
-// Gain on one H200: 4096x2304x768 24.5 us (26.8), 12608x2304x768 70 (75), 1024x2304x768 9.0 (9.7).
+// Gain on one H200: 4096x2304x768 24.5 us (26.8), 12608x2304x768 70 (75), 1024x2304x768 9.0 (9.7); of pairs that turn heads
+// 4096x3072x2048 94 (101; 99 with tables read for every panel: each read touches eight lines, and heads repeat them).
 #pragma once
 
 #include "device/moments.cuh"
@@ -72,26 +75,39 @@ __device__ __forceinline__ Vectors vectorsOf(const Pairs (&pairs)[4]) {
 ///   Results<W>                          what is stored of W columns, in vectors of 16-bit types
 ///   results<W>(batch, m, n, sums, columns, inputs, rows)   computes them
 ///   put<W>(batch, m, n, results)        stores them
+///   kInputPeriod                        columns after which a row's inputs are the same again; 0: never
 template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
-  static constexpr int kGroups = 4, kGroup = 8,
-                       kPair = 2; // groups of columns, one a thread of a quad
+  static constexpr int kProducts = Problem::kProducts;
+  static constexpr int kGroup = 8, kPair = 2, kQuad = 4;                // columns; threads
+  static constexpr int kGroups = kFragmentColumns / kGroup / kProducts; // of results, in a panel
+  static constexpr int kRowsOfTurn = kQuad / kGroups; // whose groups a quad exchanges together
   static constexpr int kPanelsAcross = BlockN / kFragmentColumns;
   static constexpr int kPanels = Chains * kPanelsAcross;
   static constexpr int kMoments = Problem::kRowMoments;
   static_assert(BlockN % kFragmentColumns == 0, "panels tile the columns");
-  static_assert(kFragmentColumns == kGroups * kGroup, "each thread of a quad takes a group");
-  static_assert(Problem::kProducts == 1, "neighbours are of one product");
+  static_assert(kRowsOfTurn * kGroups == kQuad, "each thread of a quad takes a group");
   using Sum = typename Problem::Sum;
   using Sums = Sum[Chains][BlockN / 2];
   using Columns = typename Problem::template Columns<kPair>;
   using Inputs = typename Problem::template Inputs<kPair>;
   using Results = typename Problem::template Results<kGroup>;
   using ResultPairs = typename Problem::template Results<kPair>;
-  static_assert(kBytesOf<Inputs> == 0, "nothing is read of each element");
+  static constexpr bool kReads = kBytesOf<Inputs> > 0;
+  // Panels that read the same inputs, those of one phase, follow each other.
+  static constexpr int kPhases = kReads && Problem::kInputPeriod > 0 &&
+                                         Problem::kInputPeriod % (kGroups * kGroup) == 0 &&
+                                         Problem::kInputPeriod / (kGroups * kGroup) < kPanelsAcross
+                                     ? Problem::kInputPeriod / (kGroups * kGroup)
+                                     : kPanelsAcross;
 
+  /// What the rows read for one phase: of this thread's two rows.
+  struct Read {
+    Inputs of[kReads ? 2 : 1][kReads ? kGroups : 1];
+  };
   /// What a panel reads.
   struct Group {
     Columns columns[kGroups];
+    Read read;
   };
 
   const Problem &problem;
@@ -105,19 +121,56 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
   __device__ __forceinline__ static int rowOf(int panel, int half) {
     return panel / kPanelsAcross * 64 + quad() + 8 * half;
   }
-  __device__ __forceinline__ int columnOf(int panel) const {
-    return column0 + panel % kPanelsAcross * kFragmentColumns;
+  /// The same in the results; what lies outside them is computed of the last one, without branches, and not put.
+  __device__ __forceinline__ int knownRow(int panel, int half) const {
+    return min(row0 + rowOf(panel, half), problem.m() - 1);
   }
-  /// Of a pair; what lies outside C is computed elsewhere, without branches, and not put.
+  __device__ __forceinline__ int columns() const { return problem.n() / kProducts; }
+  __device__ __forceinline__ int columnOf(int panel) const {
+    return column0 + panel % kPanelsAcross * kGroups * kGroup;
+  }
+  /// Of a pair; elsewhere for those outside C.
   __device__ __forceinline__ int columnOf(int panel, int group) const {
-    return min(columnOf(panel) + group * kGroup + threadOfQuad() * kPair, problem.n() - kPair);
+    return min(columnOf(panel) + group * kGroup + threadOfQuad() * kPair, columns() - kPair);
   }
 
-  __device__ __forceinline__ Group fetch(int panel) const {
-    Group result;
+  /// The panel that is finished as number `index`: of each chain those of the first phase, and so on.
+  static constexpr int panelAt(int index) {
+    int chain = index / kPanelsAcross, left = index % kPanelsAcross, phase = 0;
+    for (;; ++phase) {
+      int count = (kPanelsAcross - phase + kPhases - 1) / kPhases;
+      if (left < count)
+        return chain * kPanelsAcross + phase + left * kPhases;
+      left -= count;
+    }
+  }
+  static constexpr bool readsTheSame(int panel, int other) {
+    return panel / kPanelsAcross == other / kPanelsAcross &&
+           panel % kPanelsAcross % kPhases == other % kPanelsAcross % kPhases;
+  }
+  /// The first panel, from number `index` on, that reads something else; `index` where none does.
+  static constexpr int nextPhase(int index) {
+    for (int next = index + 1; next < kPanels; ++next)
+      if (!readsTheSame(panelAt(index), panelAt(next)))
+        return next;
+    return index;
+  }
+
+  __device__ __forceinline__ void fetchColumns(int panel, Columns (&result)[kGroups]) const {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group)
-      result.columns[group] = problem.template columns<kPair>(columnOf(panel, group));
+      result[group] = problem.template columns<kPair>(columnOf(panel, group));
+  }
+  __device__ __forceinline__ Read fetchInputs(int panel) const {
+    Read result;
+    if constexpr (kReads) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int group = 0; group < kGroups; ++group)
+          result.of[half][group] =
+              problem.template inputs<kPair>(0, knownRow(panel, half), columnOf(panel, group));
+    }
     return result;
   }
 
@@ -132,38 +185,69 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
 
   /// The results of one of this thread's rows.
   template <int Panel>
-  __device__ __forceinline__ void finishRow(int half, const Sums &sums,
-                                            const Group &fetched) const {
-    constexpr int kFirst = Panel % kPanelsAcross * kGroups * 4; // of the panel's sums
-    int row = row0 + rowOf(Panel, half), known = min(row, problem.m() - 1);
+  __device__ __forceinline__ void computeRow(int half, const Sums &sums, const Group &fetched,
+                                             ResultPairs (&results)[kGroups]) const {
+    constexpr int kFirst = Panel % kPanelsAcross * (kFragmentColumns / kGroup); // group of sums
     RowStatistics statistics[kMoments > 0 ? kMoments : 1];
     loadStatistics(rowOf(Panel, half), statistics);
-    ResultPairs results[kGroups];
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
-      Sum pair[kPair];
+      Sum pairs[kProducts * kPair];
 #pragma unroll
-      for (int i = 0; i < kPair; ++i)
-        pair[i] = sums[Panel / kPanelsAcross][kFirst + 4 * group + kPair * half + i];
+      for (int i = 0; i < kProducts * kPair; ++i) {
+        int of = kFirst + group * kProducts + i / kPair;
+        pairs[i] = sums[Panel / kPanelsAcross][4 * of + kPair * half + i % kPair];
+      }
       results[group] = problem.template results<kPair>(
-          0, known, columnOf(Panel, group), pair, fetched.columns[group], Inputs(), statistics);
+          0, knownRow(Panel, half), columnOf(Panel, group), pairs, fetched.columns[group],
+          fetched.read.of[kReads ? half : 0][kReads ? group : 0], statistics);
+    }
+  }
+
+  /// One of the panel's two halves of rows, or both.
+  template <int Panel>
+  __device__ __forceinline__ void finishTurn(int firstHalf, const Sums &sums,
+                                             const Group &fetched) const {
+    ResultPairs results[kQuad];
+#pragma unroll
+    for (int i = 0; i < kRowsOfTurn; ++i) {
+      ResultPairs own[kGroups];
+      computeRow<Panel>(firstHalf + i, sums, fetched, own);
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group)
+        results[i * kGroups + group] = own[group];
     }
     Results whole = vectorsOf<Results>(results);
-    int column = columnOf(Panel) + threadOfQuad() * kGroup;
-    if (row < problem.m() && column < problem.n())
+    int row = row0 + rowOf(Panel, firstHalf + threadOfQuad() / kGroups);
+    int column = columnOf(Panel) + threadOfQuad() % kGroups * kGroup;
+    if (row < problem.m() && column < columns())
       problem.template put<kGroup>(0, row, column, whole);
   }
 
   /// What the first panel reads: nothing that waits for the sums.
-  __device__ __forceinline__ Group begin() const { return fetch(0); }
+  __device__ __forceinline__ Group begin() const {
+    Group result;
+    fetchColumns(0, result.columns);
+    result.read = fetchInputs(0);
+    return result;
+  }
 
-  /// One panel after the other; what one reads is fetched while the one before it is finished.
+  /// One panel after the other; what one reads is fetched while the one before it is finished, what rows read a phase before.
   __device__ __forceinline__ void run(const Sums &sums, Group fetched) const {
-    staticFor<0, kPanels>([&](auto panel) {
-      Group next = fetch(panel + 1 < kPanels ? panel + 1 : kPanels - 1);
+    Read ahead;
+    staticFor<0, kPanels>([&](auto index) {
+      constexpr int kPanel = panelAt(index),
+                    kNext = panelAt(index + 1 < kPanels ? index + 1 : index);
+      constexpr bool kBegins =
+          index == 0 || !readsTheSame(kPanel, panelAt(index > 0 ? index - 1 : 0));
+      if constexpr (kBegins)
+        ahead = fetchInputs(panelAt(nextPhase(index)));
+      Group next;
+      fetchColumns(kNext, next.columns);
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        finishRow<panel>(half, sums, fetched);
+      for (int half = 0; half < 2; half += kRowsOfTurn)
+        finishTurn<kPanel>(half, sums, fetched);
+      next.read = readsTheSame(kPanel, kNext) ? fetched.read : ahead;
       fetched = next;
     });
   }

@@ -240,10 +240,20 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   // --- The warps that prepare epilogues ---
 
+  /// Of a tile's results, those for which a row reads anything else than for columns before.
+  static constexpr int columnsRead(int stored) {
+    if constexpr (kInFragments)
+      return Problem::kInputPeriod > 0 && Problem::kInputPeriod < stored ? Problem::kInputPeriod
+                                                                         : stored;
+    else
+      return stored;
+  }
+
   /// Asks for the lines of what the epilogue reads of each row.
   __device__ __forceinline__ void prefetchInputs(TileCoordinates tile, int thread) const {
     constexpr int kStored = kBlockN / Problem::kProducts;
-    constexpr int kLine = 32, kLines = kStored / kLine; // columns: at most 128 bytes
+    constexpr int kLine = 32; // columns: at most 128 bytes
+    constexpr int kLines = ceilDiv(columnsRead(kStored), kLine);
     constexpr int kFewSteps = 24; // with 48, products took 1 to 4 % longer for it
     if (steps > kFewSteps)
       return;

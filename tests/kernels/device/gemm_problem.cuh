@@ -40,7 +40,8 @@ struct GemmTestProblem {
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
   static constexpr int kProducts = Products;
   static constexpr bool kInFragments =
-      Width == 8 && kIsHalfWidth<T> && Products == 1 && !Activation && !Residual && !StoresMoments;
+      Width == 8 && kIsHalfWidth<T> && !Activation && Residual == (Products == 2) && !StoresMoments;
+  static constexpr int kInputPeriod = 0;
 
   const A *aData;              // (batches, m, k)
   const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
