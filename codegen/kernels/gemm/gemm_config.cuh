@@ -245,6 +245,25 @@ constexpr double clocksOfWeights(long long n, long long kBytes, long long batche
   return double(n) * double(kBytes) * double(batches) / kBytesOfClock;
 }
 
+/// Few rows and a long K, in steps: memory brings B for most of the time.
+constexpr bool streamsWeights(long long rows, long long steps) {
+  return rows <= 256 && steps >= 64;
+}
+
+/// Clocks in which an H200's L2 brings what `blocks` of `steps` steps copy of such a product, B among it once for each of their
+/// tiles of rows: 128x14336x4096 takes 38 us by 64 x 128 in turn, by 128 x 128 34.5. (The costs of others are fitted with it.)
+constexpr double clocksOfCopies(double blocks, double steps, double stepBytes) {
+  constexpr double kBytesOfClock = 6000;
+  return blocks * steps * stepBytes / kBytesOfClock;
+}
+
+/// How much longer memory takes to bring B once where clusters of blocks that share K are more than fit the GPU at once, so
+/// that they ask for parts of it that lie apart; `blocks` are those of all clusters.
+constexpr double weightsOfClusters(int clusterK, double blocks, int multiprocessors) {
+  constexpr double kApart = 1.35;
+  return clusterK > 1 && blocks > multiprocessors ? kApart : 1;
+}
+
 /// Clocks of gemm_wgmma's parts: of a step beside what the tensor cores take, the same of tiles of 32 columns, of each
 /// element of a tile in a step; of a tile beside its sums, of each sum; of a cluster's exchange, and for each of its blocks.
 struct GemmWgmmaCosts {
@@ -302,8 +321,16 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
   bool leavesSome = t.clusterK >= 4 && t.minBlocks() == 1;
   double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
   waves = t.minBlocks() > 1 ? wavesOfPairs(waves, costs) : double((long long)(waves + 1 - 1e-9));
+  // Copies of 16 bytes by threads keep memory less busy than boxes where blocks are few.
+  constexpr double kByFewBlocks = 1.09;
+  bool streams = streamsWeights(m, allSteps);
   double clocks = (waves < 1 ? 1 : waves) * block,
-         least = clocksOfWeights(n, kBytes, batches) + end;
+         least = clocksOfWeights(n, kBytes, batches) *
+                     (t.clusterK > 1 && streams ? kByFewBlocks : 1) *
+                     weightsOfClusters(t.clusterK, blocks, multiprocessors) +
+                 end,
+         copies = clocksOfCopies(blocks, double(steps), (rows + t.blockN) * kWgmmaStepBytes);
+  clocks = streams && copies > clocks ? copies : clocks;
   return clocks > least ? clocks : least;
 }
 
@@ -339,6 +366,12 @@ inline constexpr GemmTmaCosts kTmaCostsOfThree = {3255,   82, 830, 0.0768, 0.076
 /// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
 inline constexpr double kTmaSharedWeights = 1.46;
+
+/// How much longer memory takes to bring B where boxes of A have more rows than there are: 16x14336x4096 takes 34.4 us by 64 x
+/// 128, 64x14336x4096 31.9 (by gemm_wgmma, which reads rows that exist, 30.3).
+constexpr double weightsOfFewRows(int blockM, long long m) {
+  return m < blockM ? 1 + 0.13 * (1 - double(m) / blockM) : 1;
+}
 
 /// What is left of the feed of tiles of 128 x 64 where the rows of tiles are no divisor of 8, so that neighbouring blocks
 /// ask for columns at other times (784x768x3072 takes 19 us so, by 64 x 128 14; 1024x768x3072 15 and 16). Of tiles of 96
@@ -417,10 +450,16 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   double end = costs.tile + costs.finish * area +
                (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
   double block = double(early) * step + double(steps - early) * (late > feed ? late : feed) + end;
+  // A later round's first steps wait for memory.
+  constexpr double kInRounds = 1.07;
   double clocks = double(rounds) * block + double(rounds - 1) * costs.laterSum * area,
-         weights = clocksOfWeights(n, kBytes, batches),
+         weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+                   weightsOfClusters(t.clusterK, double(blocks), multiprocessors) *
+                   (rounds > 1 && t.clusterK == 1 ? kInRounds : 1),
          least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
-                 costs.tile / 2; // of which half comes before the first step
+                 costs.tile / 2, // of which half comes before the first step
+      copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes());
+  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
   return clocks > least ? clocks : least;
 }
 
@@ -480,8 +519,11 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   double clocks = double(rounds - 1) * period + multiply + end;
   if (t.teams() > 2)
     clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
-  double weights = clocksOfWeights(n, kBytes, batches),
-         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end;
+  double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+                   weightsOfClusters(t.clusterK, double(blocks), multiprocessors),
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end,
+         copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes());
+  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
   return costs.start + (clocks > least ? clocks : least);
 }
 
