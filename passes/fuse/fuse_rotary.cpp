@@ -75,6 +75,7 @@ public:
 private:
   void consider(Operation *reader, int64_t firstColumn);
   bool precedes(Value value);
+  bool readsTurned(Operation *reader);
   Value halfOfColumns(OpBuilder &builder, Value value, unsigned axis, int64_t half);
   Value buildHalf(OpBuilder &builder, int64_t half);
   std::optional<Halves> buildTurned(OpBuilder &builder, Halves plain);
@@ -148,6 +149,26 @@ bool RotaryProjection::precedes(Value value) {
   return true;
 }
 
+/// `reader` reads the product's columns of turned heads, beside the trees that turn them.
+bool RotaryProjection::readsTurned(Operation *reader) {
+  auto slice = dyn_cast<SliceOp>(reader);
+  int64_t begin = 0, end = columns;
+  if (slice) {
+    Dim size = tensorType(slice.getOutput()).getDim(lastAxis());
+    std::optional<int64_t> first =
+                               Dim(cast<DimAttr>(slice.getStarts().getValue().back())).asConstant(),
+                           count = size.asConstant();
+    if (!first || !count || slice.getSteps().back() != 1)
+      return true;
+    begin = *first, end = *first + *count;
+  }
+  return llvm::any_of(turned, [&](const TurnedHeads &part) {
+    Operation *heads = part.heads.getDefiningOp();
+    bool isOwn = reader == heads || (slice && heads->getOperand(0) == slice.getOutput());
+    return !isOwn && begin < (part.first + part.count) * headSize && part.first * headSize < end;
+  });
+}
+
 StringRef RotaryProjection::findObstacle() {
   if (headSize % (2 * kInterleavedColumns) != 0 || columns % headSize != 0)
     return "heads are of multiples of 16 elements";
@@ -161,6 +182,8 @@ StringRef RotaryProjection::findObstacle() {
     if (!llvm::all_of(part.tree.tables(), [&](Value table) { return precedes(table); }))
       return "angles do not depend on the product";
   }
+  if (llvm::any_of(output.getUsers(), [&](Operation *reader) { return readsTurned(reader); }))
+    return "nothing else reads the heads that are turned";
   return {};
 }
 

@@ -9,7 +9,8 @@
 // CHECK-SAME: #smelt.remark<taken "rotary" of "OneBatch" by ""
 // CHECK-SAME: #smelt.remark<refused "rotary" of "SmallHeads" by "heads are of multiples of 16 elements", "it is computed of heads of an unnamed op">
 // CHECK-SAME: #smelt.remark<refused "rotary" of "TablesOfHeads" by "halves of heads change places, and tables are repeated along the heads"
-// CHECK-SAME: #smelt.remark<refused "rotary" of "AnglesOfTheProduct" by "angles do not depend on the product"
+// CHECK-SAME: #smelt.remark<refused "rotary" of "AnglesOfTheProduct" by "angles do not depend on the product", "it is computed of heads of an unnamed op">
+// CHECK-SAME: #smelt.remark<refused "rotary" of "ReadBeside" by "nothing else reads the heads that are turned"
 // CHECK-NOT: "rotary"
 
 // Three heads of queries and one of keys in front of the values, with a bias; both halves of the angles are the same. The
@@ -271,6 +272,29 @@ func.func @read_before(%x: !smelt.tensor<[b, s, 24], f16>, %cos: !smelt.tensor<[
   %qr = smelt.add %q2, %q9 : <[b, 2, s, 16], f16>, <[b, 2, s, 16], f16> -> <[b, 2, s, 16], f16> loc("ReadBefore")
   %e = smelt.exp %h : <[b, s, 2, 16], f16>
   return %qr, %e : !smelt.tensor<[b, 2, s, 16], f16>, !smelt.tensor<[b, s, 2, 16], f16>
+}
+
+// Somebody reads columns of the product that are turned, as they were.
+// CHECK-LABEL: @read_beside
+// CHECK-COUNT-1: smelt.matmul
+// CHECK-NOT: smelt.matmul
+// CHECK: return
+func.func @read_beside(%x: !smelt.tensor<[b, s, 24], f16>, %cos: !smelt.tensor<[s, 1, 16], f16>, %sin: !smelt.tensor<[s, 16], f16>) -> (!smelt.tensor<[b, 2, s, 16], f16>, !smelt.tensor<[b, s, 16], f16>) {
+  %w = smelt.weight "w" <"w.bin", 0, 1536, ""> : <[24, 32], f16>
+  %y = smelt.matmul %x, %w : <[b, s, 24], f16>, <[24, 32], f16> -> <[b, s, 32], f16>
+  %h = smelt.reshape %y : <[b, s, 32], f16> -> <[b, s, 2, 16], f16>
+  %q1 = smelt.mul %h, %cos : <[b, s, 2, 16], f16>, <[s, 1, 16], f16> -> <[b, s, 2, 16], f16>
+  %q2 = smelt.transpose %q1 [0, 2, 1, 3] : <[b, s, 2, 16], f16> -> <[b, 2, s, 16], f16>
+  %q3 = smelt.slice %h starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[b, s, 2, 16], f16> -> <[b, s, 2, 8], f16>
+  %q4 = smelt.transpose %q3 [0, 2, 1, 3] : <[b, s, 2, 8], f16> -> <[b, 2, s, 8], f16>
+  %q5 = smelt.slice %h starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<8>] steps [1, 1, 1, 1] : <[b, s, 2, 16], f16> -> <[b, s, 2, 8], f16>
+  %q6 = smelt.neg %q5 : <[b, s, 2, 8], f16>
+  %q7 = smelt.transpose %q6 [0, 2, 1, 3] : <[b, s, 2, 8], f16> -> <[b, 2, s, 8], f16>
+  %q8 = smelt.concat %q7, %q4 axis 3 : !smelt.tensor<[b, 2, s, 8], f16>, !smelt.tensor<[b, 2, s, 8], f16> -> <[b, 2, s, 16], f16>
+  %q9 = smelt.mul %q8, %sin : <[b, 2, s, 16], f16>, <[s, 16], f16> -> <[b, 2, s, 16], f16>
+  %qr = smelt.add %q2, %q9 : <[b, 2, s, 16], f16>, <[b, 2, s, 16], f16> -> <[b, 2, s, 16], f16> loc("ReadBeside")
+  %beside = smelt.slice %y starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<8>] steps [1, 1, 1] : <[b, s, 32], f16> -> <[b, s, 16], f16>
+  return %qr, %beside : !smelt.tensor<[b, 2, s, 16], f16>, !smelt.tensor<[b, s, 16], f16>
 }
 
 // The columns of what is no weight take no turns.
