@@ -111,12 +111,12 @@ llvm::DenseSet<Value> followingProducts(FusionOp fusion) {
 /// A result of the products' kernel beside those that lie element by element.
 LogicalResult verifyGemmResult(FusionOp fusion, Value result,
                                const llvm::DenseSet<Value> &following) {
-  if (auto moments = result.getDefiningOp<RowMomentsOp>())
-    result = moments.getInput();
-  else if (auto total = result.getDefiningOp<ReduceOp>())
-    result = countedResult(total);
   SmallVector<Value> stored{result};
-  if (auto joined = result.getDefiningOp<ConcatOp>())
+  if (auto moments = result.getDefiningOp<RowMomentsOp>())
+    stored = {moments.getInput()};
+  else if (auto total = result.getDefiningOp<ReduceOp>())
+    stored = {countedResult(total)};
+  else if (auto joined = result.getDefiningOp<ConcatOp>())
     stored.assign(joined.getInputs().begin(), joined.getInputs().end());
   if (!llvm::all_of(stored, [&](Value value) { return following.contains(value); }))
     return fusion.emitOpError("a gemm result must follow from the product");

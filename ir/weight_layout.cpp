@@ -56,9 +56,10 @@ WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products, bool isRefit) {
   Value weight = MatmulOp(products.front()).getRhs();
   TensorType type = tensorType(weight);
   if (products.size() == 2) {
-    bool hasVectors = *type.getDim(0).asConstant() % (kVectorBytes / 2) == 0;
-    return hasVectors && isFasterTurned(type, 2, isRefit) ? WeightLayout::interleavedKMajor
-                                                          : WeightLayout::interleaved;
+    constexpr int64_t kHalves = kVectorBytes / 2; // of a vector: no others are turned round
+    bool takesVectors = *type.getDim(0).asConstant() % kHalves == 0;
+    return takesVectors && isFasterTurned(type, 2, isRefit) ? WeightLayout::interleavedKMajor
+                                                            : WeightLayout::interleaved;
   }
   if (!isWeightExpression(weight) || isLiteral(weight) || type.getRank() != 2)
     return WeightLayout::asGiven;

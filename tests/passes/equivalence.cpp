@@ -87,6 +87,22 @@ Comparison compareFunctions(func::FuncOp before, func::FuncOp after, WeightStore
   return result;
 }
 
+testing::AssertionResult keepsValues(ModuleOp before, ModuleOp after, SizeChoice sizes,
+                                     uint64_t seed) {
+  constexpr double kMost = 1e-9;
+  WeightStore weights;
+  weights.drawMissing(seed);
+  Comparison comparison =
+      compareFunctions(*before.getOps<func::FuncOp>().begin(),
+                       *after.getOps<func::FuncOp>().begin(), weights, sizes, seed);
+  if (comparison.ran && comparison.error <= kMost &&
+      (comparison.error > 0 || comparison.problem.empty()))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << (comparison.ran ? "" : "does not run; ") << comparison.error
+                                     << ' ' << comparison.problem << " seed " << seed << '\n'
+                                     << textOf(before);
+}
+
 std::string textOf(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -6,6 +6,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <gtest/gtest.h>
+
 #include <optional>
 #include <string>
 
@@ -28,6 +30,11 @@ struct Comparison {
 /// Interprets both functions, which have the same arguments, on the same inputs.
 Comparison compareFunctions(mlir::func::FuncOp before, mlir::func::FuncOp after,
                             WeightStore &weights, SizeChoice sizes, uint64_t seed);
+
+/// Whether `after` computes what `before` does, in the first function of each, with weights drawn by `seed`, but for the order of
+/// sums; else what differs, and the program.
+testing::AssertionResult keepsValues(mlir::ModuleOp before, mlir::ModuleOp after, SizeChoice sizes,
+                                     uint64_t seed);
 
 /// The module as it is printed, for messages.
 std::string textOf(mlir::ModuleOp module);
