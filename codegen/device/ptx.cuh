@@ -182,6 +182,40 @@ SMELT_MMA_BYTES(uint8_t, "u8", int8_t, "s8")
 SMELT_MMA_BYTES(uint8_t, "u8", uint8_t, "u8")
 #undef SMELT_MMA_BYTES
 
+/// Two floats of 8 bits, of the lower (0) or the upper (1) half of a word, as halves: every one of them is one.
+template <class T> __device__ __forceinline__ uint32_t toHalves(uint32_t word, int upper) {
+  uint32_t codes = __byte_perm(word, 0, upper == 0 ? 0x1404 : 0x3424); // in the upper bytes
+  if constexpr (kIsSame<T, f8e5m2>)
+    return codes;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  uint32_t halves;
+  uint16_t pair = static_cast<uint16_t>(upper == 0 ? word : word >> 16);
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  return halves;
+#else
+  // The exponent, of four bits, counts from 7 where that of a half counts from 15.
+  constexpr uint32_t kPowerOf8 = 0x5c005c00;
+  uint32_t scaled, isNan = ((codes & 0x7f007f00) + 0x01000100) & 0x80008000;
+  asm("mul.f16x2 %0, %1, %2;" : "=r"(scaled) : "r"((codes & 0x7f007f00) >> 1), "r"(kPowerOf8));
+  return scaled | (codes & 0x80008000) | (isNan - (isNan >> 5));
+#endif
+}
+
+/// Operands are floats of 8 bits, four of consecutive k a register; k is 32. Multiplied as halves: where tensor cores
+/// multiply bytes, too, they keep 14 bits of their sums. (Which k a product has does not matter: both operands' same.)
+template <class A, class B>
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                                    A, B) {
+  static_assert(kIsFloat8<A> && kIsFloat8<B>, "floats of 8 bits");
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    const uint32_t halves[4] = {toHalves<A>(a[2 * part], 0), toHalves<A>(a[2 * part + 1], 0),
+                                toHalves<A>(a[2 * part], 1), toHalves<A>(a[2 * part + 1], 1)};
+    uint32_t b = part == 0 ? b0 : b1;
+    mma(d, halves, toHalves<B>(b, 0), toHalves<B>(b, 1), half());
+  }
+}
+
 /// Bits of a float rounded to tf32 (10 mantissa bits, ties away from zero).
 __device__ __forceinline__ uint32_t toTf32(uint32_t bits) {
   uint32_t rounded;

@@ -66,7 +66,9 @@ template <class T, int Rows, int Columns, int PanelColumns> struct PanelTile {
 
 /// The bits of an element of one byte or two.
 template <class T> __device__ __forceinline__ uint32_t bitsOf(T x) {
-  if constexpr (sizeof(T) == 1)
+  if constexpr (kIsFloat8<T>)
+    return x.code;
+  else if constexpr (sizeof(T) == 1)
     return static_cast<uint8_t>(x);
   else
     return x.bits;

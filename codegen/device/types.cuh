@@ -37,6 +37,14 @@ template <class T> inline constexpr bool kIsHalfWidth = kIsSame<T, half> || kIsS
 /// True for the storage types of small_types.cuh.
 template <class T> inline constexpr bool kIsSmall = !kIsSame<typename SmallType<T>::compute, void>;
 
+/// True for the floats of 8 bits that tensor cores multiply.
+template <class T> inline constexpr bool kIsFloat8 = kIsSame<T, f8e4m3fn> || kIsSame<T, f8e5m2>;
+/// Operands of one byte whose products have such sums.
+template <class A, class B, class Sum>
+inline constexpr bool kMultipliesBytes =
+    kIsFloat8<A> || kIsFloat8<B> ? kIsFloat8<A> && kIsFloat8<B> && kIsSame<Sum, float>
+                                 : sizeof(A) == 1 && sizeof(B) == 1 && kIsSame<Sum, int32_t>;
+
 template <class T>
 inline constexpr bool kIsFloat = kIsSame<T, float> || kIsSame<T, double> || kIsHalfWidth<T>;
 template <class T> inline constexpr bool kIsInteger = !kIsFloat<T> && !kIsSame<T, bool>;

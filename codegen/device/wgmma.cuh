@@ -1,6 +1,7 @@
 // Warpgroup matrix multiplication (sm_90a): d (64 x N, in registers) += A (64 x k) * B (k x N), k
 // elements being 32 bytes, in shared memory, read by the tensor cores themselves: 16-bit floats and
-// float sums, or bytes, signed or not on either side, and 32-bit sums that wrap around.
+// float sums, bytes, signed or not on either side, and 32-bit sums that wrap around, or floats of 8 bits
+// and sums of which 14 bits are kept.
 //
 // Four consecutive warps, the first of them a multiple of four, execute every function here
 // together. Warp w of the four holds rows 16 w to 16 w + 15 of d, each thread as after mma.sync:
@@ -144,26 +145,36 @@ template <int N, class A, class B, bool TransposedB> struct Multiply;
                      "n"(int(TransposedB)));                                                       \
     }                                                                                              \
   }
-#define SMELT_MULTIPLY_BYTES(n, A, typeA, B, typeB, registers, o0, o1)                             \
+// Of bytes: `signs` are factors of the operands, which integers have none of.
+#define SMELT_MULTIPLY_BYTES(n, Sum, sum, kind, signs, A, typeA, B, typeB, registers, o0, o1, o2)  \
   template <> struct Multiply<n, A, B, false> {                                                    \
-    __device__ __forceinline__ static void run(int32_t (&d)[n / 2], uint64_t describedA,           \
+    template <bool Accumulates = true>                                                             \
+    __device__ __forceinline__ static void run(Sum (&d)[n / 2], uint64_t describedA,               \
                                                uint64_t describedB) {                              \
-      asm volatile("{.reg .pred accumulate; setp.eq.u32 accumulate, 0, 0;"                         \
-                   "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." typeA "." typeB               \
-                   " {" SMELT_NAMES_##registers "}," o0 "," o1 ", accumulate;}"                    \
-                   : SMELT_REGISTERS_##registers("+r", 0)                                          \
-                   : "l"(describedA), "l"(describedB));                                            \
+      asm volatile("{.reg .pred accumulate; setp.ne.u32 accumulate, " o2 ", 0;"                    \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k32." sum "." typeA "." typeB           \
+                   " {" SMELT_NAMES_##registers "}," o0 "," o1 ", accumulate" signs ";}"           \
+                   : SMELT_REGISTERS_##registers(kind, 0)                                          \
+                   : "l"(describedA), "l"(describedB), "n"(int(Accumulates)));                     \
     }                                                                                              \
   }
+#define SMELT_MULTIPLY_INTEGERS(n, A, typeA, B, typeB, ...)                                        \
+  SMELT_MULTIPLY_BYTES(n, int32_t, "s32", "+r", "", A, typeA, B, typeB, __VA_ARGS__)
+#define SMELT_MULTIPLY_FLOATS8(n, A, typeA, B, typeB, ...)                                         \
+  SMELT_MULTIPLY_BYTES(n, float, "f32", "+f", ", 1, 1", A, typeA, B, typeB, __VA_ARGS__)
 #define SMELT_MULTIPLY_HALVES(n, registers, ...)                                                   \
   SMELT_MULTIPLY(n, half, "f16", registers, __VA_ARGS__);                                          \
   SMELT_MULTIPLY(n, bfloat16, "bf16", registers, __VA_ARGS__)
-#define SMELT_MULTIPLY_ALL(n, registers, o0, o1, ...)                                              \
-  SMELT_MULTIPLY_HALVES(n, registers, o0, o1, __VA_ARGS__);                                        \
-  SMELT_MULTIPLY_BYTES(n, int8_t, "s8", int8_t, "s8", registers, o0, o1);                          \
-  SMELT_MULTIPLY_BYTES(n, int8_t, "s8", uint8_t, "u8", registers, o0, o1);                         \
-  SMELT_MULTIPLY_BYTES(n, uint8_t, "u8", int8_t, "s8", registers, o0, o1);                         \
-  SMELT_MULTIPLY_BYTES(n, uint8_t, "u8", uint8_t, "u8", registers, o0, o1)
+#define SMELT_MULTIPLY_ALL(n, registers, o0, o1, o2, ...)                                          \
+  SMELT_MULTIPLY_HALVES(n, registers, o0, o1, o2, __VA_ARGS__);                                    \
+  SMELT_MULTIPLY_FLOATS8(n, f8e4m3fn, "e4m3", f8e4m3fn, "e4m3", registers, o0, o1, o2);            \
+  SMELT_MULTIPLY_FLOATS8(n, f8e4m3fn, "e4m3", f8e5m2, "e5m2", registers, o0, o1, o2);              \
+  SMELT_MULTIPLY_FLOATS8(n, f8e5m2, "e5m2", f8e4m3fn, "e4m3", registers, o0, o1, o2);              \
+  SMELT_MULTIPLY_FLOATS8(n, f8e5m2, "e5m2", f8e5m2, "e5m2", registers, o0, o1, o2);                \
+  SMELT_MULTIPLY_INTEGERS(n, int8_t, "s8", int8_t, "s8", registers, o0, o1, o2);                   \
+  SMELT_MULTIPLY_INTEGERS(n, int8_t, "s8", uint8_t, "u8", registers, o0, o1, o2);                  \
+  SMELT_MULTIPLY_INTEGERS(n, uint8_t, "u8", int8_t, "s8", registers, o0, o1, o2);                  \
+  SMELT_MULTIPLY_INTEGERS(n, uint8_t, "u8", uint8_t, "u8", registers, o0, o1, o2)
 
 SMELT_MULTIPLY_HALVES(16, 8, "%8", "%9", "%10", "%11", "%12", "%13");
 SMELT_MULTIPLY_ALL(32, 16, "%16", "%17", "%18", "%19", "%20", "%21");
@@ -182,6 +193,8 @@ SMELT_MULTIPLY_ALL(256, 128, "%128", "%129", "%130", "%131", "%132", "%133");
 
 #undef SMELT_MULTIPLY_ALL
 #undef SMELT_MULTIPLY_HALVES
+#undef SMELT_MULTIPLY_FLOATS8
+#undef SMELT_MULTIPLY_INTEGERS
 #undef SMELT_MULTIPLY_BYTES
 #undef SMELT_MULTIPLY
 #undef SMELT_REGISTERS_128

@@ -129,7 +129,9 @@ TEST(GemmRanking, KeepsColumnsOfAShortKWhereRowsAreMany) {
   GemmShape moments = shapeOf(50176, 96, 96);
   moments.storesMoments = true;
   EXPECT_FALSE(keepsColumns(moments, false));
-  EXPECT_FALSE(keepsColumns(shapeOf(50176, 96, 96), false, GemmPrecision::int8));
+  EXPECT_TRUE(keepsColumns(shapeOf(50176, 96, 768), false, GemmPrecision::int8)); // twice as deep
+  EXPECT_FALSE(keepsColumns(shapeOf(50176, 96, 784), false, GemmPrecision::int8));
+  EXPECT_FALSE(keepsColumns(shapeOf(50176, 96, 96), false, GemmPrecision::float8));
 }
 
 TEST(GemmRanking, CountsTheAddressesOfWindows) {

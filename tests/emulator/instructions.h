@@ -50,6 +50,33 @@ inline uint16_t toBfloatBits(float x) {
   return x != x ? 0x7fff : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/// Sign, four bits of exponent and three of mantissa; all ones are NaN.
+inline float e4m3ToFloat(uint8_t code) {
+  static const std::array<float, 256> kValues = [] {
+    std::array<float, 256> values;
+    for (int i = 0; i < 256; ++i) {
+      int exponent = i >> 3 & 15, mantissa = i & 7;
+      float magnitude = exponent == 0 ? std::ldexp(float(mantissa), -9)
+                                      : std::ldexp(float(8 + mantissa), exponent - 10);
+      magnitude = (i & 127) == 127 ? NAN : magnitude;
+      values[i] = i < 128 ? magnitude : -magnitude;
+    }
+    return values;
+  }();
+  return kValues[code];
+}
+
+inline void cvt_rn_f16x2_e4m3x2(unsigned &result, uint16_t pair) {
+  result = unsigned(toHalfBits(e4m3ToFloat(uint8_t(pair >> 8)))) << 16 |
+           toHalfBits(e4m3ToFloat(uint8_t(pair)));
+}
+inline void mul_f16x2(unsigned &result, unsigned a, unsigned b) {
+  auto half = [&](int shift) {
+    return unsigned(
+        toHalfBits(halfToFloat(uint16_t(a >> shift)) * halfToFloat(uint16_t(b >> shift))));
+  };
+  result = half(16) << 16 | half(0);
+}
 inline void cvt_f32_f16(float &result, uint16_t x) { result = halfToFloat(x); }
 template <class R> void cvt_rn_f16_f32(R &result, float x) { result = toHalfBits(x); }
 template <class R> void cvt_rn_f16_f64(R &result, double x) { result = toHalfBits(x); }

@@ -36,6 +36,17 @@ struct U8 {
   static int at(uint32_t word, int i) { return uint8_t(word >> 8 * i); }
 };
 
+struct E4M3 {
+  static constexpr int kCount = 4;
+  using Sum = float;
+  static float at(uint32_t word, int i) { return e4m3ToFloat(uint8_t(word >> 8 * i)); }
+};
+struct E5M2 {
+  static constexpr int kCount = 4;
+  using Sum = float;
+  static float at(uint32_t word, int i) { return halfToFloat(uint16_t((word >> 8 * i) << 8)); }
+};
+
 inline float sum(float a, float b) { return a + b; }
 inline int sum(int a, int b) { return int(unsigned(a) + unsigned(b)); } // wraps around
 
@@ -247,5 +258,18 @@ SMELT_WGMMA_BYTES(s32_s8_u8, S8, U8)
 SMELT_WGMMA_BYTES(s32_u8_s8, U8, S8)
 SMELT_WGMMA_BYTES(s32_u8_u8, U8, U8)
 #undef SMELT_WGMMA_BYTES
+
+#define SMELT_WGMMA_FLOATS8(types, A, B)                                                           \
+  template <int M, int N, int K>                                                                   \
+  void wgmma_mma_async_sync_aligned_##types(const Group<float, N / 2> &d, uint64_t a, uint64_t b,  \
+                                            bool accumulates, int, int) {                          \
+    static_assert(M == 64 && K == 32);                                                             \
+    multiplyLater<A, B>(d, a, b, accumulates, false);                                              \
+  }
+SMELT_WGMMA_FLOATS8(f32_e4m3_e4m3, E4M3, E4M3)
+SMELT_WGMMA_FLOATS8(f32_e4m3_e5m2, E4M3, E5M2)
+SMELT_WGMMA_FLOATS8(f32_e5m2_e4m3, E5M2, E4M3)
+SMELT_WGMMA_FLOATS8(f32_e5m2_e5m2, E5M2, E5M2)
+#undef SMELT_WGMMA_FLOATS8
 
 } // namespace smelt::emulator

@@ -1,5 +1,5 @@
 // Do the cost models of Hopper's tilings choose well? They are held against times measured on an H200
-// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt): for every product, the tiling that a model would choose
+// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt, h200_gemm_integers.txt, h200_gemm_floats8*.txt): for every product, the tiling that a model would choose
 // among the measured ones that are offered, against the best of all that were measured. Few rows, for which all
 // templates compete: tests/codegen/gemm_choice_test.cpp.
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernels/gemm/gemm_config.cuh"
+#include "codegen/kernels/gemm/gemm_costs.h"
 
 namespace {
 
@@ -111,7 +111,7 @@ bool parseTma(std::istream &in, Products &products) {
   products[describe(p.m, p.n, p.k) + (storesMoments ? " with moments" : "")].push_back(
       {describe(t), isAmong(kGemmTmaTilings, t),
        estimatedClocks(t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k, 1,
-                       gemmTmaCosts(/*isBytes=*/false, storesMoments, /*isRightAlongK=*/false)),
+                       gemmTmaCosts(WgmmaOperands::halves, storesMoments, /*isRightAlongK=*/false)),
        time});
   return true;
 }
@@ -133,11 +133,36 @@ bool parseBytes(std::istream &in, Products &products) {
     return read(in, t) && add(t,
                               isAmong(kGemmWgmmaTilings, t) ||
                                   (p.k <= kShallowBytes && isAmong(kGemmShallowTilings, t)),
-                              gemmWgmmaCosts(/*isBytes=*/true));
+                              gemmWgmmaCosts(WgmmaOperands::integers));
   GemmTmaTiling t{};
   return name == "tma" && read(in, t) &&
          add(t, isAmong(kGemmTmaTilings, t),
-             gemmTmaCosts(/*isBytes=*/true, false, /*isRightAlongK=*/true));
+             gemmTmaCosts(WgmmaOperands::integers, false, /*isRightAlongK=*/true));
+}
+
+/// Tilings of products of `operands`, which are all offered.
+template <WgmmaOperands Operands> bool parseOfBytes(std::istream &in, Products &products) {
+  std::string name;
+  Product p{};
+  if (!(in >> name) || !read(in, p))
+    return false;
+  auto add = [&](const std::string &tiling, double clocks) {
+    double time;
+    if (in >> time)
+      products[describe(p.m, p.n, p.k)].push_back({tiling, true, clocks, time});
+    return bool(in);
+  };
+  if (GemmWgmmaTiling t{}; name == "wgmma")
+    return read(in, t) && add(describe(t), estimatedClocks(t, kMultiprocessors, p.m, p.n, p.k, 1,
+                                                           gemmWgmmaCosts(Operands)));
+  GemmTmaTiling t{};
+  if (name != "tma" || !(in >> t.blockM >> t.blockN >> t.stages >> t.pingPong >> t.clusterK >>
+                         t.oneTile >> t.residentSteps))
+    return false;
+  t = withoutIdleStages(t, p.k);
+  return add(describe(t), estimatedClocks(t, kMultiprocessors, p.m, p.n, p.k, 1,
+                                          gemmTmaCosts(Operands, false, /*isRightAlongK=*/true),
+                                          gemmTileCosts(false), kTmaCostsOfThreeOfIntegers));
 }
 
 /// Whether the model's choices are within 3 % of the best on average, and each within 15 %.
@@ -176,5 +201,14 @@ int main() {
   bool tma = choosesWell("gemm_tma", readMeasurements("h200_gemm_tma.txt", parseTma));
   bool bytes =
       choosesWell("products of bytes", readMeasurements("h200_gemm_bytes.txt", parseBytes));
-  return wgmma && tma && bytes ? 0 : 1;
+  bool integers = choosesWell(
+      "products of integers of many rows",
+      readMeasurements("h200_gemm_integers.txt", parseOfBytes<WgmmaOperands::integers>));
+  bool floats8 =
+      choosesWell("products of floats of 8 bits",
+                  readMeasurements("h200_gemm_floats8.txt", parseOfBytes<WgmmaOperands::floats8>));
+  bool few = choosesWell(
+      "the same of up to 256 rows",
+      readMeasurements("h200_gemm_floats8_few_rows.txt", parseOfBytes<WgmmaOperands::floats8>));
+  return wgmma && tma && bytes && integers && floats8 && few ? 0 : 1;
 }

@@ -34,12 +34,6 @@ const std::vector<GemmShape> kTmaShapes = {
     {1, 8, 8, 1},      {1, 768, 768, 1},     {77, 200, 520, 1},    {197, 776, 72, 1},
     {513, 512, 64, 1}, {513, 1032, 1000, 1}, {2309, 2568, 136, 1}, {128, 256, 4096, 1}};
 
-// Block M, N, stages, cluster, helpers: panels of all widths, clusters, helpers.
-constexpr GemmWgmmaTiling kWgmma[] = {
-    {64, 48, 5, 1, 1},  {64, 48, 6, 4},   {64, 96, 5, 8},
-    {128, 64, 4, 8, 1}, {128, 128, 3, 1}, {128, 192, 4, 1},
-};
-
 template <class Tiling> GemmVariant variant(Tiling tiling) {
   GemmVariant v;
   v.tiling = tiling;
@@ -53,112 +47,6 @@ template <class Tiling> GemmVariant floatVariant(Tiling tiling) {
   v.element = Element::kFloat;
   v.aVector = v.bVector = 4;
   return v;
-}
-
-/// Each operand in each layout, the other one as it is, at edges that no tile divides and at width 1.
-void addLayouts(std::vector<GemmCase> &cases, GemmVariant v) {
-  const std::vector<GemmShape> kEdges = {
-      {1, 77, 197, 2}, {77, 1, 513, 2}, {197, 513, 1, 2}, {513, 197, 77, 1}, {1, 1, 1, 1}};
-  v.aVector = v.bVector = v.width = 1;
-  v.bConstant = false;
-  for (Layout layout : {Layout::kUnit, Layout::kOffset, Layout::kStrided, Layout::kZeroColumns,
-                        Layout::kZeroRows, Layout::kTransposed})
-    for (bool transposed : {false, true}) {
-      v.bTransposed = transposed;
-      v.a = Layout::kUnit;
-      v.b = layout;
-      cases.push_back({v, kEdges});
-      std::swap(v.a, v.b);
-      if (!transposed && layout != Layout::kUnit)
-        cases.push_back({v, kEdges});
-    }
-  v.b = v.a = Layout::kTransposed;
-  cases.push_back({v, kEdges});
-}
-
-/// Products of bytes: every tiling, sign, layout of B and alignment.
-void addBytes(std::vector<GemmCase> &cases) {
-  const std::vector<GemmShape> shapes = {
-      {1, 768, 768, 1}, {77, 400, 1536, 1}, {197, 208, 144, 1}, {513, 64, 64, 1}};
-  constexpr Element kSigns[] = {Element::kInt8, Element::kUint8};
-  GemmVariant v;
-  v.aVector = v.bVector = 16;
-  v.element = Element::kUint8, v.elementB = Element::kInt8;
-  for (const GemmTiling &tiling : kGemmInt8)
-    for (bool transposed : {true, false}) {
-      v.tiling = tiling;
-      v.bTransposed = v.bConstant = transposed;
-      cases.push_back({v, shapes});
-    }
-  v.tiling = kGemmInt8[4];
-  v.bConstant = false;
-  for (Element a : kSigns)
-    for (Element b : kSigns) {
-      v.element = a, v.elementB = b;
-      cases.push_back({v, {{77, 80, 64, 12}, {197, 208, 4096, 2}}});
-    }
-  for (bool transposed : {true, false})
-    for (int width : {2, 4, 8}) { // K, and columns, that allow only narrow vectors
-      v.bTransposed = transposed;
-      v.aVector = v.bVector = v.width = width;
-      cases.push_back({v, {{33, 101 * width, 77 * width, 3}}});
-    }
-  GemmVariant scattered = v;
-  scattered.linear = false;
-  cases.push_back({scattered, {{77, 200, 136, 2}}});
-  addLayouts(cases, v);
-}
-
-/// The same on Hopper's own tensor cores, which read B along K alone.
-void addBytesOnHopper(std::vector<GemmCase> &cases) {
-  const std::vector<GemmShape> shapes = {
-      {1, 768, 768, 1}, {77, 400, 1536, 1}, {197, 208, 144, 2}, {513, 64, 64, 1}};
-  const std::vector<GemmShape> mapped = {
-      {1, 8, 16, 1},     {1, 768, 768, 1},     {77, 200, 528, 1},    {197, 776, 80, 1},
-      {513, 512, 64, 1}, {513, 1032, 1008, 1}, {2309, 2568, 144, 1}, {128, 256, 4096, 1}};
-  constexpr Element kSigns[] = {Element::kInt8, Element::kUint8};
-  GemmVariant v;
-  v.aVector = v.bVector = 16;
-  v.bTransposed = true;
-  int next = 0;
-  auto takeTurns = [&] { // all pairs of signs, weights and activations
-    v.element = kSigns[next & 1], v.elementB = kSigns[next >> 1 & 1];
-    v.bConstant = (next++ >> 2 & 1) != 0;
-  };
-  std::vector<GemmWgmmaTiling> tilings(std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings));
-  tilings.insert(tilings.end(), std::begin(kWgmma), std::end(kWgmma));
-  tilings.insert(tilings.end(), std::begin(kGemmShallowTilings), std::end(kGemmShallowTilings));
-  for (const GemmWgmmaTiling &tiling : tilings) {
-    v.tiling = tiling;
-    takeTurns();
-    cases.push_back({v, shapes});
-  }
-  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-    for (int i = 0; i < 4; ++i) {
-      v.tiling = tiling;
-      takeTurns();
-      cases.push_back({v, mapped});
-    }
-  v.tiling = withoutIdleStages(GemmTmaTiling{64, 64, 12, false}, kWgmmaStepBytes);
-  cases.push_back({v, mapped});
-  v.tiling = kGemmTmaTilings[1];
-  v.width = 1;
-  cases.push_back({v, {{77, 197, 144, 1}, {513, 513, 208, 1}, {1, 1, 16, 1}}});
-  v.tiling = GemmWgmmaTiling{64, 64, 4, 1};
-  v.bConstant = false;
-  for (int width : {2, 4, 8}) { // K, and columns, that allow only narrow vectors
-    v.aVector = v.bVector = v.width = width;
-    cases.push_back({v, {{33, 101 * width, 77 * width, 3}}});
-  }
-  addLayouts(cases, v);
-  v.a = v.b = Layout::kUnit;
-  v.width = 8;
-  v.linear = false;
-  for (int vector : {16, 4}) { // windows of an image in zeros
-    v.aVector = v.bVector = vector;
-    v.padded = vector == 16;
-    cases.push_back({v, {{197, 208, 144, 1}, {513, 200, 272, 1}}});
-  }
 }
 
 /// Moments of rows, stored by the epilogue and read by it.
@@ -257,9 +145,30 @@ static void addShort(std::vector<GemmCase> &cases) {
     }
 }
 
+void addLayouts(std::vector<GemmCase> &cases, GemmVariant v) {
+  const std::vector<GemmShape> kEdges = {
+      {1, 77, 197, 2}, {77, 1, 513, 2}, {197, 513, 1, 2}, {513, 197, 77, 1}, {1, 1, 1, 1}};
+  v.aVector = v.bVector = v.width = 1;
+  v.bConstant = false;
+  for (Layout layout : {Layout::kUnit, Layout::kOffset, Layout::kStrided, Layout::kZeroColumns,
+                        Layout::kZeroRows, Layout::kTransposed})
+    for (bool transposed : {false, true}) {
+      v.bTransposed = transposed;
+      v.a = Layout::kUnit;
+      v.b = layout;
+      cases.push_back({v, kEdges});
+      std::swap(v.a, v.b);
+      if (!transposed && layout != Layout::kUnit)
+        cases.push_back({v, kEdges});
+    }
+  v.b = v.a = Layout::kTransposed;
+  cases.push_back({v, kEdges});
+}
+
 std::vector<GemmCase> gemmChecks() {
-  std::vector<GemmCase> cases = windowChecks(), resident = residentChecks();
-  cases.insert(cases.end(), resident.begin(), resident.end());
+  std::vector<GemmCase> cases = windowChecks();
+  for (const std::vector<GemmCase> &more : {residentChecks(), byteChecks()})
+    cases.insert(cases.end(), more.begin(), more.end());
   addPadded(cases);
   addShort(cases);
   for (const GemmTiling &tiling : kTensor)
@@ -294,7 +203,7 @@ std::vector<GemmCase> gemmChecks() {
   cases.push_back({logits, {{13, 50257, 768, 1}}});
 
   std::vector<GemmWgmmaTiling> wgmma(std::begin(kGemmWgmmaTilings), std::end(kGemmWgmmaTilings));
-  wgmma.insert(wgmma.end(), std::begin(kWgmma), std::end(kWgmma));
+  wgmma.insert(wgmma.end(), std::begin(kMoreWgmmaTilings), std::end(kMoreWgmmaTilings));
   for (const GemmWgmmaTiling &tiling : wgmma)
     for (bool transposed : {false, true}) {
       GemmVariant v = variant(tiling);
@@ -387,8 +296,6 @@ std::vector<GemmCase> gemmChecks() {
   GemmVariant wgmmaLayouts = variant(GemmWgmmaTiling{64, 64, 4, 1});
   wgmmaLayouts.element = Element::kBfloat16;
   addLayouts(cases, wgmmaLayouts);
-  addBytes(cases);
-  addBytesOnHopper(cases);
 
   for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[1], kGemmPortable[3], kGemmFewRows})
     addMoments(cases, variant(tiling));
@@ -401,49 +308,6 @@ std::vector<GemmCase> gemmChecks() {
   addMoments(cases, floatVariant(kGemmSimtTilings[1]));
   addMoments(cases, floatVariant(kGemmSplitTilings[2]));
   return cases;
-}
-
-/// Products of an encoder's layers and of ResNet's, at a batch of 32, among them.
-static void addByteTimings(std::vector<GemmCase> &cases) {
-  auto add = [&](auto tiling, GemmShape shape) {
-    GemmVariant v = variant(tiling);
-    v.element = Element::kUint8, v.elementB = Element::kInt8;
-    v.aVector = v.bVector = 16;
-    v.n = shape.n, v.k = shape.k;
-    v.bTransposed = true;
-    v.residual = false;
-    cases.push_back({v, {shape}});
-  };
-  for (GemmShape shape : {GemmShape{1, 768, 768, 1},
-                          {128, 768, 768, 1},
-                          {128, 3072, 768, 1},
-                          {4096, 768, 768, 1},
-                          {4096, 3072, 768, 1},
-                          {4096, 768, 3072, 1},
-                          {4096, 4096, 4096, 1},
-                          {4096, 2304, 768, 1},
-                          {100352, 64, 64, 1},
-                          {100352, 256, 64, 1},
-                          {100352, 64, 256, 1},
-                          {25088, 128, 512, 1},
-                          {25088, 512, 128, 1},
-                          {6272, 1024, 256, 1},
-                          {6272, 256, 1024, 1},
-                          {1568, 2048, 512, 1},
-                          {1568, 512, 2048, 1}}) {
-    if (shape.m <= 128) // no product of more rows is computed by mma here
-      for (const GemmTiling &tiling : kGemmInt8)
-        add(tiling, shape);
-    if (shape.m == 1)
-      continue;
-    for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-      add(tiling, shape);
-    if (shape.k <= kShallowBytes)
-      for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
-        add(tiling, shape);
-    for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-      add(tiling, shape);
-  }
 }
 
 /// Products whose tiles fill the multiprocessors about once: templates compete.
@@ -586,7 +450,8 @@ std::vector<GemmCase> gemmTimings() {
   for (int m : {64, 128, 197})
     for (const GemmTiling &tiling : {kGemmSmall, kGemmPortable[0], kGemmPortable[1]})
       add(tiling, {m, 768, 768, 1});
-  addByteTimings(cases);
+  const std::vector<GemmCase> bytes = byteTimings();
+  cases.insert(cases.end(), bytes.begin(), bytes.end());
   const std::vector<GemmShape> floats = {
       {128, 384, 384, 1},  {128, 1536, 384, 1},  {128, 384, 1536, 1}, {128, 768, 768, 1},
       {4096, 768, 768, 1}, {4096, 1536, 384, 1}, {4096, 384, 1536, 1}};

@@ -68,6 +68,8 @@ double tolerance(const GemmVariant &variant) {
     return 1e-5;
   switch (variant.element) {
   case Element::kHalf:
+  case Element::kFloat8E4M3:
+  case Element::kFloat8E5M2:
     return 5e-4;
   case Element::kBfloat16:
     return 4e-3;

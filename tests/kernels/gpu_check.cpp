@@ -17,8 +17,34 @@
 
 namespace smelt::kernel_tests {
 
+/// Of a number of up to 7 bits behind the sign, which is no NaN.
+static float decodeFloat8(uint32_t bits, int mantissaBits, int bias) {
+  uint32_t magnitude = bits & 0x7f, exponent = magnitude >> mantissaBits;
+  auto digits = float(magnitude & ((1u << mantissaBits) - 1));
+  float value = exponent == 0 ? std::ldexp(digits, 1 - bias - mantissaBits)
+                              : std::ldexp(digits + float(1u << mantissaBits),
+                                           int(exponent) - bias - mantissaBits);
+  return bits >> 7 == 0 ? value : -value;
+}
+
+static float decodeFloat8(Element element, uint32_t bits) {
+  return element == Element::kFloat8E4M3 ? decodeFloat8(bits, 3, 7) : decodeFloat8(bits, 2, 15);
+}
+
+/// The largest number that is not above it.
+static uint32_t encodeFloat8(Element element, float value) {
+  uint32_t code = 0;
+  for (uint32_t step = 0x40; step > 0; step /= 2)
+    if (decodeFloat8(element, code + step) <= std::abs(value))
+      code += step;
+  return code | (value < 0 ? 0x80 : 0);
+}
+
 uint32_t encode(Element element, float value) {
   switch (element) {
+  case Element::kFloat8E4M3:
+  case Element::kFloat8E5M2:
+    return encodeFloat8(element, value);
   case Element::kHalf:
     return floatToHalf(value);
   case Element::kBfloat16:
@@ -36,6 +62,9 @@ double decode(Element element, uint32_t bits) {
     return bfloat16ToFloat(static_cast<uint16_t>(bits));
   case Element::kFloat:
     return std::bit_cast<float>(bits);
+  case Element::kFloat8E4M3:
+  case Element::kFloat8E5M2:
+    return decodeFloat8(element, bits);
   case Element::kInt8:
     return static_cast<int8_t>(bits);
   case Element::kUint8:
@@ -101,6 +130,7 @@ CUfunction Checker::load(const KernelText &kernel, const std::string &function) 
 }
 
 Buffer Checker::randomBuffer(Element element, size_t count, float scale) {
+  constexpr uint32_t kFloats8PerNan = 1 << 14; // whose conversion to halves is our own
   constexpr size_t kPeriod = 1000003; // prime, so that no row or tile of large buffers repeats
   size_t width = elementBytes(element), drawn = std::min(count, kPeriod) * width;
   std::vector<char> bytes(count * width);
@@ -108,6 +138,8 @@ Buffer Checker::randomBuffer(Element element, size_t count, float scale) {
     auto drawnBits = static_cast<uint32_t>(random_());
     float value = (float(drawnBits >> 8) * 0x1p-23f - 1.0f) * scale;
     uint32_t bits = isInteger(element) ? drawnBits : encode(element, value);
+    if (isFloat8(element) && drawnBits % kFloats8PerNan == 0)
+      bits = 0x7f; // of both types
     std::memcpy(bytes.data() + i, &bits, width);
   }
   for (size_t i = drawn; i < bytes.size(); i += drawn)

@@ -13,6 +13,10 @@ const char *elementName(Element element) {
     return "bfloat16";
   case Element::kFloat:
     return "float";
+  case Element::kFloat8E4M3:
+    return "f8e4m3fn";
+  case Element::kFloat8E5M2:
+    return "f8e5m2";
   case Element::kInt8:
     return "int8_t";
   case Element::kUint8:
@@ -60,6 +64,8 @@ int elementBytes(Element element) {
   case Element::kFloat:
   case Element::kInt32:
     return 4;
+  case Element::kFloat8E4M3:
+  case Element::kFloat8E5M2:
   case Element::kInt8:
   case Element::kUint8:
     return 1;
@@ -68,6 +74,10 @@ int elementBytes(Element element) {
 }
 
 bool isInteger(Element element) { return element >= Element::kInt8; }
+
+bool isFloat8(Element element) {
+  return element == Element::kFloat8E4M3 || element == Element::kFloat8E5M2;
+}
 
 namespace {
 

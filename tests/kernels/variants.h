@@ -13,11 +13,12 @@
 namespace smelt::kernel_tests {
 
 /// Element type of a kernel's operands; the last one only of what follows a product of bytes.
-enum class Element { kHalf, kBfloat16, kFloat, kInt8, kUint8, kInt32 };
+enum class Element { kHalf, kBfloat16, kFloat, kFloat8E4M3, kFloat8E5M2, kInt8, kUint8, kInt32 };
 
 const char *elementName(Element element); // as in device text
 int elementBytes(Element element);
 bool isInteger(Element element);
+bool isFloat8(Element element);
 
 /// A kernel's text and what its launch needs to know.
 struct KernelText {
@@ -89,7 +90,11 @@ struct GemmVariant {
   bool usesTf32() const;
   Element rightElement() const { return elementB.value_or(element); }
   /// Of the bias, the residual and C.
-  Element storedElement() const { return isInteger(element) ? Element::kInt32 : element; }
+  Element storedElement() const {
+    if (isFloat8(element))
+      return Element::kHalf;
+    return isInteger(element) ? Element::kInt32 : element;
+  }
   /// The kernel takes maps of A and B behind its problem.
   bool usesTensorMaps() const { return std::holds_alternative<GemmTmaTiling>(tiling); }
 };
@@ -172,15 +177,26 @@ struct ReductionCase {
   std::vector<ReductionShape> shapes;
 };
 
+/// Tilings beyond those that selection chooses from: panels of all widths, clusters, helpers.
+inline constexpr GemmWgmmaTiling kMoreWgmmaTilings[] = {
+    {64, 48, 5, 1, 1},  {64, 48, 6, 4},   {64, 96, 5, 8},
+    {128, 64, 4, 8, 1}, {128, 128, 3, 1}, {128, 192, 4, 1},
+};
+
+/// Adds `v` with each operand in each layout, the other one as it is, at edges that no tile divides and at width 1.
+void addLayouts(std::vector<GemmCase> &cases, GemmVariant v);
+
 /// What is checked for correctness: every tiling, element type, layout, alignment and odd size.
 std::vector<GemmCase> gemmChecks();
 std::vector<GemmCase> windowChecks();   // among them
 std::vector<GemmCase> residentChecks(); // among them
+std::vector<GemmCase> byteChecks();     // among them
 std::vector<AttentionCase> attentionChecks();
 std::vector<ReductionCase> reductionChecks();
 
 /// What is timed: the shapes of transformers, each with the tilings that may suit it.
 std::vector<GemmCase> gemmTimings();
+std::vector<GemmCase> byteTimings(); // among them
 std::vector<AttentionCase> attentionTimings();
 
 /// Text of the double-precision reference kernels for operands of these element types.

@@ -89,6 +89,8 @@ std::vector<GemmCase> windowChecks() {
   bytes.element = Element::kUint8, bytes.elementB = Element::kInt8;
   bytes.aVector = bytes.bVector = 16;
   cases.push_back({bytes, {shapeOf(ofBytes, 3, 136)}});
+  bytes.element = Element::kFloat8E4M3, bytes.elementB = Element::kFloat8E4M3;
+  cases.push_back({bytes, {shapeOf(ofBytes, 3, 136)}});
   return cases;
 }
 

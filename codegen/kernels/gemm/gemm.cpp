@@ -12,6 +12,7 @@
 #include "codegen/kernels/gemm/gemm_windows.h"
 #include "codegen/printer.h"
 #include "ir/capabilities.h"
+#include "ir/element_bytes.h"
 
 #include <map>
 
@@ -75,6 +76,8 @@ plan::Arithmetic arithmeticOf(GemmPrecision precision) {
     return plan::Arithmetic::half;
   case GemmPrecision::int8:
     return plan::Arithmetic::int8;
+  case GemmPrecision::float8:
+    return plan::Arithmetic::float8;
   case GemmPrecision::tf32:
     return plan::Arithmetic::tf32;
   case GemmPrecision::float32:
@@ -86,6 +89,8 @@ plan::Arithmetic arithmeticOf(GemmPrecision precision) {
 GemmPrecision GemmEmitter::precision() const {
   if (product.lhs.getElementType().isInteger(8))
     return GemmPrecision::int8;
+  if (isFloat8Operand(product.lhs.getElementType()))
+    return GemmPrecision::float8;
   if (!product.lhs.getElementType().isF32())
     return GemmPrecision::halfWidth;
   return selection.tf32 ? GemmPrecision::tf32 : GemmPrecision::float32;

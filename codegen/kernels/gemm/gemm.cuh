@@ -1,5 +1,6 @@
 // C = epilogue(A * B) on the tensor cores: mma.sync; 16-bit or tf32 operands and float sums, floats
-// in float's accuracy, or 8-bit integers, signed or not on either side, and exact 32-bit sums.
+// in float's accuracy, floats of 8 bits, or 8-bit integers, signed or not on either side, and exact
+// 32-bit sums.
 //
 // Problem: matrix products of transformers, from one short sequence (M = 128, where a launch lasts
 // microseconds and most multiprocessors would idle) to thousands of rows, with whatever follows
@@ -16,6 +17,7 @@
 //   - A and B are reached through the Problem, which may fold any view into its addresses. Where A
 //     is an image in zeros (kAPadded: the windows of a convolution), those have no address, and the
 //     copies fill zeros in as they do at the edges.
+//   - Floats of 8 bits are bytes until fragments are multiplied: as halves, which hold them exactly.
 //   - Small M * N with long K: the blocks of a cluster share one tile of C. Each takes a part of K
 //     and sends its sums for a band of rows to the block that owns the band, through distributed
 //     shared memory; the owner adds them in the order of the ranks, so results are reproducible.
@@ -67,10 +69,11 @@ template <class Config, class Problem> struct GemmTask {
   static constexpr int kSteps = kBlockK / kStepK / kWarpsK; // of a warp, in one tile
   static constexpr int kChunksPerStep = 2;                  // of 16 bytes
 
-  static_assert(kBytes ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t>
+  static_assert(kBytes ? kMultipliesBytes<ElementA, ElementB, Sum>
                        : (kIsHalfWidth<ElementA> || kFloat) && kIsSame<ElementA, ElementB> &&
                              kIsSame<Sum, float>,
-                "operands are half, bfloat16 or (tf32) float and sums float, or bytes and int32_t");
+                "operands are half, bfloat16, (tf32) float or float of 8 bits and sums float, or "
+                "bytes and int32_t");
   static_assert(!kSplits || (kFloat && kWarpsK == 1), "floats are split, and one warp sums them");
   static_assert(kBlockM % (16 * kTiling.warpsM) == 0, "a warp computes whole 16-row fragments");
   static_assert(kBlockN % (16 * kTiling.warpsN) == 0, "a warp computes whole 16-column fragments");

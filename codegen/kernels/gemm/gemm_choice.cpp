@@ -1,5 +1,5 @@
 // Two models, fitted to timings (programmatic launches, cold weights). gemm_wgmma and gemm_tma, on an H100 and an H200:
-// estimatedClocks() of gemm_config.cuh. The other templates, on an H200: to about 150 products; of 16-bit operands
+// estimatedClocks() of gemm_costs.h. The other templates, on an H200: to about 150 products; of 16-bit operands
 // to 42 of up to 256 rows (n and k 384 to 3072), measured later:
 //
 //   time = waves * (start + steps * step + finish) , for a block that passes `steps` = K / blockK /
@@ -12,6 +12,7 @@
 // the configurations matters: measured and modelled best agree within 10 % on the fitted set.
 #include "codegen/kernels/gemm/gemm_choice.h"
 
+#include "codegen/kernels/gemm/gemm_costs.h"
 #include "codegen/kernels/gemm/gemm_measurements.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -217,7 +218,8 @@ private:
              kWgmmaClockPerMicrosecond;
     });
   }
-  bool suitsThreeInTurn(const GemmTmaTiling &tiling) const;
+  bool suitsThreeInTurn(const GemmTmaTiling &tiling, int elementBytes) const;
+  bool suits(const GemmTmaTiling &tiling, int elementBytes) const;
   /// All that fit the operands.
   void addWgmma(int elementBytes);
   void addHalfWidth();
@@ -272,7 +274,7 @@ double CandidateList::microseconds(const GemmChoice &c, int64_t rows, int elemen
 /// Where B stays, a short K, and columns that are no half-empty tile and not too many; where it comes with A, no windows
 /// (12544x256x2304 took 31.8 us, by 128 x 128 28.1), and no 96 columns of B [k][n], which are three boxes (3136x2048x1024: 70
 /// and 24; H200).
-bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling) const {
+bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling, int elementBytes) const {
   constexpr int kLeastRowsAtOnce = 3; // blocks that share a column's B
   constexpr int kFewColumns = 96;
   // Moments with a residual, of any number of rows, spill 20 bytes; CLIP's GELU behind a norm, of 12 statements, 16.
@@ -280,40 +282,61 @@ bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling) const {
     return false;
   int64_t tilesN = llvm::divideCeil(shape.n, tiling.blockN);
   if (tiling.residentSteps > 0)
-    return shape.k * 2 <= int64_t{tiling.residentSteps} * kWgmmaStepBytes &&
+    return shape.k * elementBytes <= int64_t{tiling.residentSteps} * kWgmmaStepBytes &&
            tilesN * kLeastRowsAtOnce <= target.part.multiprocessors && tiling.blockN < 2 * shape.n;
   return !shape.hasWindows && (tiling.blockN % 64 == 0 || shape.isRightAlongK);
 }
 
+/// Of bytes, those that were measured. Floats of 8 bits have no turns: who multiplies waits for each step's sums.
+bool CandidateList::suits(const GemmTmaTiling &tiling, int elementBytes) const {
+  if (precision == GemmPrecision::float8)
+    return holdsSumsOfSteps(tiling) && tiling.teams() == 1 &&
+           (tiling.blockM == 128 ? tiling.clusterK == 1 : !tiling.oneTile || tiling.blockN <= 64);
+  if (tiling.teams() > 2)
+    return suitsThreeInTurn(tiling, elementBytes);
+  return precision == GemmPrecision::halfWidth || (tiling.blockM == 128 && tiling.clusterK == 1);
+}
+
+WgmmaOperands operandsOf(GemmPrecision precision) {
+  return precision == GemmPrecision::int8     ? WgmmaOperands::integers
+         : precision == GemmPrecision::float8 ? WgmmaOperands::floats8
+                                              : WgmmaOperands::halves;
+}
+
 void CandidateList::addWgmma(int elementBytes) {
-  bool isBytes = elementBytes == 1;
+  WgmmaOperands operands = operandsOf(precision);
+  bool isBytes = operands != WgmmaOperands::halves;
   // Of 16 bits, after the only step.
   bool callsAtOnce = shape.callsFunctions && !isBytes && shape.k * elementBytes <= kWgmmaStepBytes;
-  GemmWgmmaCosts costs = gemmWgmmaCosts(isBytes, callsAtOnce);
+  GemmWgmmaCosts costs = gemmWgmmaCosts(operands, callsAtOnce);
+  auto hasRegisters = [&](const GemmWgmmaTiling &tiling) {
+    return operands != WgmmaOperands::floats8 || holdsSumsOfSteps(tiling);
+  };
   for (const GemmWgmmaTiling &tiling : kGemmWgmmaTilings)
-    addWgmma(tiling, elementBytes, costs);
+    if (hasRegisters(tiling))
+      addWgmma(tiling, elementBytes, costs);
   if (isBytes && shape.k <= kShallowBytes)
     for (const GemmWgmmaTiling &tiling : kGemmShallowTilings)
-      addWgmma(tiling, elementBytes, costs);
+      if (hasRegisters(tiling))
+        addWgmma(tiling, elementBytes, costs);
   if (!takesTensorMaps())
     return;
-  auto isFitted = [&](const GemmTmaTiling &tiling) {
-    return isBytes ? tiling.blockM == 128 && tiling.clusterK == 1 && tiling.blockN != 160
-                   : tiling.teams() <= 2 || suitsThreeInTurn(tiling);
-  };
   // Of half-empty tiles the costs are off: 802816x64x256 took 146 us by columns of 128, and 95 by 64 (H100).
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
     return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
   };
   GemmTmaCosts costsOfMaps =
-      gemmTmaCosts(isBytes, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
+      gemmTmaCosts(operands, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
+  GemmTileCosts costsOfTile = gemmTileCosts(shape.callsFunctions);
+  const GemmTmaCosts &costsOfThree =
+      operands == WgmmaOperands::integers ? kTmaCostsOfThreeOfIntegers : kTmaCostsOfThreeInTurn;
   for (const GemmTmaTiling &tiling : kGemmResidentTilings)
-    if (isFitted(tiling) && !isHalfEmpty(tiling))
-      addWgmma(tiling, elementBytes, costsOfMaps);
+    if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
+      addWgmma(tiling, elementBytes, costsOfMaps, costsOfTile, costsOfThree);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
-    if (isFitted(tiling) && !isHalfEmpty(tiling))
+    if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
       addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps,
-               gemmTileCosts(shape.callsFunctions));
+               costsOfTile, costsOfThree);
   if (!isBytes && shape.isInFragments)
     for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
       if (!isHalfEmpty(tiling))
@@ -339,13 +362,14 @@ void CandidateList::addHalfWidth() {
 }
 
 void CandidateList::addBytes() {
-  constexpr int64_t kMostRowsOfMma = 256;
+  const int64_t mostRowsOfMma = precision == GemmPrecision::float8 ? 64 : 256;
   const Target::Rates &rates = target.flopsPerClock;
-  double flops = rates.int8 > 0 ? rates.int8 : rates.half; // as good a guess as any
+  // Floats of 8 bits are multiplied as halves.
+  double flops = rates.int8 > 0 && precision == GemmPrecision::int8 ? rates.int8 : rates.half;
   flops *= target.instructions.wgmma ? kMmaOfBytesBesideWgmma : kMma;
   bool hasWgmma = target.instructions.wgmma && shape.isRightAlongK;
   for (const GemmTiling &tiling : kGemmInt8)
-    addMma(tiling, 1, flops, hasWgmma ? kMostRowsOfMma : kAnyRows);
+    addMma(tiling, 1, flops, hasWgmma ? mostRowsOfMma : kAnyRows);
   if (hasWgmma)
     addWgmma(1);
 }
@@ -356,6 +380,7 @@ std::vector<Candidate> CandidateList::run() {
     addHalfWidth();
     break;
   case GemmPrecision::int8:
+  case GemmPrecision::float8:
     addBytes();
     break;
   case GemmPrecision::tf32:
@@ -518,7 +543,8 @@ std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision pr
   llvm::erase_if(candidates, [&](const Candidate &c) { return !isUsable(c.choice); });
   // Bytes are those of images above all, whose pixels are many rows.
   constexpr int64_t kMostRows = 16384, kMostPixels = int64_t{1} << 19;
-  int64_t mostRows = precision == GemmPrecision::int8 ? kMostPixels : kMostRows;
+  bool isOfBytes = precision == GemmPrecision::int8 || precision == GemmPrecision::float8;
+  int64_t mostRows = isOfBytes ? kMostPixels : kMostRows;
   return candidates.empty() ? std::vector<GemmRange>()
                             : RangeChoice(candidates, mostRows, times).run();
 }

@@ -24,7 +24,7 @@ struct GemmShape {
 };
 
 /// What the operands are multiplied as.
-enum class GemmPrecision { halfWidth, int8, tf32, float32 };
+enum class GemmPrecision { halfWidth, int8, float8, tf32, float32 };
 
 /// A GEMM template with its configuration.
 struct GemmChoice {

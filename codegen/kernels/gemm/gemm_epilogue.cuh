@@ -130,7 +130,7 @@ struct TileEpilogue {
   static constexpr bool kFewSums = SumsPerThread <= 32;
   // Blocks that multiply bytes share a multiprocessor: each of its threads has half the registers. Without wgmma the
   // addresses of fragments take some, too.
-  static constexpr bool kSharesRegisters = kIsSame<Sum, int32_t>,
+  static constexpr bool kSharesRegisters = sizeof(typename Problem::ElementA) == 1,
                         kHasFew = kSharesRegisters || !SMELT_HAS_CLUSTERS;
   static constexpr int kInputBudget = kFewSums ? 128 : kHasFew ? 32 : 64; // bytes
   static constexpr int kMaxGroup = kWidth >= 4 ? 8 : 4;

@@ -26,6 +26,8 @@
 //     gemm_fragment_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
+//   - Of floats of 8 bits a step's sums are added by the ordinary cores (multiplyInParts): warpgroups keep two sets of sums,
+//     for which tiles of up to 192 columns leave registers. In turn nobody would multiply meanwhile.
 //
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
 // (A, or windows of images: gemm_tma_left.cuh), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
@@ -75,10 +77,12 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   static constexpr int kPanel = panelColumns(kBlockN);  // columns of a box of B [k][n]
   static constexpr int kBand = kBlockN > 128 ? 16 : 12; // rows of tiles that share columns of B
   static constexpr int kColumns = kTiling.exchangeColumns();
+  static constexpr bool kInParts = kIsFloat8<ElementA>; // sums are those of steps
   static_assert(kBytes
-                    ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t> && kBTransposed
+                    ? kMultipliesBytes<ElementA, ElementB, Sum> && kBTransposed
                     : kIsHalfWidth<ElementA> && kIsSame<ElementA, ElementB> && kIsSame<Sum, float>,
-                "operands are half or bfloat16 and sums float, or bytes along K and int32_t");
+                "operands are half or bfloat16 and sums float, or along K: bytes and int32_t, or "
+                "floats of 8 bits and float");
   static_assert(kBlockN % kPanel == 0 && kBlockN <= 256, "boxes tile the columns");
 
   using TileA = SharedTile<ElementA, kBlockM, kBlockK>;
@@ -300,7 +304,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     staticFor<0, kBlockK / kStepK>([&](auto part) {
 #pragma unroll
       for (int chain = 0; chain < kChains; ++chain)
-        wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::run(
+        wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::template run<!kInParts ||
+                                                                                  part != 0>(
             sums[chain],
             a.at(chain * 64 * kRowBytesA + part / kPartSteps * kBlockM * kRowBytesA +
                  part % kPartSteps * kStepBytesA),
@@ -321,17 +326,23 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       wgmma::pin(sums[chain]);
   }
 
+  template <class Visit> __device__ __forceinline__ static void forEachSum(Visit visit) {
+#pragma unroll
+    for (int i = 0; i < kChains * kBlockN / 2; ++i)
+      visit(i / (kBlockN / 2), i % (kBlockN / 2));
+  }
+
   /// `hasArrived` is called when the last step has: all stages before it have, too. Of a cluster that has more blocks than K
   /// has steps, some have none.
   template <class HasArrived>
   __device__ __forceinline__ void multiply(Sums &sums, Ring &ring, int row,
                                            HasArrived hasArrived) const {
-#pragma unroll
-    for (int i = 0; i < kChains * kBlockN / 2; ++i)
-      sums[i / (kBlockN / 2)][i % (kBlockN / 2)] = Sum(0);
+    forEachSum([&](int chain, int i) { sums[chain][i] = Sum(0); });
     pin(sums);
     if (kClusterK > 1 && steps == 0)
       hasArrived();
+    if constexpr (kInParts)
+      return multiplyInParts(sums, ring, row, hasArrived);
     int last = ring.stage;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
@@ -348,6 +359,28 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     wgmma::wait<0>();
     pin(sums);
     release(last);
+  }
+
+  /// Of floats of 8 bits tensor cores keep 14 bits of sums: those of a step begin with it, and are added by the ordinary
+  /// cores while the other warpgroup multiplies.
+  template <class HasArrived>
+  __device__ __forceinline__ void multiplyInParts(Sums &sums, Ring &ring, int row,
+                                                  HasArrived hasArrived) const {
+    Sums ofStep;
+    forEachSum([&](int chain, int i) { ofStep[chain][i] = Sum(0); });
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      mbarrier::wait(full(ring.stage), ring.parity);
+      pin(ofStep);
+      multiplyStep(ofStep, ring.stage, step, row);
+      if (step == steps - 1)
+        hasArrived();
+      wgmma::wait<0>();
+      pin(ofStep);
+      release(ring.stage);
+      ring.advance();
+      forEachSum([&](int chain, int i) { sums[chain][i] += ofStep[chain][i]; });
+    }
   }
 
   // A barrier tells the parity of a phase alone, so that a team may look at its stages only when

@@ -1,5 +1,5 @@
-// C = epilogue(A * B) on Hopper's tensor cores: wgmma; 16-bit operands and float sums, or bytes and
-// 32-bit ones.
+// C = epilogue(A * B) on Hopper's tensor cores: wgmma; 16-bit operands, or floats of 8 bits, and float
+// sums, or bytes and 32-bit ones.
 //
 // Problem: mma.sync reaches 62 % of a Hopper's matrix rate, and its fragments pass through
 // registers: in the small tiles of short sequences, reading them from shared memory takes longer
@@ -42,10 +42,12 @@ template <class Config, class Problem> struct GemmWgmmaTask {
   static constexpr int kStepK = 32 / sizeof(ElementA);              // of one multiplication
   static constexpr int kPanel = kBlockN % 64 == 0 ? 64 : kBlockN % 32 == 0 ? 32 : 16;
 
+  static constexpr bool kInParts = kIsFloat8<ElementA>; // sums are those of steps
   static_assert(kBytes
-                    ? sizeof(ElementB) == 1 && kIsSame<Sum, int32_t>
+                    ? kMultipliesBytes<ElementA, ElementB, Sum>
                     : kIsHalfWidth<ElementA> && kIsSame<ElementA, ElementB> && kIsSame<Sum, float>,
-                "operands are half or bfloat16 and sums float, or bytes and int32_t");
+                "operands are half, bfloat16 or floats of 8 bits and sums float, or bytes and "
+                "int32_t");
   static_assert(kBlockM % 64 == 0, "a warpgroup computes 64 rows");
   static_assert(kStages >= 3, "two stages are being multiplied while others are filled");
 
@@ -57,6 +59,7 @@ template <class Config, class Problem> struct GemmWgmmaTask {
 
   const int group; // this thread's warpgroup
   Sum sums[kBlockN / 2];
+  Sum ofStep[kInParts ? kBlockN / 2 : 1]; // added once it has been multiplied: see gemm_tma.cuh
 
   __device__ __forceinline__ GemmWgmmaTask() : group(warpgroup()) {}
 
@@ -82,10 +85,23 @@ template <class Config, class Problem> struct GemmWgmmaTask {
                                                          kRowsOfK ? kUnused : kPanelBytes);
     wgmma::fence();
     staticFor<0, kBlockK / kStepK>([&](auto step) {
-      wgmma::Multiply<kBlockN, ElementA, ElementB, !kRowsOfK>::run(sums, a.at(step * kStepBytesA),
-                                                                   b.at(step * kStepBytesB));
+      using Multiply = wgmma::Multiply<kBlockN, ElementA, ElementB, !kRowsOfK>;
+      if constexpr (kInParts)
+        Multiply::template run<step != 0>(ofStep, a.at(step * kStepBytesA),
+                                          b.at(step * kStepBytesB));
+      else
+        Multiply::run(sums, a.at(step * kStepBytesA), b.at(step * kStepBytesB));
     });
     wgmma::commit();
+  }
+
+  __device__ __forceinline__ void addStep() {
+    wgmma::wait<0>();
+    wgmma::pin(ofStep);
+#pragma unroll
+    for (int i = 0; i < kBlockN / 2; ++i)
+      sums[i] += ofStep[i];
+    wgmma::pin(ofStep);
   }
 
   /// All warpgroups go through the steps together: helpers meet the others at the same barriers, in the
@@ -94,9 +110,13 @@ template <class Config, class Problem> struct GemmWgmmaTask {
     const bool multiplies = this->multiplies();
     int stage = 0, nextStage = kStages - 2; // that is multiplied, that is filled
 #pragma unroll
-    for (int i = 0; i < kBlockN / 2; ++i)
+    for (int i = 0; i < kBlockN / 2; ++i) {
       sums[i] = Sum(0);
+      if constexpr (kInParts)
+        ofStep[i] = Sum(0);
+    }
     wgmma::pin(sums);
+    wgmma::pin(ofStep);
 #pragma unroll 1
     for (int step = 0; step < pipeline.countK; ++step) {
       pipeline.waitForCopies();
@@ -106,7 +126,10 @@ template <class Config, class Problem> struct GemmWgmmaTask {
         multiplyStep(pipeline.stageA(stage), pipeline.stageB(stage));
       pipeline.copyAheadA(step, nextStage);
       pipeline.copyAheadB(step, nextStage);
-      wgmma::wait<1>();
+      if constexpr (kInParts)
+        addStep();
+      else
+        wgmma::wait<1>();
       stage = Pipeline::after(stage);
       nextStage = Pipeline::after(nextStage);
     }

@@ -1,6 +1,6 @@
 // The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
 // the activation and the residual can be left out, the operands lie in memory in any way, and the
-// moments of C's rows can be stored. Of bytes, C = A * B + bias + residual in 32-bit integers. Of two products whose columns take turns in B,
+// moments of C's rows can be stored. Of floats of 8 bits, all but A and B are halves. Of bytes, C = A * B + bias + residual in 32-bit integers. Of two products whose columns take turns in B,
 // C = gelu(A * B1 + bias) * (A * B2) + residual.
 #pragma once
 
@@ -27,8 +27,10 @@ template <class A, class B, int AVector, int BVector, bool BTransposed, bool BCo
 struct GemmTestProblem {
   using ElementA = A;
   using ElementB = B;
-  using Sum = Select<sizeof(A) == 1, int32_t, float>;
-  using T = Select<sizeof(A) == 1, int32_t, A>; // of what is not an operand of the product
+  static constexpr bool kIntegers = kIsInteger<A> && !kIsFloat8<A>;
+  using Sum = Select<kIntegers, int32_t, float>;
+  // Of what is not an operand of the product.
+  using T = Select<kIntegers, int32_t, Select<kIsFloat8<A>, half, A>>;
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
   static constexpr bool kALinear = Linear, kBLinear = Linear, kAPadded = Padded;

@@ -18,6 +18,7 @@ using std::min;
 struct half {
   uint16_t bits;
 };
+template <class T> inline constexpr bool kIsFloat8 = false; // none of them here
 
 /// The thread that runs, shared memory, and the bytes that may be read.
 struct HostDevice {

@@ -1,0 +1,309 @@
+// What the tilings for wgmma cost: models of their times, fitted to measurements, that selection chooses by.
+//
+// Method: a block passes steps of 128 bytes along K, each as long as the slower of its operands' way to shared memory and
+// its arithmetic, then finishes its sums; blocks take rounds on the multiprocessors. All in clocks of an H200 at 1.84 GHz.
+// Which templates win where: gemm_config.cuh. Measurements: tests/kernels/h100_*.txt and h200_*.txt, whose tests say how
+// far the choices are from the best.
+#pragma once
+
+#include "codegen/kernels/gemm/gemm_config.cuh"
+
+namespace smelt {
+
+/// What wgmma multiplies: two floats of 16 bits, two integers of 8, or two floats of 8.
+enum class WgmmaOperands { halves, integers, floats8 };
+
+/// Clocks in which an H200's memory brings B once: no tiling of few rows takes fewer.
+constexpr double clocksOfWeights(long long n, long long kBytes, long long batches) {
+  constexpr double kBytesOfClock = 2174; // 4.0 TB/s at 1.84 GHz
+  return double(n) * double(kBytes) * double(batches) / kBytesOfClock;
+}
+
+/// Few rows and a long K, in steps: memory brings B for most of the time.
+constexpr bool streamsWeights(long long rows, long long steps) {
+  return rows <= 256 && steps >= 64;
+}
+
+/// Clocks in which an H200's L2 brings what `blocks` of `steps` steps copy of such a product, B among it once for each of their
+/// tiles of rows: 128x14336x4096 takes 38 us by 64 x 128 in turn, by 128 x 128 34.5. (The costs of others are fitted with it.)
+constexpr double clocksOfCopies(double blocks, double steps, double stepBytes) {
+  constexpr double kBytesOfClock = 6000;
+  return blocks * steps * stepBytes / kBytesOfClock;
+}
+
+/// How much longer memory takes to bring B once where clusters of blocks that share K are more than fit the GPU at once, so
+/// that they ask for parts of it that lie apart; `blocks` are those of all clusters.
+constexpr double weightsOfClusters(int clusterK, double blocks, int multiprocessors) {
+  constexpr double kApart = 1.35;
+  return clusterK > 1 && blocks > multiprocessors ? kApart : 1;
+}
+
+/// Clocks of gemm_wgmma's parts: of a step beside what the tensor cores take, the same of tiles of 32 columns, of each
+/// element of a tile in a step; of a tile beside its sums, of each sum; of a cluster's exchange, and for each of its blocks.
+struct GemmWgmmaCosts {
+  double wait, waitNarrow, multiply, tile, finish, exchange, exchangeOfBlock;
+  double feed;        ///< bytes a clock that arrive in one multiprocessor's stages
+  double secondBlock; ///< what two blocks of one multiprocessor take, in times of one
+  double together;    ///< share of the time in which they hide each other's waiting
+};
+
+/// Those of 16-bit operands are fitted with gemmTmaCosts(). A step of bytes holds twice as many elements at twice the rate;
+/// of integers fitted to 30 products, beside 198 measured cases of halves (m 128 to 12608, n and k 384 to 4096).
+constexpr GemmWgmmaCosts gemmWgmmaCosts(WgmmaOperands operands, bool callsFunctionsAtOnce = false) {
+  if (operands == WgmmaOperands::integers)
+    return {225, 275, 0.037, 880, 0.45, 1040, 276, 1e9, 1.37, 0};
+  if (operands == WgmmaOperands::floats8)
+    return {296, 296, 0.0439, 500, 0.31, 278, 577, 1e9, 1.7, 0};
+  GemmWgmmaCosts costs = {213, 307, 0.031, 1005, 0.188, 1300, 276, 36.7, 1.34, 0.223};
+  if (callsFunctionsAtOnce)
+    costs.finish += 0.1;
+  return costs;
+}
+
+/// Blocks a multiprocessor takes, in times of one block. With two side by side the last ones may find it half empty.
+constexpr double wavesOfPairs(double waves, const GemmWgmmaCosts &costs) {
+  if (waves <= 1)
+    return 1;
+  double inTurn = waves > costs.secondBlock ? waves : costs.secondBlock,
+         inPairs = costs.secondBlock * double((long long)(waves / 2 + 1 - 1e-9));
+  return costs.together * inPairs + (1 - costs.together) * inTurn;
+}
+
+/// Clocks that Hopper takes for C (m x n) with `kBytes` bytes along K: steps, then what becomes of the sums. With three
+/// stages copies have one step to arrive, and two blocks hide a part of each other's epilogue.
+constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
+                                 long long n, long long kBytes, long long batches = 1,
+                                 GemmWgmmaCosts costs = gemmWgmmaCosts(WgmmaOperands::halves)) {
+  // Of clusters of four whose blocks have a multiprocessor each, not all multiprocessors hold one.
+  constexpr double kFilled = 0.73;
+  double area = double(t.blockM) * t.blockN, wait = t.blockN == 32 ? costs.waitNarrow : costs.wait;
+  if (t.stages <= 3) {
+    wait = 400;
+    costs.secondBlock = 1.8;
+    costs.finish *= 0.82;
+  }
+  long long tilesOfRows = (m + t.blockM - 1) / t.blockM,
+            tilesOfColumns = (n + t.blockN - 1) / t.blockN;
+  double blocks = double(tilesOfRows) * double(tilesOfColumns) * t.clusterK * double(batches);
+  long long allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK;
+  // Rows that a tile has too many are not read: at 197 rows 128 x 64 is 9 % faster than at 256.
+  double rows = double(m) / double(m > 0 ? tilesOfRows : 1);
+  double step = wait + costs.multiply * area,
+         feed = (rows + t.blockN) * kWgmmaStepBytes / costs.feed;
+  double end = costs.tile + costs.finish * area +
+               (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
+  double block = double(steps) * (step > feed ? step : feed) + end;
+  bool leavesSome = t.clusterK >= 4 && t.minBlocks() == 1;
+  double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
+  waves = t.minBlocks() > 1 ? wavesOfPairs(waves, costs) : double((long long)(waves + 1 - 1e-9));
+  // Copies of 16 bytes by threads keep memory less busy than boxes where blocks are few.
+  constexpr double kByFewBlocks = 1.09;
+  bool streams = streamsWeights(m, allSteps);
+  double clocks = (waves < 1 ? 1 : waves) * block,
+         least = clocksOfWeights(n, kBytes, batches) *
+                     (t.clusterK > 1 && streams ? kByFewBlocks : 1) *
+                     weightsOfClusters(t.clusterK, blocks, multiprocessors) +
+                 end,
+         copies = clocksOfCopies(blocks, double(steps), (rows + t.blockN) * kWgmmaStepBytes);
+  clocks = streams && copies > clocks ? copies : clocks;
+  return clocks > least ? clocks : least;
+}
+
+/// Clocks of gemm_tma's parts: before the first tile, of a step beside what the tensor cores take, of a
+/// tile beside its sums, of each sum where all warpgroups finish it, and where one does; of each element
+/// of a tile in a step. And bytes a clock that arrive in one multiprocessor's stages where all ask for them, where
+/// tiles are multiplied in turn, and of tiles of 96 columns, which B [k][n] reaches by three boxes and B [n][k] by one.
+struct GemmTmaCosts {
+  double start, wait, tile, finish, finishAlone, multiply, feed, feedInTurn, feedOfNarrow;
+  double function = 0, functionAlone = 0; ///< what each sum takes more where a function is called
+};
+
+/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its sums.
+inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {165,    215, 815, 0.204, 0.204,
+                                                    0.0274, 1e9, 1e9, 1e9};
+inline constexpr double kTmaExchange = 3800, kTmaExchangeOfSum = 0.221;
+
+/// The same where three warpgroups multiply 64 rows each in turn. Fitted to an H200's times in models (ConvNeXt-T, Swin-T,
+/// EfficientNet-B0, ResNet-50 of 64, MiniLM at 32x128, CLIP, T5, BERT at 8x512: 87 products with K 16 to 4864), as multiples of
+/// what the other tilings take there: what the choice then takes is on average 0.4 % more than the best, at most 6.
+inline constexpr GemmTmaCosts kTmaCostsOfThreeInTurn = {1130,   144, 0,  0.268, 0.268,
+                                                        0.0312, 64,  64, 53.7};
+/// Those of integers are fitted with gemmTmaCosts(), to 42 cases of 21 products of many rows.
+inline constexpr GemmTmaCosts kTmaCostsOfThreeOfIntegers = {2645,   230,  0,    0.351, 0.351,
+                                                            0.0244, 54.7, 54.7, 53.4};
+/// Of both. Clocks in which boxes are filled up, for each element of each row that K has too few in its last step;
+/// what a block waits for each step of B that stays, and what its tiles take then, in times of others; and what is lost where
+/// there are no turns to take, for the kernel behind it finds no registers to start early with.
+inline constexpr double kTmaFill = 0.054, kTmaResidentStep = 84, kTmaResidentTile = 0.973,
+                        kTmaLateStart = 2000;
+
+/// The same of three warpgroups, whose sums are finished where they lie.
+inline constexpr GemmTmaCosts kTmaCostsOfThree = {3255,   82, 830, 0.0768, 0.0768,
+                                                  0.0342, 62, 62,  62};
+
+/// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
+/// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
+inline constexpr double kTmaSharedWeights = 1.46;
+
+/// How much longer memory takes to bring B where boxes of A have more rows than there are: 16x14336x4096 takes 34.4 us by 64 x
+/// 128, 64x14336x4096 31.9 (by gemm_wgmma, which reads rows that exist, 30.3).
+constexpr double weightsOfFewRows(int blockM, long long m) {
+  return m < blockM ? 1 + 0.13 * (1 - double(m) / blockM) : 1;
+}
+
+/// What is left of the feed of tiles of 128 x 64 where the rows of tiles are no divisor of 8, so that neighbouring blocks
+/// ask for columns at other times (784x768x3072 takes 19 us so, by 64 x 128 14; 1024x768x3072 15 and 16). Of tiles of 96
+/// columns, where they are no multiple of 4 (CLIP's 1600x768x3072 lost 0.5 us to pairs of blocks, 2048x768x3072 gains 2).
+inline constexpr double kTmaFeedOfOddRows = 0.84, kTmaFeedOfOddRowsOfNarrow = 0.86;
+
+/// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
+/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together. Chains of one kernel do not show
+/// all: pairs of blocks on every multiprocessor keep the next kernel out, and got 1.3 us more; three warpgroups got 3 %.
+/// The tiling with the fewest clocks is on average 1.8 % slower than the best of an H100's, at most 16 %, and than that
+/// of an H200's 0.7 %, at most 11 %; of the benchmark's products and MiniLM's in both layouts of B, which were measured
+/// later, 2.2 % and 37 (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp). Costs fitted to these too, in
+/// which tiles in turn take as long as the slower of their way to the stages and what becomes of them there, chose within
+/// 1.0 and 13 % of these, and made models 1 % slower: MiniLM, BERT, CLIP, Whisper, Qwen2. Those of integers
+/// are fitted to 266 measured cases of 37 products (m 128 to 100352, n and k 64 to 14336), of three warpgroups in turn among
+/// them, beside those of gemm_wgmma: on average 0.4 %, at most 7 %; those of floats of 8 bits, with gemm_wgmma's, to 858
+/// cases of 70 products (m 1 to 16384, n and k 768 to 14336): 0.8 and 8 %. Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of
+/// one warpgroup: the difference counts.
+///
+/// B by boxes of 32 columns arrives slowly (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 21.5; of B [n][k] 17.8).
+///
+/// A function, such as SiLU, takes issue slots and special-function units, for which two warpgroups that finish a tile each
+/// compete. Of a single step that is most of the time: 200704x96x16 takes an H200 34.7 us by 96 columns and 36.8 in turn,
+/// 50176x144x24 16.8 by 160 columns and 19.0 in turn (EfficientNet-B0, tuned). Of more steps the others are fitted with it.
+constexpr GemmTmaCosts gemmTmaCosts(WgmmaOperands operands, bool storesMoments, bool isRightAlongK,
+                                    bool callsFunctionsAtOnce = false) {
+  GemmTmaCosts costs = {165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, isRightAlongK ? 45 : 39.8};
+  if (operands == WgmmaOperands::integers)
+    costs = {1144, 21.6, 357, 0.443, 0.404, 0.0321, 76, 55.8, 325};
+  if (operands == WgmmaOperands::floats8)
+    costs = {163, 73, 231, 0.2905, 0.2905, 0.03405, 58.7, 58.7, 54.1};
+  if (storesMoments)
+    costs.finishAlone += 0.0684;
+  if (callsFunctionsAtOnce)
+    costs.function = 0.16, costs.functionAlone = 0.43;
+  return costs;
+}
+
+/// Clocks of gemm_tma_tile's parts: of a tile beside its steps and of each of its sums; of a step whose part of B was asked
+/// for before the kernel before had ended, the same of tiles of 32 columns, of each element of a tile in it; what a step
+/// takes more that waits for its stage. Bytes a clock that arrive in one multiprocessor's stages. What blocks of a
+/// cluster take to exchange sums, for each of them; and what a multiprocessor's later blocks take more than its first, whose
+/// start the kernel before hides, for each sum.
+struct GemmTileCosts {
+  double tile, finish, step, stepOfNarrow, multiply, refill, feed, exchange, exchangeOfBlock,
+      laterSum;
+};
+
+/// Fitted to models, not to chains of one kernel: plans that differ in one product's tiling alone, by turns on an H200 (BERT
+/// at 32 to 512 rows, ViT, MiniLM, DistilBERT, Whisper; 220 plans). A cluster's blocks start late: as many multiprocessors
+/// of one part of the GPU have to be free. Functions, such as GELU, are counted by the difference that the width of tiles
+/// makes, for those of the other templates count none (MiniLM's 128x1536x384 takes 1 us more by 64 columns than by 32).
+/// Where none is called narrow tiles take more than their steps: half as many blocks leave the kernels around them
+/// multiprocessors of their own to start on (MiniLM with 128x1152x384 by 64 columns 0.0718 ms, by 32 0.0785; ResNet-50 of
+/// one image, ten of whose products have 64 columns, 0.159, 32 0.162). Clusters of two lose least (ViT's 197x768x3072).
+constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
+  GemmTileCosts costs = {2000, 0.09, 137, 194, 0.0115, 133, 52, 2600, 300, 0.5};
+  if (callsFunctions) {
+    costs.stepOfNarrow = 179;
+    costs.tile -= 500;
+    costs.finish += 0.25;
+  }
+  return costs;
+}
+
+/// The same for one tile a block.
+constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
+                                     long long n, long long kBytes, long long batches,
+                                     const GemmTileCosts &costs) {
+  double area = double(t.blockM) * t.blockN;
+  long long tilesM = (m + t.blockM - 1) / t.blockM,
+            blocks = tilesM * ((n + t.blockN - 1) / t.blockN) * batches * t.clusterK;
+  long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
+            allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK,
+            early = steps < t.stages ? steps : t.stages;
+  double step = (t.blockN == 32 ? costs.stepOfNarrow : costs.step) + costs.multiply * area,
+         late = step + costs.refill, feed = t.stageBytes() / costs.feed;
+  double end = costs.tile + costs.finish * area +
+               (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
+  double block = double(early) * step + double(steps - early) * (late > feed ? late : feed) + end;
+  // A later round's first steps wait for memory; and steps end in turn: 128x4096x14336 takes 46.7 us by one tile of 64 x 64 a
+  // block, by as many in turn 38.6.
+  constexpr double kInRounds = 1.07, kStepsInTurn = 1.15;
+  double clocks = double(rounds) * block + double(rounds - 1) * costs.laterSum * area,
+         weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+                   weightsOfClusters(t.clusterK, double(blocks), multiprocessors) *
+                   (rounds > 1 && t.clusterK == 1 ? kInRounds : 1),
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
+                 costs.tile / 2, // of which half comes before the first step
+      copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes()) * kStepsInTurn;
+  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
+  return clocks > least ? clocks : least;
+}
+
+/// Of all `rounds` of tiles but the last, each of `period` clocks if copies take less: `feed` a step.
+constexpr double clocksOfThreeInTurn(const GemmTmaTiling &t, long long rounds, long long steps,
+                                     long long kBytes, double period, double feed) {
+  double filled = kTmaFill * double(steps * kWgmmaStepBytes - kBytes) / 2 * t.stageBytes() /
+                  kWgmmaStepBytes,
+         copied = double(steps) * feed + filled;
+  double tile = period > copied ? period : copied, start = rounds == 1 ? kTmaLateStart : 0;
+  if (t.residentSteps > 0)
+    tile *= kTmaResidentTile, start += kTmaResidentStep * double(steps);
+  return double(rounds - 1) * tile + start;
+}
+
+/// The same for tensor maps. While a tile is finished the next tile's operands arrive, and in ping-pong
+/// the next tile is multiplied. Blocks take tiles in turn until none is left.
+constexpr double
+estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m, long long n,
+                long long kBytes, long long batches = 1,
+                const GemmTmaCosts &costsOfTwo = gemmTmaCosts(WgmmaOperands::halves, false, false),
+                const GemmTileCosts &costsOfOneTile = gemmTileCosts(false),
+                const GemmTmaCosts &costsOfThree = kTmaCostsOfThreeInTurn) {
+  if (t.oneTile)
+    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, costsOfOneTile);
+  const GemmTmaCosts &costs = t.teams() > 2     ? costsOfThree
+                              : t.blockM == 64  ? kTmaCostsOfFewRows
+                              : t.blockM == 192 ? kTmaCostsOfThree
+                                                : costsOfTwo;
+  double area = double(t.blockM) * t.blockN;
+  long long tilesM = (m + t.blockM - 1) / t.blockM, tilesN = (n + t.blockN - 1) / t.blockN;
+  long long blocks = tilesM * tilesN * batches * t.clusterK;
+  long long atOnce = t.residentSteps > 0 ? wholeColumns(multiprocessors, tilesN) : multiprocessors;
+  long long rounds = (blocks + atOnce - 1) / atOnce,
+            allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
+            steps = (allSteps + t.clusterK - 1) / t.clusterK;
+  double bytesOfClock = panelColumns(t.blockN) < 64 ? costs.feedOfNarrow
+                        : t.pingPong                ? costs.feedInTurn
+                                                    : costs.feed;
+  if (t.blockM == 128 && t.blockN == 64 && (tilesM > 8 || (tilesM & (tilesM - 1)) != 0))
+    bytesOfClock *= kTmaFeedOfOddRows;
+  if (t.blockM == 128 && t.blockN == 96 && tilesM % 4 != 0)
+    bytesOfClock *= kTmaFeedOfOddRowsOfNarrow;
+  double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
+  double multiply = double(steps) * (step > feed ? step : feed);
+  double finish = t.teams() > 2 ? costs.finishAlone
+                  : t.pingPong  ? costs.finishAlone + costsOfTwo.functionAlone
+                                : costs.finish + costsOfTwo.function;
+  double end = costs.tile + finish * area / t.clusterK +
+               (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
+  double turn = (multiply + end) / t.teams(),
+         period = t.teams() == 1 || turn > multiply ? turn : multiply;
+  double clocks = double(rounds - 1) * period + multiply + end;
+  if (t.teams() > 2)
+    clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
+  double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+                   weightsOfClusters(t.clusterK, double(blocks), multiprocessors),
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end,
+         copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes());
+  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
+  return costs.start + (clocks > least ? clocks : least);
+}
+
+} // namespace smelt
