@@ -1,5 +1,7 @@
 #include "ir/capabilities.h"
 
+#include "ir/element_bytes.h"
+
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -122,7 +124,8 @@ Value countedResult(ReduceOp total) {
 
 bool hasGemmTemplate(MatmulOp matmul) {
   Type element = tensorType(matmul.getLhs()).getElementType();
-  return (isa<FloatType>(element) && !element.isF64()) || element.isInteger(8);
+  return element.isF16() || element.isBF16() || element.isF32() || element.isInteger(8) ||
+         isFloat8Operand(element);
 }
 
 bool canShareRows(MatmulOp first, MatmulOp second) {
@@ -131,7 +134,8 @@ bool canShareRows(MatmulOp first, MatmulOp second) {
   if (weight.getRank() == 2)
     columns = weight.getDim(1).asConstant();
   return columns && *columns > 0 && *columns % kInterleavedColumns == 0 && first != second &&
-         isa<FloatType>(weight.getElementType()) && first.getLhs() == second.getLhs() &&
+         isa<FloatType>(weight.getElementType()) && elementBytes(weight.getElementType()) > 1 &&
+         first.getLhs() == second.getLhs() &&
          first.getRhs().getType() == second.getRhs().getType() &&
          first.getOutput().getType() == second.getOutput().getType();
 }

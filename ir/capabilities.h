@@ -46,7 +46,7 @@ bool isRowStatistic(mlir::Operation *op);
 /// thread's reach.
 constexpr int64_t kInterleavedColumns = 8;
 
-/// The GEMM templates take products of these element types: floats up to 32 bits, 8-bit integers.
+/// The GEMM templates take products of these element types: floats of 16 and 32 bits, integers of 8, and two floats of 8.
 bool hasGemmTemplate(MatmulOp matmul);
 
 /// The truth values of which `op`, a total, counts the true ones: it is a sum of integers over a whole tensor of them, which
@@ -57,7 +57,7 @@ mlir::Value countedTest(ReduceOp op);
 mlir::Value countedResult(ReduceOp total);
 
 /// The products can be one kernel: they have the same left operand, and matrices of one float type
-/// whose columns can take turns on the right. (The kernel of 8-bit integers wants the rows of its
+/// whose columns can take turns on the right. (The kernels of bytes want the rows of their
 /// right operand along K, where columns cannot.)
 bool canShareRows(MatmulOp first, MatmulOp second);
 

@@ -280,6 +280,7 @@ def Smelt_MatmulOp : Smelt_InferredOp<"matmul"> {
   let description = [{
     The result has the element type of the operands; that of f16 or bf16 operands may also be f32, the sums as they are.
     Operands of 8-bit integers, i8 or ui8 and not both the same perhaps, have an i32 result: exact sums modulo 2^32.
+    Those of 8-bit floats, f8E4M3FN or f8E5M2 and not both the same perhaps, have an f32 result.
   }];
   let arguments = (ins Smelt_Tensor:$lhs, Smelt_Tensor:$rhs);
   let results = (outs Smelt_Tensor:$output);

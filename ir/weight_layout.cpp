@@ -1,6 +1,7 @@
 #include "ir/weight_layout.h"
 
 #include "ir/capabilities.h"
+#include "ir/element_bytes.h"
 
 using namespace mlir;
 
@@ -66,7 +67,7 @@ WeightLayout gemmWeightLayout(ArrayRef<MatmulOp> products, bool isRefit) {
   int64_t depth = *type.getDim(0).asConstant(), columns = *type.getDim(1).asConstant();
   int64_t unit = kVectorBytes * 8 / type.getElementType().getIntOrFloatBitWidth();
   Dim offset = offsetOf(weight);
-  if (type.getElementType().isInteger(8)) {
+  if (elementBytes(type.getElementType()) == 1) {
     std::optional<Dim> alongK = linearFactor(offset, "%k");
     bool isKMajor = columns == 1 || (alongK && alongK->isConstant(1));
     return isKMajor || depth % kWordBytes != 0 ? WeightLayout::asGiven : WeightLayout::kMajor;

@@ -1,4 +1,5 @@
 // Contractions: matmul, convolution, attention.
+#include "ir/element_bytes.h"
 #include "ir/ops/common.h"
 
 using namespace mlir;
@@ -26,6 +27,15 @@ bool isSumOf(TensorType inferred, Type actual) {
          (widens && actual == inferred.withElementType(Float32Type::get(inferred.getContext())));
 }
 
+/// Of a product of bytes, which need not be of one type; null where that is none.
+Type sumsOfBytes(Type lhs, Type rhs) {
+  if (lhs.isInteger(8) && rhs.isInteger(8))
+    return IntegerType::get(lhs.getContext(), 32);
+  if (isFloat8Operand(lhs) && isFloat8Operand(rhs))
+    return Float32Type::get(lhs.getContext());
+  return {};
+}
+
 } // namespace
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
@@ -34,8 +44,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
   TensorType lhs = tensorType(operands[0]), rhs = tensorType(operands[1]);
   if (lhs.getRank() < 2 || rhs.getRank() < 2)
     return inferError(location, "operands need at least two axes, got ", lhs, " and ", rhs);
-  bool isByteProduct = lhs.getElementType().isInteger(8) && rhs.getElementType().isInteger(8);
-  if (lhs.getElementType() != rhs.getElementType() && !isByteProduct)
+  Type element = sumsOfBytes(lhs.getElementType(), rhs.getElementType());
+  if (!element && lhs.getElementType() != rhs.getElementType())
     return inferError(location, "operands have different element types, ", lhs.getElementType(),
                       " and ", rhs.getElementType());
   SmallVector<Dim> a = lhs.getShape(), b = rhs.getShape();
@@ -45,8 +55,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context, std::optional<Loc
     return inferError(location, "cannot multiply ", toString(a), " by ", toString(b));
   shape->push_back(a[a.size() - 2]);
   shape->push_back(b.back());
-  Type element = isByteProduct ? IntegerType::get(context, 32) : lhs.getElementType();
-  results.push_back(lhs.withShape(*shape).withElementType(element));
+  results.push_back(
+      lhs.withShape(*shape).withElementType(element ? element : lhs.getElementType()));
   return success();
 }
 

@@ -1,6 +1,7 @@
 #include "passes/simplify/dequantized.h"
 
 #include "ir/capabilities.h"
+#include "ir/element_bytes.h"
 #include "ir/number_range.h"
 #include "passes/constants.h"
 #include "passes/view_shape.h"
@@ -18,17 +19,32 @@ bool isOne(Dim size) { return size.isConstant(1); }
 
 bool isSingle(Value factor) { return tensorType(factor).getNumElements().isConstant(1); }
 
-/// Bytes widened to f32; null for others.
+/// Bytes widened to f32, floats of 8 bits also to fewer; null for others.
 Value bytesBehind(Value value) {
   auto cast = value.getDefiningOp<CastOp>();
-  return cast && elementType(value).isF32() && elementType(cast.getInput()).isInteger(8)
-             ? cast.getInput()
-             : Value();
+  if (!cast || !isa<FloatType>(elementType(value)))
+    return {};
+  Type type = elementType(cast.getInput());
+  bool isWidened = type.isInteger(8)
+                       ? elementType(value).isF32()
+                       : isFloat8Operand(type) && elementBytes(elementType(value)) > 1;
+  return isWidened ? cast.getInput() : Value();
+}
+
+/// A cast from f32 to 16 bits.
+CastOp narrowingCast(Operation *op) {
+  auto cast = dyn_cast_or_null<CastOp>(op);
+  return cast && elementType(cast.getInput()).isF32() &&
+                 (elementType(cast.getOutput()).isF16() || elementType(cast.getOutput()).isBF16())
+             ? cast
+             : CastOp();
 }
 
 /// `zero` is a number that bytes of `type` hold, or some: exact in the integers of a product's sums. A
 /// fraction, as the mean of an image, is none.
 bool isZeroPoint(Value zero, Type type) {
+  if (isFloat8Operand(type))
+    return isSplat(zero, 0);
   while (Operation *op = zero.getDefiningOp<ReshapeOp>())
     zero = op->getOperand(0);
   if (auto cast = zero.getDefiningOp<CastOp>())
@@ -53,16 +69,23 @@ std::optional<Dequantized> centred(Value value) {
   return Dequantized{bytes, isSplat(sub.getRhs(), 0) ? Value() : sub.getRhs(), {}};
 }
 
-/// What a product of centred bytes and their scale is made of.
-std::optional<Dequantized> scaled(Value value) {
+/// What a product of centred bytes and their scale is made of. Floats of 8 bits may have none.
+std::optional<Dequantized> scaled(OpBuilder &builder, Value value) {
   auto product = value.getDefiningOp<MulOp>();
-  if (!product)
-    return std::nullopt;
+  if (!product) {
+    std::optional<Dequantized> found = centred(value);
+    if (!found || !isFloat8Operand(elementType(found->bytes)))
+      return std::nullopt;
+    found->scale = makeScalar(builder, value.getLoc(), 1, builder.getF32Type());
+    return found;
+  }
   for (auto [factor, scale] : {std::pair{product.getLhs(), product.getRhs()},
                                std::pair{product.getRhs(), product.getLhs()}})
     if (std::optional<Dequantized> found = centred(factor);
         found && shapeOf(found->bytes) == shapeOf(value)) {
-      found->scale = scale;
+      found->scale = elementType(scale).isF32()
+                         ? scale
+                         : CastOp::create(builder, value.getLoc(), scale, builder.getF32Type());
       return found;
     }
   return std::nullopt;
@@ -105,6 +128,8 @@ Value viewOfFactor(OpBuilder &builder, Value factor, Operation *view) {
 /// What stands for the surrounding among bytes; none where that is no number.
 std::optional<double> surroundingByte(const Dequantized &inside, Surrounding surrounding) {
   constexpr double kLowest = -128;
+  if (surrounding == Surrounding::lowest && isa<FloatType>(elementType(inside.bytes)))
+    return std::nullopt;
   if (surrounding == Surrounding::lowest)
     return elementType(inside.bytes).isUnsignedInteger() ? 0 : kLowest;
   return inside.zero ? splatNumber(inside.zero) : 0;
@@ -168,6 +193,10 @@ std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value,
                                            Surrounding surrounding) {
   SmallVector<Operation *> views; // from the last to the first
   for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
+    if (CastOp cast = narrowingCast(op)) {
+      value = cast.getInput();
+      continue;
+    }
     auto concat = dyn_cast<ConcatOp>(op);
     std::optional<unsigned> padded = concat ? surroundedOperand(concat, surrounding) : std::nullopt;
     if (!op->hasTrait<View>() && !padded)
@@ -175,7 +204,7 @@ std::optional<Dequantized> findDequantized(OpBuilder &builder, Value value,
     views.push_back(op);
     value = op->getOperand(padded.value_or(0));
   }
-  std::optional<Dequantized> found = scaled(value);
+  std::optional<Dequantized> found = scaled(builder, value);
   for (Operation *view : llvm::reverse(views)) {
     if (!found)
       return std::nullopt;

@@ -18,8 +18,12 @@
 // What is quantised behind it is divided by a scale: of a sum of products the factors are divided
 // instead, when compiling.
 //
+// Floats of 8 bits are bytes without a zero point, of products with weights: those of two activations are
+// attention's, which has no template for them.
+//
 // Assumes scales and zero points that do not vary along K, and sums within 32 bits. Others stay floats.
 #include "ir/capabilities.h"
+#include "ir/element_bytes.h"
 #include "ir/number_range.h"
 #include "passes/constants.h"
 #include "passes/dead_ops.h"
@@ -123,15 +127,15 @@ public:
   /// The product of floats, computed from one of bytes; null where an operand has none.
   Value run() {
     Value output = matmul.getOutput();
-    std::optional<int64_t> depth = shapeOf(matmul.getLhs()).back().asConstant();
-    if (!elementType(output).isF32() || (depth && *depth > kMaxDepth) || !findOperands())
+    if (elementType(output).isF64() || !findOperands() || !areMultiplied())
       return {};
-    Value sums = MatmulOp::create(builder, location, lhs->bytes, rhs->bytes);
-    sums = centre(sums);
-    Value product = CastOp::create(builder, location, sums, builder.getF32Type());
-    if (tensorType(lhs->scale).getNumElements().isConstant(1))
-      return multiply(product, multiply(lhs->scale, rhs->scale));
-    return multiply(multiply(product, lhs->scale), rhs->scale);
+    Value product = MatmulOp::create(builder, location, lhs->bytes, rhs->bytes);
+    if (!elementType(product).isF32())
+      product = CastOp::create(builder, location, centre(product), builder.getF32Type());
+    product = scale(product);
+    return elementType(output).isF32()
+               ? product
+               : CastOp::create(builder, location, product, elementType(output));
   }
 
 private:
@@ -153,7 +157,28 @@ private:
     return true;
   }
 
-  Value multiply(Value left, Value right) { return MulOp::create(builder, location, left, right); }
+  /// Bytes of these two types, so many of them, by a template.
+  bool areMultiplied() const {
+    Type left = elementType(lhs->bytes), right = elementType(rhs->bytes);
+    std::optional<int64_t> depth = shapeOf(lhs->bytes).back().asConstant();
+    if (left.isInteger(8) && right.isInteger(8))
+      return !depth || *depth <= kMaxDepth;
+    return isFloat8Operand(left) && isFloat8Operand(right) &&
+           (isWeightExpression(lhs->bytes) || isWeightExpression(rhs->bytes));
+  }
+
+  Value scale(Value product) {
+    if (tensorType(lhs->scale).getNumElements().isConstant(1))
+      return multiply(product, multiply(lhs->scale, rhs->scale));
+    return multiply(multiply(product, lhs->scale), rhs->scale);
+  }
+
+  Value multiply(Value left, Value right) {
+    std::optional<double> first = literalNumber(left), second = literalNumber(right);
+    if (first && second && elementType(left).isF32())
+      return makeScalar(builder, location, float(*first) * float(*second), elementType(left));
+    return MulOp::create(builder, location, left, right);
+  }
 
   Value inIntegers(Value zero) { return CastOp::create(builder, location, zero, wide); }
 
@@ -258,11 +283,13 @@ bool alwaysSeesBytes(ReduceOp op) {
 void reduceBytes(ReduceOp op) {
   OpBuilder builder(op);
   Location location = op.getLoc();
-  if (op.getKind() != ReductionKind::max || !alwaysSeesBytes(op))
+  if (op.getKind() != ReductionKind::max || !elementType(op.getOutput()).isF32() ||
+      !alwaysSeesBytes(op))
     return;
   std::optional<Dequantized> input = findDequantized(builder, op.getInput(), Surrounding::lowest);
   std::optional<double> scale = input ? splatNumber(input->scale) : std::nullopt;
-  if (!scale || !(*scale > 0) || (input->zero && !splatNumber(input->zero)))
+  if (!scale || !elementType(input->bytes).isInteger(8) || !(*scale > 0) ||
+      (input->zero && !splatNumber(input->zero)))
     return;
   Value largest =
       ReduceOp::create(builder, location, input->bytes, ReductionKind::max, op.getAxes());
@@ -295,6 +322,9 @@ bool isDivisible(Value value, int depth = 0) {
 /// The same with its factors divided by a positive number.
 Value divide(OpBuilder &builder, Value value, Value divisor) {
   Operation *op = value.getDefiningOp();
+  std::optional<double> known = literalNumber(value), by = literalNumber(divisor);
+  if (known && by && elementType(value).isF32()) // or a factor 1 becomes the division that it was
+    return makeScalar(builder, divisor.getLoc(), float(*known) / float(*by), elementType(value));
   if (isWeightExpression(value))
     return DivOp::create(builder, divisor.getLoc(), value, divisor);
   SmallVector<Value> operands(op->getOperands());

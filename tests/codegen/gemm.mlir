@@ -324,6 +324,27 @@ func.func @bytes(%x: !smelt.tensor<[b, s, 768], ui8>, %scale: !smelt.tensor<[], 
   return %0 : !smelt.tensor<[b, s, 3072], f32>
 }
 
+// Floats of 8 bits: the sums are floats, their numbers what the epilogue has, and the rows of both operands bytes.
+// CHECK: // gemm
+// CHECK: using ElementA = f8e4m3fn;
+// CHECK-NEXT: using ElementB = f8e5m2;
+// CHECK-NEXT: using Sum = float;
+// CHECK: static constexpr int kAVector = 16, kBVector = 16, kEpilogueWidth = 8;
+// CHECK: static constexpr bool kBTransposed = true, kBConstant = true;
+// CHECK: half *out0;
+// CHECK: convert<half>(acc[i])
+func.func @floats8(%x: !smelt.tensor<[b, s, 768], f8E4M3FN>) -> !smelt.tensor<[b, s, 3072], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 2359296, ""> : <[3072, 768], f8E5M2>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, s, 768], f8E4M3FN>, !smelt.tensor<[3072, 768], f8E5M2>) -> !smelt.tensor<[b, s, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[b, s, 768], f8E4M3FN>, %m: !smelt.tensor<[3072, 768], f8E5M2>):
+    %t = smelt.transpose %m [1, 0] : <[3072, 768], f8E5M2> -> <[768, 3072], f8E5M2>
+    %1 = smelt.matmul %a, %t : <[b, s, 768], f8E4M3FN>, <[768, 3072], f8E5M2> -> <[b, s, 3072], f32>
+    %2 = smelt.cast %1 : <[b, s, 3072], f32> -> <[b, s, 3072], f16>
+    smelt.yield %2 : !smelt.tensor<[b, s, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[b, s, 3072], f16>
+}
+
 // Attention of bytes: neither factor is constant, the right one [k][n] or [n][k] by batch.
 // CHECK: // gemm
 // CHECK: using ElementA = int8_t;

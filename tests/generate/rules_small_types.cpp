@@ -96,11 +96,58 @@ Drawn drawQuantizedPassage(Drawing &draw, const Value &operand) {
                    {-most, most});
 }
 
+SmallType drawMultiplied(Drawing &draw) {
+  return draw.chance(0.7) ? SmallType{Wire::FLOAT8E4M3FN, 21, 200}
+                          : SmallType{Wire::FLOAT8E5M2, 21, 1000};
+}
+
+/// A weight as float of 8 bits, [depth, columns] or turned round, with one scale or one for each column.
+Value weightOfFloat8(Drawing &draw, ElementType type, const Size &depth, const Size &columns) {
+  bool isTurned = draw.chance(0.4), hasScales = draw.chance(0.5);
+  Shape shape = isTurned ? Shape{columns, depth} : Shape{depth, columns};
+  ElementType stored = drawMultiplied(draw).type;
+  Value weight = draw.initializer(type, shape, {-1, 1});
+  Attributes attributes = Attributes().add("to", static_cast<int64_t>(stored));
+  weight = draw.aside("Cast", {weight}, attributes, stored, shape, weight.bounds);
+  Value scale = draw.initializer(type, hasScales ? Shape{columns} : Shape(), {0.25, 1});
+  Attributes axis;
+  if (hasScales)
+    axis.add("axis", isTurned ? 0 : 1);
+  weight = draw.aside("DequantizeLinear", {weight, scale}, axis, type, shape, {-1, 1});
+  return isTurned ? turnedAround(draw, weight) : weight;
+}
+
+/// What is quantised, by a weight: tensor cores multiply the floats of 8 bits themselves.
+Drawn drawProduct(Drawing &draw, const Value &operand) {
+  constexpr int64_t kMostColumns = 300;
+  if (!canBeSmall(operand) || operand.shape.size() < 2 || !operand.shape.back().isConstant() ||
+      largestCount(operand.shape) > 1 << 16 || operand.shape.back().is(0))
+    return std::nullopt;
+  SmallType small = drawMultiplied(draw);
+  Size columns = Size::of(draw.between(1, kMostColumns));
+  double largest = std::max(operand.bounds.magnitude(), 1e-2) / small.most, most = 2 * largest;
+  Value scale = draw.initializer(operand.type, {}, {largest, most});
+  Value left = draw.aside("QuantizeLinear", {operand, scale},
+                          Attributes().add("output_dtype", static_cast<int64_t>(small.type)),
+                          small.type, operand.shape, {-small.most, small.most});
+  most *= small.most;
+  left =
+      draw.aside("DequantizeLinear", {left, scale}, {}, operand.type, operand.shape, {-most, most});
+  Value right = weightOfFloat8(draw, operand.type, operand.shape.back(), columns);
+  Shape shape = operand.shape;
+  most *= static_cast<double>(shape.back().largest());
+  shape.back() = columns;
+  if (most > safeMagnitude(operand.type))
+    return std::nullopt;
+  return draw.node("MatMul", {left, right}, {}, operand.type, shape, {-most, most});
+}
+
 } // namespace
 
 std::vector<Rule> smallTypeRules() {
   return {{"Cast to few bits", 21, drawPassage},
-          {"QuantizeLinear to few bits", 21, drawQuantizedPassage}};
+          {"QuantizeLinear to few bits", 21, drawQuantizedPassage},
+          {"Product of floats of 8 bits", 21, drawProduct}};
 }
 
 } // namespace smelt::generate

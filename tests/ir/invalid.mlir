@@ -230,6 +230,24 @@ func.func @matmul_of_bytes(%x: !smelt.tensor<[n, 3], i8>, %y: !smelt.tensor<[3, 
 
 // -----
 
+func.func @matmul_of_floats8(%x: !smelt.tensor<[n, 3], f8E4M3FN>, %y: !smelt.tensor<[3, m], f8E5M2>) {
+  // expected-error@+2 {{inferred type(s) '!smelt.tensor<[n, m], f32>' are incompatible with return type(s) of operation '!smelt.tensor<[n, m], f16>'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], f8E4M3FN>, !smelt.tensor<[3, m], f8E5M2> -> !smelt.tensor<[n, m], f16>
+  return
+}
+
+// -----
+
+func.func @matmul_of_other_floats8(%x: !smelt.tensor<[n, 3], f8E4M3FN>, %y: !smelt.tensor<[3, m], f8E4M3FNUZ>) {
+  // expected-error@+2 {{operands have different element types, 'f8E4M3FN' and 'f8E4M3FNUZ'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = smelt.matmul %x, %y : !smelt.tensor<[n, 3], f8E4M3FN>, !smelt.tensor<[3, m], f8E4M3FNUZ> -> !smelt.tensor<[n, m], f32>
+  return
+}
+
+// -----
+
 func.func @matmul_of_unlike(%x: !smelt.tensor<[n, 3], i8>, %y: !smelt.tensor<[3, m], i32>) {
   // expected-error@+2 {{operands have different element types, 'i8' and 'i32'}}
   // expected-error@+1 {{failed to infer returned types}}

@@ -108,6 +108,18 @@ TEST_F(ContractionTest, MatmulOfBytesHas32BitSums) {
   EXPECT_EQ(multiply("ui8", "ui8", 40000, 255, 255), (Values{2601000000.0 - 4294967296.0}));
 }
 
+TEST_F(ContractionTest, MatmulOfFloatsOf8BitsHasFloatSums) {
+  const std::string left = "[3, 300], f8E4M3FN", right = "[300, 5], f8E5M2";
+  HostTensor a = random({3, 300}, "f32", 3).declaredAs(mlir::Float8E4M3FNType::get(&context)),
+             b = random({300, 5}, "f32", 4).declaredAs(mlir::Float8E5M2Type::get(&context));
+  for (Precision precision : {Precision::f32, Precision::f64}) {
+    HostTensor result = runOp("smelt.matmul %a, %b : !smelt.tensor<" + left + ">, !smelt.tensor<" +
+                                  right + "> -> !smelt.tensor<[3, 5], f32>",
+                              {left, right}, "[3, 5], f32", {a, b}, precision);
+    expectClose(result, matmulReference(Array(a), Array(b), {}), 1e-6);
+  }
+}
+
 TEST_F(ContractionTest, MatmulInDoublePrecision) {
   HostTensor a = random({40, 300}, "f16", 3), b = random({300, 20}, "f16", 4);
   HostTensor result =
