@@ -13,12 +13,12 @@
 // CHECK: [[SUM]][chunk][i] =
 // CHECK: const float [[TOTAL:total[0-9]+]] = tile.template reduce<Sum>(
 // CHECK-NEXT: const float [[MEAN:mean[0-9]+]] = [[TOTAL]] / float(768);
-// CHECK: ([[SUM]][chunk][i] - [[MEAN]]) * ([[SUM]][chunk][i] - [[MEAN]])
+// CHECK: deviation([[SUM]][chunk][i], [[MEAN]]) * deviation([[SUM]][chunk][i], [[MEAN]])
 // CHECK: const float [[SCALE:scale[0-9]+]] = rsqrt(
 // CHECK: if (!tile.isActive)
 // CHECK-NEXT: return;
 // CHECK: unpack<W>([[FACTORS]][chunk],
-// CHECK: ([[SUM]][chunk][i] - [[MEAN]]) * [[SCALE]] * {{.*}}; // Norm_3
+// CHECK: deviation([[SUM]][chunk][i], [[MEAN]]) * [[SCALE]] * {{.*}}; // Norm_3
 // CHECK: store<W>(out0 + col + row * 768,
 // CHECK: store<W>(out1 + col + row * 768,
 func.func @embedding(%ids: !smelt.tensor<[b, s], i64>, %positions: !smelt.tensor<[1, s], i64>) -> (!smelt.tensor<[b, s, 768], f16>, !smelt.tensor<[b, s, 768], f16>) {

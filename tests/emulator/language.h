@@ -112,6 +112,10 @@ inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+inline float __fsub_rn(float a, float b) {
+  return a - b;
+} // kernels are compiled without contractions
+inline double __dsub_rn(double a, double b) { return a - b; }
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   uint64_t bytes = uint64_t(b) << 32 | a;
   unsigned result = 0;

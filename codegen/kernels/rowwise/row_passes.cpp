@@ -153,7 +153,7 @@ LogicalResult RowPasses::emitNormalization(Normalization op) {
     mean = define(op, "mean", *sum + " / " + count(op));
   }
   FailureOr<std::string> squares = reduce(op.getNormalized(), "Sum", [&](const std::string &x) {
-    std::string distance = mean.empty() ? x : "(" + x + " - " + mean + ")";
+    std::string distance = mean.empty() ? x : "deviation(" + x + ", " + mean + ")";
     return distance + " * " + distance;
   });
   if (failed(squares))
@@ -215,7 +215,7 @@ void RowPasses::endPass(StringRef before, StringRef after) {
 FailureOr<std::string> RowPasses::normalized(Normalization op, const std::string &x,
                                              ArrayRef<Dim> at) {
   ArrayRef<std::string> known = statistics.at(op);
-  std::string value = op.isCentered() ? "(" + x + " - " + known[0] + ")" : x;
+  std::string value = op.isCentered() ? "deviation(" + x + ", " + known[0] + ")" : x;
   value += " * " + known.back();
   for (auto [sign, parameter] : {std::pair(" * ", op.getScale()), std::pair(" + ", op.getBias())}) {
     if (!parameter)

@@ -23,6 +23,11 @@
 
 namespace smelt {
 
+/// x - mean, rounded by itself: with a product that x is it would become one operation, and the elements of a row that are all
+/// the same would deviate from their mean.
+__device__ __forceinline__ float deviation(float x, float mean) { return __fsub_rn(x, mean); }
+__device__ __forceinline__ double deviation(double x, double mean) { return __dsub_rn(x, mean); }
+
 /// The threads of one row.
 template <int ThreadsPerRow> struct RowTile {
   static_assert(ThreadsPerRow <= 1024 && (ThreadsPerRow & (ThreadsPerRow - 1)) == 0,
