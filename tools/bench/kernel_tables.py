@@ -67,13 +67,46 @@ def conv(results):
 MAKERS = {"gemm": gemm, "attention": attention, "rowwise": rowwise, "conv": conv}
 
 
-def summary(rows):
-    """Over the rows that ran and were right."""
+# What the sets are, and the peer that each is held against.
+SETS = {
+    ("gemm", "fp16"): ("products in fp16", "cuBLASLt"),
+    ("gemm", "bf16"): ("products in bf16", "cuBLASLt"),
+    ("gemm", "epilogue"): ("products in fp16 with bias, GELU and residual", "cuBLASLt, and a kernel of PyTorch"),
+    ("gemm", "fp8"): ("products of float8e4m3fn", "cuBLASLt, accumulating fast"),
+    ("gemm", "int8"): ("products of int8", "cuBLASLt"),
+    ("attention", "prefill"): ("attention", "cuDNN, flash"),
+    ("attention", "bias"): ("attention with a bias", "FlexAttention, PyTorch's backends"),
+    ("attention", "decode"): ("decoding", "cuDNN, flash"),
+    ("rowwise", "all"): ("norms and softmax over rows", "eager, torch.compile"),
+    ("conv", "all"): ("ResNet-50's convolutions", "cuDNN"),
+}
+
+
+def mean_and_least(rows):
+    """Of the ratios of the rows that ran and were right; none where none did."""
     ratios = [row["ratio"] for row in rows if "error" not in row]
-    if not ratios:
-        return "no row ran"
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return f"geometric mean {mean:.2f}, least {min(ratios):.2f}, {len(ratios)} of {len(rows)} rows"
+    return (math.exp(sum(map(math.log, ratios)) / len(ratios)), min(ratios)) if ratios else None
+
+
+def summary(rows):
+    found = mean_and_least(rows)
+    ran = sum("error" not in row for row in rows)
+    return f"geometric mean {found[0]:.2f}, least {found[1]:.2f}, {ran} of {len(rows)} rows" if found else "no row ran"
+
+
+def overview(folder):
+    """One line for each set of single kernels that has results in `folder`."""
+    found = {}
+    for path in folder.glob("*.json"):
+        results = json.loads(path.read_text())
+        found[results["schema"].removeprefix("smelt.").removesuffix("/1"), results.get("set")] = results
+    lines = []
+    for key, (what, peer) in SETS.items():
+        if key not in found or not (both := mean_and_least(found[key]["rows"])):
+            continue
+        machine = f"{found[key]['gpu']}, {found[key]['commit'][:10]}"
+        lines.append([what, peer, f"{both[0]:.2f}", f"{both[1]:.2f}", str(len(found[key]["rows"])), machine])
+    return table(["", "against the best of", "geometric mean", "least", "shapes", "on one GPU, commit"], lines)
 
 
 def one_table(results, maker):

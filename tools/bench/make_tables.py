@@ -4,7 +4,7 @@
 usage: tools/bench/make_tables.py          rewrites the tables in README.md, the pages and the plots
        tools/bench/make_tables.py --check  fails where they do not say what the results say
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`, where NAME is a file in results/, or single_kernels: all of theirs.
 """
 
 import json
@@ -171,6 +171,8 @@ MAKERS = {
 
 
 def fill(match):
+    if match["name"] == "single_kernels":
+        return f"{match['open']}{kernel_tables.overview(RESULTS)}{match['close']}"
     results = json.loads((RESULTS / f"{match['name']}.json").read_text())
     text, caption = MAKERS[results["schema"]](results)
     return f"{match['open']}{text}\n{caption}; {results['date']}, commit {results['commit'][:10]}.\n{match['close']}"
