@@ -23,11 +23,14 @@ namespace {
 using emulator::HostKernel;
 using emulator::HostTensorMap;
 
+// As of a GPU's driver, nothing is destroyed before the process ends: other libraries' destructors still free what they have.
+
 /// The device. Its compute capability is what SMELT_EMULATOR_CAPABILITY says, ten times major plus minor, or 90.
 FakeDriver &device() {
   const char *capability = std::getenv("SMELT_EMULATOR_CAPABILITY");
-  static FakeDriver fake(FakeDevice{.computeCapability = capability ? std::stoi(capability) : 90});
-  return fake;
+  static auto *fake =
+      new FakeDriver(FakeDevice{.computeCapability = capability ? std::stoi(capability) : 90});
+  return *fake;
 }
 
 /// How many bytes an ELF file has: the linker puts the table of sections last.
@@ -96,7 +99,7 @@ KernelNames addKernels(const void *file) {
 }
 
 void loadModules(DriverApi &table) {
-  static std::map<CUmodule, KernelNames> modules;
+  static auto &modules = *new std::map<CUmodule, KernelNames>;
   table.cuModuleLoadDataEx =
       [load = table.cuModuleLoadDataEx](CUmodule *module, const void *code, unsigned count,
                                         CUjit_option *options, void **values) {
@@ -183,14 +186,14 @@ void encodeTensorMaps(DriverApi &table) {
 } // namespace
 
 Driver exportedDriver() {
-  static const Driver table = [] {
+  static const auto *table = [] {
     auto made = std::make_shared<DriverApi>(*device().driver());
     haveFewMultiprocessors(*made);
     loadModules(*made);
     encodeTensorMaps(*made);
-    return Driver(made);
+    return new Driver(made);
   }();
-  return table;
+  return *table;
 }
 
 } // namespace smelt::runtime

@@ -256,7 +256,7 @@ void drawContrib(Drawing &draw) {
   addNodes(draw, choices, static_cast<size_t>(draw.between(2, 8)));
 }
 
-/// What static and dynamic quantisers leave: bytes, and floats that passed through them.
+/// What static and dynamic quantisers leave: bytes, floats that passed through them, and floats of 8 bits.
 void drawQuantized(Drawing &draw) {
   Shape shape{draw.drawSize(3), draw.drawSize(129), draw.drawConstant(129)};
   if (draw.chance(0.4)) // an image
@@ -268,8 +268,10 @@ void drawQuantized(Drawing &draw) {
   ElementType type = draw.pick(kCoded);
   operand(draw, type, shape, isByte(type) ? rangeOf(type) : Bounds{-2, 2});
   std::vector<const Rule *> choices;
-  for (int i = 0; i < 3; ++i) // more often than others
+  for (int i = 0; i < 3; ++i) { // more often than others
     llvm::append_range(choices, pointersTo(quantizedGraphRules()));
+    choices.push_back(findRule("Product of floats of 8 bits"));
+  }
   for (const char *op :
        {"QuantizeLinear", "DequantizeLinear", "MatMulInteger", "QLinearMatMul", "ConvInteger",
         "QLinearConv", "com.microsoft.QGemm", "Relu", "Add", "Transpose", "MaxPool"})
