@@ -246,10 +246,11 @@ SMELT_WGMMA(f32_f16_f16, F16)
 SMELT_WGMMA(f32_bf16_bf16, Bf16)
 #undef SMELT_WGMMA
 
+/// Of bytes; floats have factors of the operands, too, which are 1.
 #define SMELT_WGMMA_BYTES(types, A, B)                                                             \
-  template <int M, int N, int K>                                                                   \
-  void wgmma_mma_async_sync_aligned_##types(const Group<int, N / 2> &d, uint64_t a, uint64_t b,    \
-                                            bool accumulates) {                                    \
+  template <int M, int N, int K, class... Factors>                                                 \
+  void wgmma_mma_async_sync_aligned_##types(const Group<A::Sum, N / 2> &d, uint64_t a, uint64_t b, \
+                                            bool accumulates, Factors...) {                        \
     static_assert(M == 64 && K == 32);                                                             \
     multiplyLater<A, B>(d, a, b, accumulates, false);                                              \
   }
@@ -257,19 +258,10 @@ SMELT_WGMMA_BYTES(s32_s8_s8, S8, S8)
 SMELT_WGMMA_BYTES(s32_s8_u8, S8, U8)
 SMELT_WGMMA_BYTES(s32_u8_s8, U8, S8)
 SMELT_WGMMA_BYTES(s32_u8_u8, U8, U8)
+SMELT_WGMMA_BYTES(f32_e4m3_e4m3, E4M3, E4M3)
+SMELT_WGMMA_BYTES(f32_e4m3_e5m2, E4M3, E5M2)
+SMELT_WGMMA_BYTES(f32_e5m2_e4m3, E5M2, E4M3)
+SMELT_WGMMA_BYTES(f32_e5m2_e5m2, E5M2, E5M2)
 #undef SMELT_WGMMA_BYTES
-
-#define SMELT_WGMMA_FLOATS8(types, A, B)                                                           \
-  template <int M, int N, int K>                                                                   \
-  void wgmma_mma_async_sync_aligned_##types(const Group<float, N / 2> &d, uint64_t a, uint64_t b,  \
-                                            bool accumulates, int, int) {                          \
-    static_assert(M == 64 && K == 32);                                                             \
-    multiplyLater<A, B>(d, a, b, accumulates, false);                                              \
-  }
-SMELT_WGMMA_FLOATS8(f32_e4m3_e4m3, E4M3, E4M3)
-SMELT_WGMMA_FLOATS8(f32_e4m3_e5m2, E4M3, E5M2)
-SMELT_WGMMA_FLOATS8(f32_e5m2_e4m3, E5M2, E4M3)
-SMELT_WGMMA_FLOATS8(f32_e5m2_e5m2, E5M2, E5M2)
-#undef SMELT_WGMMA_FLOATS8
 
 } // namespace smelt::emulator
