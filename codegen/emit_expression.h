@@ -49,6 +49,10 @@ struct VectorStore {
   std::string address; ///< "out0 + n"
   std::string array;   ///< of the lanes' values
   mlir::Type element;  ///< as it is stored
+  bool isRounded;      ///< the values are floats, which become integers of 8 bits
+
+  /// "pack<half, W>(r0)": the vector; of integers of 8 bits as PackedBytes.
+  std::string packed() const;
 };
 
 /// The statements of one pass over a thread's lanes. `loads` also hold what the chunk's lanes share.
@@ -88,6 +92,10 @@ public:
   Dim pointerStart(unsigned input) const { return pointerStarts.lookup(input); }
   /// Emits the store of `operand` to the result `output` of the fusion at `index`.
   void store(unsigned output, llvm::ArrayRef<Dim> index, const Operand &operand);
+  /// Emits `value` at `index`, and its store `at` an index of the result `output`. Bytes are rounded where they are packed into a
+  /// vector.
+  llvm::LogicalResult emitAndStore(unsigned output, mlir::Value value, llvm::ArrayRef<Dim> index,
+                                   llvm::ArrayRef<Dim> at);
   /// Emits the store of the moments of `operand`, the value at `index` of a tensor of `element`s,
   /// to the result `output` (device/moments.cuh). Lanes and neighbouring threads lie along the last
   /// axis.
@@ -159,6 +167,9 @@ private:
     std::string packed; // the array of vectors that keeps it, if any
   };
 
+  Dim offsetOf(unsigned output, llvm::ArrayRef<Dim> index);
+  bool isVector(Dim offset) const;
+  void storeVector(unsigned output, Dim offset, const Operand &operand, bool isRounded);
   Key key(mlir::Value value, llvm::ArrayRef<Dim> index) const;
   std::optional<Operand> lookup(const Key &key);
   /// Has a value of an earlier chunk kept; its name in this one.

@@ -198,13 +198,34 @@ std::optional<ByteRounding> byteRounding(Operation *op) {
   return ByteRounding{round.getInput(), static_cast<int>(zeroPoint)};
 }
 
+std::optional<Value> saturatedInput(Operation *op) {
+  std::optional<ByteRounding> rounding = byteRounding(op);
+  if (!rounding || rounding->added != 0)
+    return std::nullopt;
+  bool isSigned = !elementType(op->getResult(0)).isUnsignedInteger();
+  double least = isSigned ? -128 : 0, most = isSigned ? 127 : 255;
+  for (Value input = rounding->input;;) {
+    Operation *clip = input.getDefiningOp();
+    std::optional<double> bound;
+    if (isa_and_nonnull<MinOp, MaxOp>(clip))
+      bound = literalNumber(clip->getOperand(1));
+    if (!bound || (isa<MaxOp>(clip) ? *bound > least : *bound < most))
+      return input;
+    input = clip->getOperand(0);
+  }
+}
+
 std::string roundingExpression(Operation *op, const ByteRounding &rounding,
                                const std::string &operand) {
   return "roundToInteger<" + computeType(elementType(op->getResult(0))).str() + ">(" + operand +
          ", " + std::to_string(rounding.added) + ")";
 }
 
-bool isOneInstruction(Operation *op) {
+bool isFewInstructions(Operation *op) {
+  if (isa<RoundOp>(op))
+    return !shortRounding(op, "").empty();
+  if (isa<DivOp>(op))
+    return !shortDivision(op, {"", ""}).empty();
   return isa<AbsOp, NegOp, ReluOp, AddOp, SubOp, MulOp, MinOp, MaxOp, SelectOp, LessOp, LessEqualOp,
              EqualOp, CastOp, BitcastOp, IsInfOp, IsNanOp>(op);
 }

@@ -12,8 +12,8 @@ namespace smelt::codegen {
 mlir::FailureOr<std::string> scalarExpression(mlir::Operation *op,
                                               llvm::ArrayRef<std::string> operands);
 
-/// Whether an elementwise op takes about one instruction for each element of floats.
-bool isOneInstruction(mlir::Operation *op);
+/// Whether an elementwise op takes an instruction for each element of floats, or two or three, as what quantises does.
+bool isFewInstructions(mlir::Operation *op);
 
 /// The value is only rounded to few multiples of a number, of at least `leastStep`, as where it is quantised:
 /// an approximation does, of which the error is small beside that, or beside a step of a byte's range.
@@ -26,6 +26,9 @@ struct ByteRounding {
   int added;
 };
 std::optional<ByteRounding> byteRounding(mlir::Operation *op);
+
+/// Where such a cast adds no zero point: what becomes the same bytes when it is rounded and saturated, its clipping left out.
+std::optional<mlir::Value> saturatedInput(mlir::Operation *op);
 
 /// The expression of such a cast, from one element of what it rounds.
 std::string roundingExpression(mlir::Operation *op, const ByteRounding &rounding,

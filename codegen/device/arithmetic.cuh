@@ -79,18 +79,6 @@ template <class T> __device__ __forceinline__ T shiftRight(T a, T b) {
   return T(a >> int(b));
 }
 
-/// The bits of a value as a type of the same size.
-template <class To, class From> __device__ __forceinline__ To bitCast(From value) {
-  static_assert(sizeof(To) == sizeof(From), "only between types of one size");
-  union Bits {
-    From from;
-    To to;
-    __device__ __forceinline__ Bits() {}
-  } bits;
-  bits.from = value;
-  return bits.to;
-}
-
 __device__ __forceinline__ bool isNan(float x) { return x != x; }
 __device__ __forceinline__ bool isNan(double x) { return x != x; }
 __device__ __forceinline__ bool isInfinite(float x) { return ::fabsf(x) == infinity(); }

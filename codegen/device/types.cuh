@@ -102,6 +102,18 @@ __device__ __forceinline__ bfloat16 toBfloat16(float x) {
   return result;
 }
 
+/// The bits of a value as a type of the same size.
+template <class To, class From> __device__ __forceinline__ To bitCast(From value) {
+  static_assert(sizeof(To) == sizeof(From), "only between types of one size");
+  union Bits {
+    From from;
+    To to;
+    __device__ __forceinline__ Bits() {}
+  } bits;
+  bits.from = value;
+  return bits.to;
+}
+
 /// 1.5 * 2^23: in floats of this size the last bit counts ones. Added to a small number, whose bits it
 /// then holds, it saves a conversion, which takes eight times as long as an addition.
 inline constexpr float kOnes = 12582912.0f;
@@ -150,6 +162,26 @@ template <class To, class From> __device__ __forceinline__ To convert(From x) {
   } else {
     return static_cast<To>(x);
   }
+}
+
+/// Two floats as integers of 8 bits, rounded with halves to even and saturated, a NaN as 0: `low` in the lowest byte, `high` in
+/// the next one, the lower half of `upper` above. The assembler makes one instruction of all three (sm_90: F2IP).
+template <class T>
+__device__ __forceinline__ uint32_t packRounded(float low, float high, uint32_t upper) {
+  static_assert(kIsSame<T, int8_t> || kIsSame<T, uint8_t>, "packRounded packs bytes");
+  int first, second;
+  uint32_t packed;
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(first) : "f"(low));
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(second) : "f"(high));
+  if constexpr (kIsSame<T, int8_t>)
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(packed)
+        : "r"(second), "r"(first), "r"(upper));
+  else
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(packed)
+        : "r"(second), "r"(first), "r"(upper));
+  return packed;
 }
 
 /// Two floats rounded and packed into one register, `low` in the lower half.

@@ -129,6 +129,39 @@ template <class T, int W, class C> __device__ __forceinline__ Vector<T, W> pack(
   }
 }
 
+/// W integers of 8 bits as they are stored. (Of vectors of bytes the compiler takes words apart, to put them together again.)
+template <int W> struct PackedBytes {
+  static_assert(W % 2 == 0, "pairs");
+  using Word = Select<W % 4 == 0, uint32_t, uint16_t>;
+  static constexpr int kWords = W / int(sizeof(Word));
+  Vector<Word, kWords> words;
+};
+
+template <class T, int W, class C>
+__device__ __forceinline__ PackedBytes<W> packBytes(const C (&in)[W]) {
+  return bitCast<PackedBytes<W>>(pack<T, W>(in));
+}
+
+/// Rounds W floats to integers that saturate, two by one instruction.
+template <class T, int W>
+__device__ __forceinline__ PackedBytes<W> packRounded(const float (&in)[W]) {
+  PackedBytes<W> packed;
+#pragma unroll
+  for (int i = 0; i < PackedBytes<W>::kWords; ++i) {
+    if constexpr (W % 4 == 0)
+      packed.words[i] =
+          packRounded<T>(in[4 * i], in[4 * i + 1], packRounded<T>(in[4 * i + 2], in[4 * i + 3], 0));
+    else
+      packed.words[i] = static_cast<uint16_t>(packRounded<T>(in[2 * i], in[2 * i + 1], 0));
+  }
+  return packed;
+}
+
+template <int W, class T>
+__device__ __forceinline__ void storePacked(T *p, const PackedBytes<W> &bytes) {
+  storeVector(reinterpret_cast<typename PackedBytes<W>::Word *>(p), bytes.words);
+}
+
 /// Converts W stored elements for computation.
 template <int W, class T, class C>
 __device__ __forceinline__ void unpack(const Vector<T, W> &vector, C (&out)[W]) {
@@ -169,6 +202,14 @@ __device__ __forceinline__ void loadIf(bool exists, const T *p, C (&out)[W]) {
 /// Converts W values and stores them.
 template <int W, class T, class C> __device__ __forceinline__ void store(T *p, const C (&in)[W]) {
   storeVector<W>(p, pack<T, W>(in));
+}
+
+/// Rounds W floats to integers of 8 bits, which saturate, and stores them; a single one where a tensor ends.
+template <int W, class T> __device__ __forceinline__ void storeRounded(T *p, const float (&in)[W]) {
+  if constexpr (W == 1)
+    *p = static_cast<T>(packRounded<T>(in[0], in[0], 0));
+  else
+    storePacked<W>(p, packRounded<T, W>(in));
 }
 
 } // namespace smelt

@@ -164,7 +164,7 @@ func.func @one_column(%x: !smelt.tensor<[s, 64], f16>) -> !smelt.tensor<[s, 1], 
 // CHECK-NOT: const ElementA *a(
 // Sums become results where they lie: pairs of columns are computed, vectors of eight stored.
 // CHECK: static constexpr bool kInFragments = true;
-// CHECK-NEXT: static constexpr int kInputPeriod = 0;
+// CHECK-NEXT: static constexpr int kInputPeriod = 0, kResultBytes = 2;
 // CHECK-NEXT: template <int W> struct Results {
 // CHECK-NEXT: Vector<half, W> r0;
 // CHECK: Results<W> results(
@@ -345,6 +345,36 @@ func.func @floats8(%x: !smelt.tensor<[b, s, 768], f8E4M3FN>) -> !smelt.tensor<[b
   return %0 : !smelt.tensor<[b, s, 3072], f16>
 }
 
+// Bytes of bytes, quantised without a zero point: finished where the sums lie, and rounded in pairs.
+// CHECK: // gemm+mul+max+min+round
+// CHECK: static constexpr bool kInFragments = true;
+// CHECK-NEXT: static constexpr int kInputPeriod = 0, kResultBytes = 1;
+// CHECK-NEXT: template <int W> struct Results {
+// CHECK-NEXT: PackedBytes<W> r0;
+// CHECK: float r0[W];
+// CHECK-NOT: maximum
+// CHECK: results.r0 = packRounded<int8_t, W>(r0);
+// CHECK: storePacked<W>(out0 + {{.*}}, results.r0);
+func.func @requantised(%x: !smelt.tensor<[4096, 768], i8>) -> !smelt.tensor<[4096, 3072], i8> {
+  %w = smelt.weight "w" <"w.bin", 0, 2359296, ""> : <[3072, 768], i8>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[4096, 768], i8>, !smelt.tensor<[3072, 768], i8>) -> !smelt.tensor<[4096, 3072], i8> {
+  ^bb0(%a: !smelt.tensor<[4096, 768], i8>, %m: !smelt.tensor<[3072, 768], i8>):
+    %scale = smelt.constant dense<0.001> : tensor<f32> : <[], f32>
+    %low = smelt.constant dense<-128.0> : tensor<f32> : <[], f32>
+    %high = smelt.constant dense<127.0> : tensor<f32> : <[], f32>
+    %t = smelt.transpose %m [1, 0] : <[3072, 768], i8> -> <[768, 3072], i8>
+    %1 = smelt.matmul %a, %t : <[4096, 768], i8>, <[768, 3072], i8> -> <[4096, 3072], i32>
+    %2 = smelt.cast %1 : <[4096, 3072], i32> -> <[4096, 3072], f32>
+    %3 = smelt.mul %2, %scale : <[4096, 3072], f32>, <[], f32> -> <[4096, 3072], f32>
+    %4 = smelt.max %3, %low : <[4096, 3072], f32>, <[], f32> -> <[4096, 3072], f32>
+    %5 = smelt.min %4, %high : <[4096, 3072], f32>, <[], f32> -> <[4096, 3072], f32>
+    %6 = smelt.round %5 : <[4096, 3072], f32>
+    %7 = smelt.cast %6 : <[4096, 3072], f32> -> <[4096, 3072], i8>
+    smelt.yield %7 : !smelt.tensor<[4096, 3072], i8>
+  }
+  return %0 : !smelt.tensor<[4096, 3072], i8>
+}
+
 // Attention of bytes: neither factor is constant, the right one [k][n] or [n][k] by batch.
 // CHECK: // gemm
 // CHECK: using ElementA = int8_t;
@@ -456,7 +486,7 @@ func.func @counted(%x: !smelt.tensor<[b, s, 64], f16>, %r: !smelt.tensor<[b, s, 
 // CHECK-NEXT: Vector<half, W> [[SIN:v[0-9]+]];
 // CHECK: inputs.[[COS]] = loadVector<W>(in2 + m1 * 64 + n % 32);
 // CHECK: static constexpr bool kInFragments = true;
-// CHECK-NEXT: static constexpr int kInputPeriod = 32;
+// CHECK-NEXT: static constexpr int kInputPeriod = 32, kResultBytes = 2;
 // CHECK-NEXT: template <int W> struct Results {
 // CHECK-NEXT: Vector<half, W> r0;
 // CHECK-NEXT: Vector<half, W> r1;

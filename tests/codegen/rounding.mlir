@@ -99,3 +99,64 @@ func.func @widened(%x: !smelt.tensor<[m, 77], i8>, %y: !smelt.tensor<[m, 77], f3
   }
   return %r#0, %r#1, %r#2 : !smelt.tensor<[m, 77], f32>, !smelt.tensor<[m, 77], f32>, !smelt.tensor<[m, 77], ui8>
 }
+
+// Bytes without a zero point are rounded two at a time where they are packed into vectors, and saturate: what clips them to the
+// range of a byte is left out, what clips them further, as a ReLU of signed ones does, and what is computed from them is not.
+// CHECK: // pointwise+max+max+min+round
+// CHECK: float [[SIGNED:r[0-9]+]][W];
+// CHECK: float [[UNSIGNED:r[0-9]+]][W];
+// CHECK: [[RELU:v[0-9]+]] = maximum([[X:v[0-9]+\[i\]]], 0.0f); // Relu
+// CHECK-NEXT: [[SIGNED]][i] = [[RELU]];
+// CHECK-NEXT: [[UNSIGNED]][i] = [[X]];
+// CHECK-NEXT: maximum(
+// CHECK-NEXT: minimum(
+// CHECK-NEXT: roundToInteger<int8_t>({{.*}}, 3); // ZeroPoint
+// CHECK: storeRounded<W>({{.*}}, [[SIGNED]]);
+// CHECK: storeRounded<W>({{.*}}, [[UNSIGNED]]);
+// CHECK: store<W>(
+func.func @saturated(%x: !smelt.tensor<[m, 64], f32>) -> (!smelt.tensor<[m, 64], i8>, !smelt.tensor<[m, 64], ui8>, !smelt.tensor<[m, 64], i8>) {
+  %r:3 = smelt.fusion pointwise(%x) : (!smelt.tensor<[m, 64], f32>) -> (!smelt.tensor<[m, 64], i8>, !smelt.tensor<[m, 64], ui8>, !smelt.tensor<[m, 64], i8>) {
+  ^bb0(%a: !smelt.tensor<[m, 64], f32>):
+    %low = smelt.constant dense<-128.0> : tensor<f32> : <[], f32>
+    %high = smelt.constant dense<127.0> : tensor<f32> : <[], f32>
+    %zero = smelt.constant dense<0.0> : tensor<f32> : <[], f32>
+    %most = smelt.constant dense<255.0> : tensor<f32> : <[], f32>
+    %lower = smelt.constant dense<-131.0> : tensor<f32> : <[], f32>
+    %higher = smelt.constant dense<124.0> : tensor<f32> : <[], f32>
+    %three = smelt.constant dense<3.0> : tensor<f32> : <[], f32>
+    %0 = smelt.max %a, %zero : <[m, 64], f32>, <[], f32> -> <[m, 64], f32> loc("Relu")
+    %1 = smelt.max %0, %low : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %2 = smelt.min %1, %high : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %3 = smelt.round %2 : <[m, 64], f32>
+    %4 = smelt.cast %3 : <[m, 64], f32> -> <[m, 64], i8>
+    %5 = smelt.max %a, %zero : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %6 = smelt.min %5, %most : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %7 = smelt.round %6 : <[m, 64], f32>
+    %8 = smelt.cast %7 : <[m, 64], f32> -> <[m, 64], ui8>
+    %9 = smelt.max %a, %lower : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %10 = smelt.min %9, %higher : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %11 = smelt.round %10 : <[m, 64], f32>
+    %12 = smelt.add %11, %three : <[m, 64], f32>, <[], f32> -> <[m, 64], f32>
+    %13 = smelt.cast %12 : <[m, 64], f32> -> <[m, 64], i8> loc("ZeroPoint")
+    smelt.yield %4, %8, %13 : !smelt.tensor<[m, 64], i8>, !smelt.tensor<[m, 64], ui8>, !smelt.tensor<[m, 64], i8>
+  }
+  return %r#0, %r#1, %r#2 : !smelt.tensor<[m, 64], i8>, !smelt.tensor<[m, 64], ui8>, !smelt.tensor<[m, 64], i8>
+}
+
+// The same where a tensor ends amid a vector: storeRounded<1>.
+// CHECK: // pointwise+max+min+round
+// CHECK: bool kHasTail = true
+// CHECK: storeRounded<W>(
+func.func @tail(%x: !smelt.tensor<[m, 7], f32>) -> !smelt.tensor<[m, 7], i8> {
+  %r = smelt.fusion pointwise(%x) : (!smelt.tensor<[m, 7], f32>) -> !smelt.tensor<[m, 7], i8> {
+  ^bb0(%a: !smelt.tensor<[m, 7], f32>):
+    %low = smelt.constant dense<-128.0> : tensor<f32> : <[], f32>
+    %high = smelt.constant dense<127.0> : tensor<f32> : <[], f32>
+    %0 = smelt.max %a, %low : <[m, 7], f32>, <[], f32> -> <[m, 7], f32>
+    %1 = smelt.min %0, %high : <[m, 7], f32>, <[], f32> -> <[m, 7], f32>
+    %2 = smelt.round %1 : <[m, 7], f32>
+    %3 = smelt.cast %2 : <[m, 7], f32> -> <[m, 7], i8>
+    smelt.yield %3 : !smelt.tensor<[m, 7], i8>
+  }
+  return %r : !smelt.tensor<[m, 7], i8>
+}

@@ -77,6 +77,23 @@ inline void mul_f16x2(unsigned &result, unsigned a, unsigned b) {
   };
   result = half(16) << 16 | half(0);
 }
+inline void cvt_rni_s32_f32(int &result, float x) {
+  constexpr float kBeyond = 2147483648.0f;
+  result = x != x          ? 0
+           : x >= kBeyond  ? std::numeric_limits<int>::max()
+           : x <= -kBeyond ? std::numeric_limits<int>::min()
+                           : int(std::nearbyint(x));
+}
+inline unsigned packBytes(int least, int most, int second, int first, unsigned upper) {
+  return unsigned(std::clamp(first, least, most) & 0xff) |
+         unsigned(std::clamp(second, least, most) & 0xff) << 8 | upper << 16;
+}
+inline void cvt_pack_sat_s8_s32_b32(unsigned &result, int second, int first, unsigned upper) {
+  result = packBytes(-128, 127, second, first, upper);
+}
+inline void cvt_pack_sat_u8_s32_b32(unsigned &result, int second, int first, unsigned upper) {
+  result = packBytes(0, 255, second, first, upper);
+}
 inline void cvt_f32_f16(float &result, uint16_t x) { result = halfToFloat(x); }
 template <class R> void cvt_rn_f16_f32(R &result, float x) { result = toHalfBits(x); }
 template <class R> void cvt_rn_f16_f64(R &result, double x) { result = toHalfBits(x); }

@@ -303,5 +303,21 @@ TEST(Language, FloatsAreCutOffAtTheEndsOfIntegers) {
   EXPECT_EQ(cast<int>(-2.75f), -2);
 }
 
+TEST(Language, BytesAreRoundedToEvenAndSaturate) {
+  auto packed = [](auto pack, float low, float high, unsigned upper) {
+    int first, second;
+    unsigned result;
+    cvt_rni_s32_f32(first, low);
+    cvt_rni_s32_f32(second, high);
+    pack(result, second, first, upper);
+    return result;
+  };
+  EXPECT_EQ(packed(cvt_pack_sat_s8_s32_b32, 2.5f, -3.5f, 0x1234abcd), 0xabcdfc02u);
+  EXPECT_EQ(packed(cvt_pack_sat_s8_s32_b32, 127.5f, -1e30f, 0), 0x807fu);
+  EXPECT_EQ(packed(cvt_pack_sat_s8_s32_b32, std::nanf(""), 1e30f, 0), 0x7f00u);
+  EXPECT_EQ(packed(cvt_pack_sat_u8_s32_b32, -0.5f, 254.5f, 7), 0x7fe00u);
+  EXPECT_EQ(packed(cvt_pack_sat_u8_s32_b32, -1e9f, 255.5f, 0), 0xff00u);
+}
+
 } // namespace
 } // namespace smelt::emulator

@@ -10,14 +10,17 @@
 namespace smelt {
 namespace {
 
-/// Two results of 16 bits out of the sums of each product, a vector of columns, the moments of rows and, with `Reads`, a table
+/// Two results of 16 bits, or 8, out of the sums of each product, a vector of columns, the moments of rows and, with `Reads`, a table
 /// [rows, columns], whose columns repeat themselves after `Period`: numbers that tell whence they are.
-template <int Moments, int Products = 1, bool Reads = false, int Period = 0>
+template <int Moments, int Products = 1, bool Reads = false, int Period = 0, class T = uint16_t>
 struct NumberedProblem {
   using Sum = float;
-  static constexpr int kProducts = Products, kRowMoments = Moments, kInputPeriod = Period;
+  using Result = T;
+  static constexpr int kProducts = Products, kRowMoments = Moments, kInputPeriod = Period,
+                       kResultBytes = sizeof(T);
   int rows, width; // of the results
-  std::vector<uint16_t> bias, table, results0, results1;
+  std::vector<uint16_t> bias, table;
+  std::vector<T> results0, results1;
   std::vector<int> writes;
   mutable std::atomic<int> outside = 0, reads = 0;
 
@@ -72,7 +75,7 @@ struct NumberedProblem {
            uint32_t(row.mean) * 17 + uint32_t(row.scale) * 19;
   }
   template <int W> struct Results {
-    Vector<uint16_t, W> first, second;
+    Vector<T, W> first, second;
   };
   template <int W>
   Results<W> results(int, int row, int column, const Sum (&sums)[Products * W],
@@ -86,8 +89,8 @@ struct NumberedProblem {
         read = inputs.values[i];
       uint32_t value = number(sums[i], Products > 1 ? sums[(Products - 1) * W + i] : 0, of.bias[i],
                               read, Moments ? moments[0] : RowStatistics{0, 0});
-      found.first[i] = uint16_t(value);
-      found.second[i] = uint16_t(value >> 3);
+      found.first[i] = T(value);
+      found.second[i] = T(value >> 3);
     }
     return found;
   }
@@ -95,8 +98,8 @@ struct NumberedProblem {
     if (!isInside(row, column, W))
       return;
     auto &self = const_cast<NumberedProblem &>(*this);
-    std::memcpy(&self.results0[at(row, column)], &found.first, 2 * W);
-    std::memcpy(&self.results1[at(row, column)], &found.second, 2 * W);
+    std::memcpy(&self.results0[at(row, column)], &found.first, sizeof(T) * W);
+    std::memcpy(&self.results1[at(row, column)], &found.second, sizeof(T) * W);
     for (int i = 0; i < W; ++i)
       ++self.writes[at(row, column) + i];
   }
@@ -155,8 +158,9 @@ int expectResults(int rows, int width, int row0, int column0) {
       uint32_t value = problem.number(sumAt(tileRow, tileColumn, 0),
                                       kProducts > 1 ? sumAt(tileRow, tileColumn, kProducts - 1) : 0,
                                       problem.bias[column], problem.read(at), moments[tileRow]);
-      EXPECT_EQ(problem.results0[at], uint16_t(value)) << row << ", " << column;
-      EXPECT_EQ(problem.results1[at], uint16_t(value >> 3)) << row << ", " << column;
+      using Result = typename Problem::Result;
+      EXPECT_EQ(problem.results0[at], Result(value)) << row << ", " << column;
+      EXPECT_EQ(problem.results1[at], Result(value >> 3)) << row << ", " << column;
     }
   return problem.reads / 128;
 }
@@ -183,6 +187,21 @@ TEST(FragmentEpilogue, TilesThatReachOut) {
 TEST(FragmentEpilogue, MomentsOfRows) {
   expectResults<1, 128, 2>(200, 264, 64, 128);
   expectResults<1, 192, 1>(50, 200, 0, 0);
+}
+
+template <int BlockN, int Chains> void expectBytes(int rows, int width, int row0, int column0) {
+  expectResults<NumberedProblem<0, 1, false, 0, uint8_t>, BlockN, Chains>(rows, width, row0,
+                                                                          column0);
+  expectResults<NumberedProblem<1, 1, false, 0, uint8_t>, BlockN, Chains>(rows, width, row0,
+                                                                          column0);
+}
+
+TEST(FragmentEpilogue, Bytes) {
+  expectBytes<64, 1>(64, 64, 0, 0);
+  expectBytes<128, 2>(200, 264, 64, 128);
+  expectBytes<96, 1>(61, 200, 0, 96);
+  expectBytes<192, 1>(197, 520, 192, 384);
+  expectBytes<64, 1>(1, 8, 0, 0);
 }
 
 /// Two products, without a table, with one, and with one that repeats itself, for tiles of whole periods and of others.

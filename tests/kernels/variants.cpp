@@ -143,7 +143,8 @@ std::string gemmProblemType(const GemmVariant &v) {
       << ", " << v.width << ", " << v.n << ", " << v.k << ", "
       << (v.activation && !isInteger(v.element)) << ", " << v.residual << ", " << v.linear
       << ", Layout::k" << layoutName(v.a) << ", Layout::k" << layoutName(v.b) << ", "
-      << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ", " << v.padded << ">";
+      << v.storesMoments << ", " << v.rowGroups << ", " << v.products << ", " << v.padded << ", "
+      << v.storesBytes << ">";
   return out.str();
 }
 
@@ -223,7 +224,7 @@ KernelText GemmVariant::kernel() const {
         if (a != Layout::kUnit || b != Layout::kUnit)
           name << "_a" << layoutName(a) << "_b" << layoutName(b);
         name << (storesMoments ? "_moments" : "") << (products > 1 ? "_pair" : "")
-             << (padded ? "_padded" : "");
+             << (storesBytes ? "_bytes" : "") << (padded ? "_padded" : "");
         if (rowGroups > 0)
           name << "_groups" << rowGroups;
         if (windows)
@@ -266,21 +267,23 @@ bool GemmVariant::usesTf32() const {
 
 std::string GemmVariant::referenceName() const {
   return std::string("reference_") + (bTransposed ? "nk" : "kn") + (bConstant ? "_const" : "") +
-         (products > 1 ? "_pair" : "") + (padded ? "_padded" : "");
+         (products > 1 ? "_pair" : "") + (storesBytes ? "_bytes" : "") + (padded ? "_padded" : "");
 }
 
 KernelText gemmReferenceText(Element a, Element b) {
   std::ostringstream text;
   text << "#include \"gemm_problem.cuh\"\nnamespace smelt {\n";
+  int kinds = isInteger(a) ? 12 : 6;
   for (bool transposed : {false, true})
-    for (int kind = 0; kind < 6; ++kind) {
+    for (int kind = 0; kind < kinds; ++kind) {
       GemmVariant v;
       v.element = a, v.elementB = b;
       v.aVector = v.bVector = v.width = 1;
       v.bTransposed = transposed;
       v.bConstant = kind % 3 > 0;
       v.products = kind % 3 == 2 ? 2 : 1;
-      v.padded = kind >= 3;
+      v.padded = kind % 6 >= 3;
+      v.storesBytes = kind >= 6;
       text << "extern \"C\" __global__ void " << v.referenceName() << "(const __grid_constant__ "
            << gemmProblemType(v)
            << " problem, double *out, bool tf32, Strides a, Strides b, int rowGroups, bool "

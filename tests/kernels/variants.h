@@ -78,6 +78,7 @@ struct GemmVariant {
   bool storesMoments = false;          // of C's rows; n is a multiple of 32
   int rowGroups = 0;                   // of moments that the epilogue reads for each row
   int products = 1;                    // whose columns take turns in B
+  bool storesBytes = false;            // of integers: the low 8 bits of results
   bool padded = false;                 // zeros of A have no address; not where addresses are linear
   std::optional<ImageWindows> windows; // A; by tensor maps alone
 
@@ -93,7 +94,9 @@ struct GemmVariant {
   Element storedElement() const {
     if (isFloat8(element))
       return Element::kHalf;
-    return isInteger(element) ? Element::kInt32 : element;
+    if (isInteger(element))
+      return storesBytes ? Element::kInt8 : Element::kInt32;
+    return element;
   }
   /// The kernel takes maps of A and B behind its problem.
   bool usesTensorMaps() const { return std::holds_alternative<GemmTmaTiling>(tiling); }

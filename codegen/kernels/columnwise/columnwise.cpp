@@ -256,13 +256,15 @@ LogicalResult ColumnwiseEmitter::emitResults(int64_t neighbour) {
     Value stored = moments ? Value(moments.getInput()) : value;
     Index position = reshapeIndex(ofNeighbour(at, neighbour), shape, tensorType(stored).getShape(),
                                   space.getBounds());
+    if (!moments) {
+      if (failed(emitter->emitAndStore(number, stored, position, position)))
+        return failure();
+      continue;
+    }
     FailureOr<Operand> operand = emitter->emit(stored, position);
     if (failed(operand))
       return failure();
-    if (moments)
-      emitter->storeMoments(number, position, *operand, elementOf(stored));
-    else
-      emitter->store(number, position, *operand);
+    emitter->storeMoments(number, position, *operand, elementOf(stored));
   }
   return success();
 }

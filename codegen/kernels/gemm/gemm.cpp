@@ -141,6 +141,7 @@ std::string resultsText(const GemmChoice &choice, const GemmEpilogue &epilogue) 
   const std::optional<GemmEpilogue::InFragments> &parts = epilogue.inFragments;
   if (choice.takesTilesInTurn && parts && holdsFragments(choice.blockN, choice.clusterK))
     return format(kEpilogueInFragments, {{"inputPeriod", std::to_string(parts->inputPeriod)},
+                                         {"resultBytes", std::to_string(parts->resultBytes)},
                                          {"resultMembers", parts->members},
                                          {"rowArray", rowArray},
                                          {"epilogue", parts->text},

@@ -25,6 +25,7 @@ public:
   /// Emits the results of the fusion from the accumulators.
   LogicalResult run();
   std::optional<GemmEpilogue::InFragments> inFragments(const std::string &uniform) const;
+  std::optional<int> resultBytes(const Chunk &chunk) const;
   int64_t inputPeriod() const;
   /// Of a sum, in text: at most so many that a text for each panel of a tile is worth its way to the instruction caches, and
   /// that the registers of three warpgroups suffice.
@@ -122,13 +123,12 @@ LogicalResult EpilogueEmitter::storeResult(unsigned number, Value value) {
   auto moments = value.getDefiningOp<RowMomentsOp>();
   Value stored = moments ? Value(moments.getInput()) : value;
   const Index &position = positions.at(stored);
+  if (!moments)
+    return emitter.emitAndStore(number, stored, position, position);
   FailureOr<Operand> operand = emitter.emit(stored, position);
   if (failed(operand))
     return failure();
-  if (moments)
-    emitter.storeMoments(number, position, *operand, tensorType(stored).getElementType());
-  else
-    emitter.store(number, position, *operand);
+  emitter.storeMoments(number, position, *operand, tensorType(stored).getElementType());
   return success();
 }
 
@@ -208,30 +208,44 @@ int64_t EpilogueEmitter::inputPeriod() const {
   return 0;
 }
 
+/// Of an element of all that is stored where these are vectors that pairs of columns make up: 16-bit floats, or of one product
+/// integers of 8 bits.
+std::optional<int> EpilogueEmitter::resultBytes(const Chunk &chunk) const {
+  if (!product.totals().empty() || chunk.stores.size() != chunk.vectors.size())
+    return std::nullopt;
+  auto all = [&](llvm::function_ref<bool(Type)> test) {
+    return llvm::all_of(chunk.vectors, [&](const VectorStore &v) { return test(v.element); });
+  };
+  if (all([](Type type) { return isHalfWidth(type); }))
+    return 2;
+  bool isOfBytes = product.products() == 1 && all([](Type type) { return type.isInteger(8); });
+  return isOfBytes ? std::optional(1) : std::nullopt;
+}
+
 std::optional<GemmEpilogue::InFragments>
 EpilogueEmitter::inFragments(const std::string &uniform) const {
   Chunk chunk = emitter.allChunks().back();
-  bool storesHalves = product.totals().empty() && chunk.stores.size() == chunk.vectors.size() &&
-                      llvm::all_of(chunk.vectors, [](const VectorStore &vector) {
-                        return isHalfWidth(vector.element);
-                      });
+  std::optional<int> bytes = resultBytes(chunk);
   // Of two products what reads no more than a table or two is as short for each sum.
   bool isPair = product.products() > 1;
   size_t mostFetched = isPair ? kMostFetchedOfPair : 0,
          mostStatements = isPair ? kFewStatementsOfPair : kFewStatements;
-  if (emitter.getLanes().width != kMaxEpilogueWidth || !storesHalves ||
+  if (emitter.getLanes().width != kMaxEpilogueWidth || !bytes ||
       emitter.fetched().declarations.size() > mostFetched || statements() > mostStatements ||
       callsFunctions(product))
     return std::nullopt;
   GemmEpilogue::InFragments parts;
+  parts.resultBytes = *bytes;
   parts.inputPeriod = inputPeriod();
   chunk.stores = {"Results<W> results;\n"};
+  bool isOfBytes = *bytes == 1;
   for (const VectorStore &vector : chunk.vectors) {
     std::string type = storageType(vector.element).str();
-    parts.members += "Vector<" + type + ", W> " + vector.array + ";\n";
-    chunk.stores.push_back("results." + vector.array + " = pack<" + type + ", W>(" + vector.array +
-                           ");\n");
-    parts.stores += "storeVector<W>(" + vector.address + ", results." + vector.array + ");\n";
+    parts.members += (isOfBytes ? std::string("PackedBytes<W>") : "Vector<" + type + ", W>") + " " +
+                     vector.array + ";\n";
+    chunk.stores.push_back("results." + vector.array + " = " + vector.packed() + ";\n");
+    parts.stores += (isOfBytes ? "storePacked<W>(" : "storeVector<W>(") + vector.address +
+                    ", results." + vector.array + ");\n";
   }
   chunk.stores.push_back("return results;\n");
   parts.text = uniform + chunk.text();
@@ -272,7 +286,7 @@ GemmEpilogue EpilogueEmitter::take() {
 
 bool callsFunctions(const GemmProduct &product) {
   return llvm::any_of(FusionOp(product.fusion).getBlock().without_terminator(), [](Operation &op) {
-    return op.hasTrait<Elementwise>() && !isOneInstruction(&op);
+    return op.hasTrait<Elementwise>() && !isFewInstructions(&op);
   });
 }
 

@@ -27,7 +27,8 @@ struct GemmEpilogue {
   std::string text;
   /// The same in two parts, for a template that computes pairs of columns and stores vectors of `width`.
   struct InFragments {
-    std::string members; ///< of the results, of which each is a vector of 16-bit floats
+    std::string members; ///< of the results, of which each is a vector
+    int resultBytes;     ///< of an element of each: 2, of 16-bit floats, or 1, of integers
     std::string text;    ///< computes them
     std::string stores;  ///< takes them from there
     int64_t inputPeriod; ///< columns after which a row's inputs are the same again; 0: none are

@@ -6,17 +6,19 @@
 // columns. The four threads of a row (a quad) hold four groups of eight columns, a pair of each. Of what is
 // stored in rows, each thread takes one whole group, 16 bytes; a 4 x 4 transposition among the quad (two
 // exchanges by __shfl_xor_sync, of two words each) brings pairs to groups. Every panel of 32 columns has its own
-// text, so that panels overlap. Of two products that take turns a thread has the sums of both for its pairs; a panel
+// text, so that panels overlap. Of results of one byte a word holds the pairs of both of a thread's rows, so that as many
+// exchanges bring both rows' groups, 8 bytes each. Of two products that take turns a thread has the sums of both for its pairs; a panel
 // holds two groups of their results, and what the quad turns are those of two rows.
 //
-// Assumes: as gemm_tma.cuh; results of 16 bits in whole vectors of eight columns, without moments, by a few
-// instructions each (Problem::kInFragments), and of one product without inputs of each element, which pairs read 4
+// Assumes: as gemm_tma.cuh; results of 16 bits, or of one product integers of 8, in whole vectors of eight columns, without
+// moments, by a few instructions each (Problem::kInFragments), and of one product without inputs of each element, which pairs read 4
 // bytes at a time: those of two products are what turns heads, tables that L1 holds. Longer epilogues lose by
 // it: a text of 60 KB more, of which no launch finds anything in the instruction caches, took 2.4 us more a
 // launch, and in one text for all panels nothing was gained. (bert_base at 8 x 512, all epilogues so: 2.01 ms,
 // by one text 1.92, through shared memory 1.87.)
 // Gain on one H200: 4096x2304x768 24.5 us (26.8), 12608x2304x768 70 (75), 1024x2304x768 9.0 (9.7); of pairs that turn heads
-// 4096x3072x2048 94 (101; 99 with tables read for every panel: each read touches eight lines, and heads repeat them).
+// 4096x3072x2048 94 (101; 99 with tables read for every panel: each read touches eight lines, and heads repeat them); of
+// integers 16384x3072x768 by ping-pong 60.8, which takes 68.2 where each byte is clipped, rounded and packed by itself.
 #pragma once
 
 #include "device/moments.cuh"
@@ -70,9 +72,39 @@ __device__ __forceinline__ Vectors vectorsOf(const Pairs (&pairs)[4]) {
   return to.members;
 }
 
+/// The same of results of one byte: of pairs of two rows, [row][group], a vector of each row. A word holds a pair of both.
+template <class Vectors, class Pairs>
+__device__ __forceinline__ void byteVectorsOf(const Pairs (&pairs)[2][4], Vectors (&whole)[2]) {
+  constexpr int kTensors = kBytesOf<Pairs> / 2;
+  union Halves {
+    Pairs members;
+    uint16_t halves[kTensors];
+    __device__ __forceinline__ Halves() {}
+  };
+  VectorWords<Vectors> to[2];
+#pragma unroll
+  for (int tensor = 0; tensor < kTensors; ++tensor) {
+    uint32_t words[4];
+#pragma unroll
+    for (int group = 0; group < 4; ++group) {
+      Halves upper, lower;
+      upper.members = pairs[0][group], lower.members = pairs[1][group];
+      words[group] = upper.halves[tensor] | uint32_t(lower.halves[tensor]) << 16;
+    }
+    transposeQuad(words);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      uint32_t first = words[2 * i], second = words[2 * i + 1];
+      to[0].words[2 * tensor + i] = (first & 0xffff) | second << 16;
+      to[1].words[2 * tensor + i] = first >> 16 | (second & 0xffff0000);
+    }
+  }
+  whole[0] = to[0].members, whole[1] = to[1].members;
+}
+
 /// The way of one warp's sums, 16 rows of every 64 of its warpgroup's `Chains` * 64, to the results: panels of
 /// 32 columns of them. The Problem has, beside what gemm_epilogue.cuh says,
-///   Results<W>                          what is stored of W columns, in vectors of 16-bit types
+///   Results<W>                          what is stored of W columns, in vectors of types of kResultBytes bytes, 1 or 2
 ///   results<W>(batch, m, n, sums, columns, inputs, rows)   computes them
 ///   put<W>(batch, m, n, results)        stores them
 ///   kInputPeriod                        columns after which a row's inputs are the same again; 0: never
@@ -86,6 +118,9 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
   static constexpr int kMoments = Problem::kRowMoments;
   static_assert(BlockN % kFragmentColumns == 0, "panels tile the columns");
   static_assert(kRowsOfTurn * kGroups == kQuad, "each thread of a quad takes a group");
+  static constexpr int kResultBytes = Problem::kResultBytes;
+  static_assert(kResultBytes == 2 || (kResultBytes == 1 && kProducts == 1),
+                "results have 16 bits, or those of one product 8");
   using Sum = typename Problem::Sum;
   using Sums = Sum[Chains][BlockN / 2];
   using Columns = typename Problem::template Columns<kPair>;
@@ -204,6 +239,26 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
     }
   }
 
+  /// The group of columns at (row, column) of the results.
+  __device__ __forceinline__ void put(int row, int column, const Results &whole) const {
+    if (row < problem.m() && column < columns())
+      problem.template put<kGroup>(0, row, column, whole);
+  }
+
+  /// Both of the panel's halves of rows, of results of one byte.
+  template <int Panel>
+  __device__ __forceinline__ void finishBytes(const Sums &sums, const Group &fetched) const {
+    ResultPairs pairs[2][kGroups];
+    Results whole[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      computeRow<Panel>(half, sums, fetched, pairs[half]);
+    byteVectorsOf(pairs, whole);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      put(row0 + rowOf(Panel, half), columnOf(Panel) + threadOfQuad() * kGroup, whole[half]);
+  }
+
   /// One of the panel's two halves of rows, or both.
   template <int Panel>
   __device__ __forceinline__ void finishTurn(int firstHalf, const Sums &sums,
@@ -217,11 +272,19 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
       for (int group = 0; group < kGroups; ++group)
         results[i * kGroups + group] = own[group];
     }
-    Results whole = vectorsOf<Results>(results);
-    int row = row0 + rowOf(Panel, firstHalf + threadOfQuad() / kGroups);
-    int column = columnOf(Panel) + threadOfQuad() % kGroups * kGroup;
-    if (row < problem.m() && column < columns())
-      problem.template put<kGroup>(0, row, column, whole);
+    put(row0 + rowOf(Panel, firstHalf + threadOfQuad() / kGroups),
+        columnOf(Panel) + threadOfQuad() % kGroups * kGroup, vectorsOf<Results>(results));
+  }
+
+  template <int Panel>
+  __device__ __forceinline__ void finish(const Sums &sums, const Group &fetched) const {
+    if constexpr (kResultBytes == 1) {
+      finishBytes<Panel>(sums, fetched);
+    } else {
+#pragma unroll
+      for (int half = 0; half < 2; half += kRowsOfTurn)
+        finishTurn<Panel>(half, sums, fetched);
+    }
   }
 
   /// What the first panel reads: nothing that waits for the sums.
@@ -244,9 +307,7 @@ template <class Problem, int BlockN, int Chains> struct FragmentEpilogue {
         ahead = fetchInputs(panelAt(nextPhase(index)));
       Group next;
       fetchColumns(kNext, next.columns);
-#pragma unroll
-      for (int half = 0; half < 2; half += kRowsOfTurn)
-        finishTurn<kPanel>(half, sums, fetched);
+      finish<kPanel>(sums, fetched);
       next.read = readsTheSame(kPanel, kNext) ? fetched.read : ahead;
       fetched = next;
     });

@@ -93,7 +93,7 @@ __device__ __forceinline__ void epilogue(int batch, int m, int n, const Sum (&ac
 
 inline constexpr char kEpilogueInFragments[] = R"(
 static constexpr bool kInFragments = true;
-static constexpr int kInputPeriod = $inputPeriod$;
+static constexpr int kInputPeriod = $inputPeriod$, kResultBytes = $resultBytes$;
 template <int W> struct Results {
   $resultMembers$
 };

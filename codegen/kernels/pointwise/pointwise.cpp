@@ -68,10 +68,8 @@ Index storedAt(Value result, ArrayRef<Dim> index) {
 /// Emits the results at `index`. Fails after a report.
 LogicalResult emitBody(FusionOp fusion, ArrayRef<Dim> index, ExpressionEmitter &emitter) {
   for (auto [number, value] : llvm::enumerate(fusion.getYield()->getOperands())) {
-    FailureOr<Operand> operand = emitter.emit(computedPart(value), index);
-    if (failed(operand))
+    if (failed(emitter.emitAndStore(number, computedPart(value), index, storedAt(value, index))))
       return failure();
-    emitter.store(number, storedAt(value, index), *operand);
   }
   return success();
 }

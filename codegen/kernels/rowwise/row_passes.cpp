@@ -261,13 +261,11 @@ LogicalResult RowPasses::emitResults(function_ref<bool(Value)> wanted) {
     }
     SmallVector<Operation *> views = viewsBehind(value);
     Value computed = views.empty() ? value : views.back()->getOperand(0);
-    Index at = indexOf(computed);
-    FailureOr<Operand> operand = emitter->emit(computed, at);
-    if (failed(operand))
-      return failure();
+    Index index = indexOf(computed), at = index;
     for (Operation *view : llvm::reverse(views))
       at = *resultIndex(view, at, space.getBounds());
-    emitter->store(number, at, *operand);
+    if (failed(emitter->emitAndStore(number, computed, index, at)))
+      return failure();
   }
   return success();
 }

@@ -1,6 +1,7 @@
 // The problem that tests of the GEMM templates solve: C = gelu(A * B + bias) + residual, batched;
 // the activation and the residual can be left out, the operands lie in memory in any way, and the
-// moments of C's rows can be stored. Of floats of 8 bits, all but A and B are halves. Of bytes, C = A * B + bias + residual in 32-bit integers. Of two products whose columns take turns in B,
+// moments of C's rows can be stored. Of floats of 8 bits, all but A and B are halves. Of bytes, C = A * B + bias + residual in 32-bit integers, or
+// their low 8 bits. Of two products whose columns take turns in B,
 // C = gelu(A * B1 + bias) * (A * B2) + residual.
 #pragma once
 
@@ -23,14 +24,14 @@ struct Strides {
 /// Sizes that are not 0 are compile-time constants, as codegen makes them for static shapes.
 template <class A, class B, int AVector, int BVector, bool BTransposed, bool BConstant, int Width,
           int N, int K, bool Activation, bool Residual, bool Linear, Layout ALayout, Layout BLayout,
-          bool StoresMoments, int RowGroups, int Products, bool Padded>
+          bool StoresMoments, int RowGroups, int Products, bool Padded, bool StoresBytes>
 struct GemmTestProblem {
   using ElementA = A;
   using ElementB = B;
   static constexpr bool kIntegers = kIsInteger<A> && !kIsFloat8<A>;
   using Sum = Select<kIntegers, int32_t, float>;
   // Of what is not an operand of the product.
-  using T = Select<kIntegers, int32_t, Select<kIsFloat8<A>, half, A>>;
+  using T = Select<kIntegers, Select<StoresBytes, int8_t, int32_t>, Select<kIsFloat8<A>, half, A>>;
   static constexpr int kAVector = AVector, kBVector = BVector;
   static constexpr bool kBTransposed = BTransposed, kBConstant = BConstant;
   static constexpr bool kALinear = Linear, kBLinear = Linear, kAPadded = Padded;
@@ -42,8 +43,8 @@ struct GemmTestProblem {
   static constexpr int kEpilogueWidth = Width, kRowMoments = RowGroups > 0;
   static constexpr int kProducts = Products;
   static constexpr bool kInFragments =
-      Width == 8 && kIsHalfWidth<T> && !Activation && Residual == (Products == 2) && !StoresMoments;
-  static constexpr int kInputPeriod = 0;
+      Width == 8 && sizeof(T) <= 2 && !Activation && Residual == (Products == 2) && !StoresMoments;
+  static constexpr int kInputPeriod = 0, kResultBytes = sizeof(T);
 
   const A *aData;              // (batches, m, k)
   const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
@@ -224,7 +225,7 @@ __device__ void gemmReference(const Problem &problem, double *out, bool roundToT
   double gate = kProducts == 1 ? 1 : sum(first + kTurnColumns),
          residual = hasResidual ? convert<double>(problem.residualData[i]) : 0;
   if constexpr (kIsSame<typename Problem::Sum, int32_t>)
-    out[i] = static_cast<int32_t>(static_cast<int64_t>(x + residual)); // wraps around
+    out[i] = static_cast<typename Problem::T>(static_cast<int64_t>(x + residual)); // wraps around
   else
     out[i] = (hasActivation ? gelu(x) : x) * gate + residual;
 }
