@@ -49,6 +49,61 @@ void addBytes(std::vector<GemmCase> &cases, const ByteTypes &types) {
   addLayouts(cases, v);
 }
 
+/// Integers whose results are cut to bytes, by every tiling that takes tiles in turn: finished where the sums lie, and beside a
+/// residual by way of shared memory.
+void addStoredBytes(std::vector<GemmCase> &cases) {
+  const std::vector<GemmShape> shapes = {
+      {1, 8, 16, 1}, {77, 200, 528, 1}, {513, 1032, 1008, 1}, {2309, 2568, 144, 1}};
+  GemmVariant v;
+  v.aVector = v.bVector = 16;
+  v.bTransposed = true;
+  v.storesBytes = true;
+  int next = 0;
+  auto add = [&](const GemmTmaTiling &tiling) {
+    std::vector<GemmShape> taken = shapes;
+    if (tiling.residentSteps > 0)
+      taken = {{1, 8, 16, 1}, {197, 200, 144, 1}, {2309, 1096, 48, 1}, {1027, 768, 768, 1}};
+    for (bool residual : {false, true}) {
+      v.tiling = tiling;
+      v.element = kIntegers[next & 1], v.elementB = kIntegers[next >> 1 & 1];
+      v.bConstant = (next++ >> 2 & 1) != 0;
+      v.residual = residual;
+      bool holdsEpilogue = tiling.consumers() <= 256 || (tiling.teams() > 1 && tiling.blockN < 128);
+      if (holdsEpilogue || !residual) // beside bytes of a residual others spill
+        cases.push_back({v, taken});
+    }
+  };
+  for (const GemmTmaTiling &tiling : kGemmTmaTilings)
+    add(tiling);
+  for (const GemmTmaTiling &tiling : kGemmResidentTilings)
+    add(tiling);
+  for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
+    add(tiling);
+}
+
+/// Warpgroups that take no turns: results that are finished where the sums lie, of nothing else of their rows.
+void addFree(std::vector<GemmCase> &cases, const ByteTypes &types) {
+  GemmVariant v;
+  v.aVector = v.bVector = 16;
+  v.bTransposed = true;
+  v.storesBytes = !isFloat8(types[0]);
+  v.activation = v.residual = false;
+  int next = 0;
+  for (const GemmTmaTiling &tiling : kGemmFreeTilings)
+    for (int i = 0; i < 4; ++i) {
+      v.tiling = tiling;
+      v.element = types[next & 1], v.elementB = types[next >> 1 & 1];
+      v.bConstant = (next++ >> 1 & 1) != 0;
+      cases.push_back({v,
+                       {{1, 8, 16, 1},
+                        {77, 64, 64, 1},
+                        {197, 200, 144, 1},
+                        {2309, 1096, 48, 1},
+                        {1027, 768, 768, 1},
+                        {9000, 136, 512, 1}}});
+    }
+}
+
 /// The same on Hopper's own tensor cores, which read B along K alone.
 void addBytesOnHopper(std::vector<GemmCase> &cases, const ByteTypes &types) {
   const std::vector<GemmShape> shapes = {
@@ -185,7 +240,9 @@ std::vector<GemmCase> byteChecks() {
   for (const ByteTypes *types : {&kIntegers, &kFloats8}) {
     addBytes(cases, *types);
     addBytesOnHopper(cases, *types);
+    addFree(cases, *types);
   }
+  addStoredBytes(cases);
   return cases;
 }
 

@@ -1,5 +1,6 @@
 // Do the cost models of Hopper's tilings choose well? They are held against times measured on an H200
-// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt, h200_gemm_integers.txt, h200_gemm_floats8*.txt): for every product, the tiling that a model would choose
+// (h200_gemm_wgmma.txt, h200_gemm_tma.txt, h200_gemm_bytes.txt, h200_gemm_integers.txt, h200_gemm_floats8*.txt,
+// h200_gemm_many_rows*.txt): for every product, the tiling that a model would choose
 // among the measured ones that are offered, against the best of all that were measured. Few rows, for which all
 // templates compete: tests/codegen/gemm_choice_test.cpp.
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace {
 
 using namespace smelt;
 
-constexpr int kMultiprocessors = 132, kHalfBytes = 2; // of the GPU; of an operand's element
+constexpr int kMultiprocessors = 132;
+constexpr long long kHalfBytes = 2; // of an operand's element
 
 /// One tiling of a product.
 struct Measured {
@@ -80,6 +82,12 @@ bool read(std::istream &in, GemmTmaTiling &t) {
   return bool(in >> t.blockN >> t.stages >> t.pingPong);
 }
 
+/// With all that a tiling is.
+bool readWhole(std::istream &in, GemmTmaTiling &t) {
+  return bool(in >> t.blockM >> t.blockN >> t.stages >> t.pingPong >> t.clusterK >> t.oneTile >>
+              t.residentSteps);
+}
+
 std::string describe(const GemmWgmmaTiling &t) {
   return describe(t.blockM, t.blockN, t.stages) + " cluster " + std::to_string(t.clusterK);
 }
@@ -110,8 +118,9 @@ bool parseTma(std::istream &in, Products &products) {
     return false;
   products[describe(p.m, p.n, p.k) + (storesMoments ? " with moments" : "")].push_back(
       {describe(t), isAmong(kGemmTmaTilings, t),
-       estimatedClocks(t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k, 1,
-                       gemmTmaCosts(WgmmaOperands::halves, storesMoments, /*isRightAlongK=*/false)),
+       estimatedClocks(
+           t, kMultiprocessors, p.m, p.n, kHalfBytes * p.k, 1,
+           gemmMapCosts(WgmmaOperands::halves, {storesMoments, /*isRightAlongK=*/false})),
        time});
   return true;
 }
@@ -136,8 +145,7 @@ bool parseBytes(std::istream &in, Products &products) {
                               gemmWgmmaCosts(WgmmaOperands::integers));
   GemmTmaTiling t{};
   return name == "tma" && read(in, t) &&
-         add(t, isAmong(kGemmTmaTilings, t),
-             gemmTmaCosts(WgmmaOperands::integers, false, /*isRightAlongK=*/true));
+         add(t, isAmong(kGemmTmaTilings, t), gemmMapCosts(WgmmaOperands::integers));
 }
 
 /// Tilings of products of `operands`, which are all offered.
@@ -156,13 +164,31 @@ template <WgmmaOperands Operands> bool parseOfBytes(std::istream &in, Products &
     return read(in, t) && add(describe(t), estimatedClocks(t, kMultiprocessors, p.m, p.n, p.k, 1,
                                                            gemmWgmmaCosts(Operands)));
   GemmTmaTiling t{};
-  if (name != "tma" || !(in >> t.blockM >> t.blockN >> t.stages >> t.pingPong >> t.clusterK >>
-                         t.oneTile >> t.residentSteps))
+  if (name != "tma" || !readWhole(in, t))
     return false;
   t = withoutIdleStages(t, p.k);
-  return add(describe(t), estimatedClocks(t, kMultiprocessors, p.m, p.n, p.k, 1,
-                                          gemmTmaCosts(Operands, false, /*isRightAlongK=*/true),
-                                          gemmTileCosts(false), kTmaCostsOfThreeOfIntegers));
+  GemmEnds ends;
+  ends.isInFragments = true;
+  return add(describe(t),
+             estimatedClocks(t, kMultiprocessors, p.m, p.n, p.k, 1, gemmMapCosts(Operands, ends)));
+}
+
+/// The same of halves, by tensor maps; `IsPlain`: without anything that an epilogue reads of rows.
+template <bool IsPlain> bool parseOfManyRows(std::istream &in, Products &products) {
+  GemmEnds ends;
+  ends.isInFragments = IsPlain;
+  ends.readsRows = !IsPlain;
+  std::string name;
+  Product p{};
+  GemmTmaTiling t{};
+  double time;
+  if (!(in >> name) || name != "tma" || !read(in, p) || !readWhole(in, t) || !(in >> time))
+    return false;
+  long long kBytes = kHalfBytes * p.k;
+  double clocks = estimatedClocks(withoutIdleStages(t, kBytes), kMultiprocessors, p.m, p.n, kBytes,
+                                  1, gemmMapCosts(WgmmaOperands::halves, ends));
+  products[describe(p.m, p.n, p.k)].push_back({describe(t), true, clocks, time});
+  return true;
 }
 
 /// Whether the model's choices are within 3 % of the best on average, and each within 15 %.
@@ -210,5 +236,10 @@ int main() {
   bool few = choosesWell(
       "the same of up to 256 rows",
       readMeasurements("h200_gemm_floats8_few_rows.txt", parseOfBytes<WgmmaOperands::floats8>));
-  return wgmma && tma && bytes && integers && floats8 && few ? 0 : 1;
+  bool many = choosesWell("products of halves of many rows",
+                          readMeasurements("h200_gemm_many_rows.txt", parseOfManyRows<true>));
+  bool manyWithEpilogue =
+      choosesWell("the same with bias, GELU and residual",
+                  readMeasurements("h200_gemm_many_rows_epilogue.txt", parseOfManyRows<false>));
+  return wgmma && tma && bytes && integers && floats8 && few && many && manyWithEpilogue ? 0 : 1;
 }

@@ -352,7 +352,8 @@ GemmShape GemmEmitter::shapeOf(const GemmEpilogue &epilogue) const {
           windows.windows.has_value(),
           callsFunctions(product),
           epilogue.inFragments.has_value(),
-          epilogue.isLong};
+          epilogue.isLong,
+          !epilogue.inputMembers.empty() || epilogue.momentTensors > 0};
 }
 
 /// At the last rows of a range; one without an end stands for many.

@@ -289,6 +289,8 @@ bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling, int elementByt
 
 /// Of bytes, those that were measured. Floats of 8 bits have no turns: who multiplies waits for each step's sums.
 bool CandidateList::suits(const GemmTmaTiling &tiling, int elementBytes) const {
+  if (tiling.runsFreely())
+    return shape.isInFragments && !shape.readsRows && suitsThreeInTurn(tiling, elementBytes);
   if (precision == GemmPrecision::float8)
     return holdsSumsOfSteps(tiling) && tiling.teams() == 1 &&
            (tiling.blockM == 128 ? tiling.clusterK == 1 : !tiling.oneTile || tiling.blockN <= 64);
@@ -325,19 +327,20 @@ void CandidateList::addWgmma(int elementBytes) {
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
     return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
   };
-  GemmTmaCosts costsOfMaps =
-      gemmTmaCosts(operands, shape.storesMoments, shape.isRightAlongK, callsAtOnce);
-  GemmTileCosts costsOfTile = gemmTileCosts(shape.callsFunctions);
-  const GemmTmaCosts &costsOfThree =
-      operands == WgmmaOperands::integers ? kTmaCostsOfThreeOfIntegers : kTmaCostsOfThreeInTurn;
+  GemmMapCosts costsOfMaps =
+      gemmMapCosts(operands, {shape.storesMoments, shape.isRightAlongK, shape.isInFragments,
+                              shape.callsFunctions, callsAtOnce, shape.readsRows});
   for (const GemmTmaTiling &tiling : kGemmResidentTilings)
     if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
-      addWgmma(tiling, elementBytes, costsOfMaps, costsOfTile, costsOfThree);
+      addWgmma(tiling, elementBytes, costsOfMaps);
   for (const GemmTmaTiling &tiling : kGemmTmaTilings)
     if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
-      addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps,
-               costsOfTile, costsOfThree);
-  if (!isBytes && shape.isInFragments)
+      addWgmma(withoutIdleStages(tiling, shape.k * elementBytes), elementBytes, costsOfMaps);
+  if (operands == WgmmaOperands::floats8)
+    for (const GemmTmaTiling &tiling : kGemmFreeTilings)
+      if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
+        addWgmma(tiling, elementBytes, costsOfMaps);
+  if (operands != WgmmaOperands::floats8 && shape.isInFragments)
     for (const GemmTmaTiling &tiling : kGemmFragmentTilings)
       if (!isHalfEmpty(tiling))
         addWgmma(tiling, elementBytes, costsOfMaps);

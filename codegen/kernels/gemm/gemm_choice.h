@@ -20,7 +20,8 @@ struct GemmShape {
   bool hasWindows = false;       ///< on the left: only tensor maps need no addresses for them
   bool callsFunctions = false;   ///< to finish a sum, which takes many instructions
   bool isInFragments = false;    ///< the results can be finished where wgmma leaves the sums
-  bool isLong = false; ///< to finish a sum takes many statements, whose values take registers
+  bool isLong = false;   ///< to finish a sum takes many statements, whose values take registers
+  bool readsRows = true; ///< to finish a sum takes anything of its row: inputs, or moments
 };
 
 /// What the operands are multiplied as.

@@ -159,6 +159,8 @@ struct GemmTmaTiling {
 
   /// Tiles that are computed at a time.
   constexpr int teams() const { return !pingPong ? 1 : blockM == 64 ? 3 : 2; }
+  /// Each team has stages of its own, and multiplies when these have arrived; else they take turns at all stages.
+  constexpr bool runsFreely() const { return residentSteps > 0 && stages % teams() == 0; }
   constexpr int consumers() const { return pingPong ? teams() * 128 : blockM * 2; } // threads
   /// Tiles whose rows' moments are kept.
   constexpr int tilesOfMoments() const { return teams() > 2 ? teams() : 2; }
@@ -215,6 +217,9 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
 inline constexpr GemmTmaTiling kGemmResidentTilings[] = {{64, 128, 8, true, 1, false, 6},
                                                          {64, 96, 8, true, 1, false, 6},
                                                          {64, 64, 8, true, 1, false, 6}};
+
+/// The same for results that gemm_fragment_epilogue.cuh finishes, of floats of 8 bits, whose warpgroups take no turns.
+inline constexpr GemmTmaTiling kGemmFreeTilings[] = {{64, 128, 9, true, 1, false, 6}};
 
 /// The same tiling with half of twelve stages, where these hold all `kBytes` bytes along K: blocks of the kernels before
 /// and after then find room on the same multiprocessor.

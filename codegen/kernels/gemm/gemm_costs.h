@@ -47,7 +47,7 @@ struct GemmWgmmaCosts {
   double together;    ///< share of the time in which they hide each other's waiting
 };
 
-/// Those of 16-bit operands are fitted with gemmTmaCosts(). A step of bytes holds twice as many elements at twice the rate;
+/// Those of 16-bit operands are fitted with gemmMapCosts(). A step of bytes holds twice as many elements at twice the rate;
 /// of integers fitted to 30 products, beside 198 measured cases of halves (m 128 to 12608, n and k 384 to 4096).
 constexpr GemmWgmmaCosts gemmWgmmaCosts(WgmmaOperands operands, bool callsFunctionsAtOnce = false) {
   if (operands == WgmmaOperands::integers)
@@ -116,6 +116,7 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
 /// tiles are multiplied in turn, and of tiles of 96 columns, which B [k][n] reaches by three boxes and B [n][k] by one.
 struct GemmTmaCosts {
   double start, wait, tile, finish, finishAlone, multiply, feed, feedInTurn, feedOfNarrow;
+  double feedOfFarRows = 1e9;             ///< of up to 128 columns of B [k][n], kTmaFarColumns
   double function = 0, functionAlone = 0; ///< what each sum takes more where a function is called
 };
 
@@ -124,23 +125,15 @@ inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {165,    215, 815, 0.204, 0.2
                                                     0.0274, 1e9, 1e9, 1e9};
 inline constexpr double kTmaExchange = 3800, kTmaExchangeOfSum = 0.221;
 
-/// The same where three warpgroups multiply 64 rows each in turn. Fitted to an H200's times in models (ConvNeXt-T, Swin-T,
-/// EfficientNet-B0, ResNet-50 of 64, MiniLM at 32x128, CLIP, T5, BERT at 8x512: 87 products with K 16 to 4864), as multiples of
-/// what the other tilings take there: what the choice then takes is on average 0.4 % more than the best, at most 6.
-inline constexpr GemmTmaCosts kTmaCostsOfThreeInTurn = {1130,   144, 0,  0.268, 0.268,
-                                                        0.0312, 64,  64, 53.7};
-/// Those of integers are fitted with gemmTmaCosts(), to 42 cases of 21 products of many rows.
-inline constexpr GemmTmaCosts kTmaCostsOfThreeOfIntegers = {2645,   230,  0,    0.351, 0.351,
-                                                            0.0244, 54.7, 54.7, 53.4};
-/// Of both. Clocks in which boxes are filled up, for each element of each row that K has too few in its last step;
-/// what a block waits for each step of B that stays, and what its tiles take then, in times of others; and what is lost where
-/// there are no turns to take, for the kernel behind it finds no registers to start early with.
+/// Of three warpgroups in turn: clocks in which boxes are filled up, for each element of each row that K has too few in its last
+/// step; what a block waits for each step of B that stays, and what its tiles take then, in times of others; and what is lost
+/// where there are no turns to take, for the kernel behind it finds no registers to start early with.
 inline constexpr double kTmaFill = 0.054, kTmaResidentStep = 84, kTmaResidentTile = 0.973,
                         kTmaLateStart = 2000;
 
-/// The same of three warpgroups, whose sums are finished where they lie.
-inline constexpr GemmTmaCosts kTmaCostsOfThree = {3255,   82, 830, 0.0768, 0.0768,
-                                                  0.0342, 62, 62,  62};
+/// From so many columns on the rows of B [k][n] lie far apart: the rows of a box are in as many pages of memory
+/// (2048x32000x896 takes 197 us by ping-pong, and by 192 x 192, whose columns of a row are half as many pieces again, 176).
+inline constexpr long long kTmaFarColumns = 16384;
 
 /// How much longer memory takes to bring B to clusters where several tiles of rows want it: 128x4096x14336
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
@@ -157,37 +150,13 @@ constexpr double weightsOfFewRows(int blockM, long long m) {
 /// columns, where they are no multiple of 4 (CLIP's 1600x768x3072 lost 0.5 us to pairs of blocks, 2048x768x3072 gains 2).
 inline constexpr double kTmaFeedOfOddRows = 0.84, kTmaFeedOfOddRowsOfNarrow = 0.86;
 
-/// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
-/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together. Chains of one kernel do not show
-/// all: pairs of blocks on every multiprocessor keep the next kernel out, and got 1.3 us more; three warpgroups got 3 %.
-/// The tiling with the fewest clocks is on average 1.8 % slower than the best of an H100's, at most 16 %, and than that
-/// of an H200's 0.7 %, at most 11 %; of the benchmark's products and MiniLM's in both layouts of B, which were measured
-/// later, 2.2 % and 37 (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp). Costs fitted to these too, in
-/// which tiles in turn take as long as the slower of their way to the stages and what becomes of them there, chose within
-/// 1.0 and 13 % of these, and made models 1 % slower: MiniLM, BERT, CLIP, Whisper, Qwen2. Those of integers
-/// are fitted to 266 measured cases of 37 products (m 128 to 100352, n and k 64 to 14336), of three warpgroups in turn among
-/// them, beside those of gemm_wgmma: on average 0.4 %, at most 7 %; those of floats of 8 bits, with gemm_wgmma's, to 858
-/// cases of 70 products (m 1 to 16384, n and k 768 to 14336): 0.8 and 8 %. Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of
-/// one warpgroup: the difference counts.
-///
-/// B by boxes of 32 columns arrives slowly (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 21.5; of B [n][k] 17.8).
-///
-/// A function, such as SiLU, takes issue slots and special-function units, for which two warpgroups that finish a tile each
-/// compete. Of a single step that is most of the time: 200704x96x16 takes an H200 34.7 us by 96 columns and 36.8 in turn,
-/// 50176x144x24 16.8 by 160 columns and 19.0 in turn (EfficientNet-B0, tuned). Of more steps the others are fitted with it.
-constexpr GemmTmaCosts gemmTmaCosts(WgmmaOperands operands, bool storesMoments, bool isRightAlongK,
-                                    bool callsFunctionsAtOnce = false) {
-  GemmTmaCosts costs = {165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, isRightAlongK ? 45 : 39.8};
-  if (operands == WgmmaOperands::integers)
-    costs = {1144, 21.6, 357, 0.443, 0.404, 0.0321, 76, 55.8, 325};
-  if (operands == WgmmaOperands::floats8)
-    costs = {163, 73, 231, 0.2905, 0.2905, 0.03405, 58.7, 58.7, 54.1};
-  if (storesMoments)
-    costs.finishAlone += 0.0684;
-  if (callsFunctionsAtOnce)
-    costs.function = 0.16, costs.functionAlone = 0.43;
-  return costs;
-}
+/// What the costs of a product depend on beside its operands and sizes (GemmShape).
+struct GemmEnds {
+  bool storesMoments = false, isRightAlongK = true, isInFragments = false;
+  bool callsFunctions = false;
+  bool callsFunctionsAtOnce = false; ///< after a single step
+  bool readsRows = false;            ///< statistics, or inputs
+};
 
 /// Clocks of gemm_tma_tile's parts: of a tile beside its steps and of each of its sums; of a step whose part of B was asked
 /// for before the kernel before had ended, the same of tiles of 32 columns, of each element of a tile in it; what a step
@@ -213,6 +182,80 @@ constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
     costs.tile -= 500;
     costs.finish += 0.25;
   }
+  return costs;
+}
+
+/// Those of gemm_tma and gemm_tma_tile: of one warpgroup for every 64 rows of a tile, or two that take turns (`two`); of three that
+/// take turns with tiles of 64 rows, or, of floats of 8 bits, run freely; of three with one tile, finished where the sums lie; of
+/// one tile a block.
+struct GemmMapCosts {
+  GemmTmaCosts two, inTurn, three;
+  GemmTileCosts tile;
+  double laterOfThree = 1; ///< what later rounds of three warpgroups take, in times of the first
+};
+
+/// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
+/// 8192) and to an H200's (m 16 to 12608, n and k 384 to 14336), all templates together. Chains of one kernel do not show
+/// all: pairs of blocks on every multiprocessor keep the next kernel out, and got 1.3 us more; three warpgroups got 3 %.
+/// The tiling with the fewest clocks is on average 1.8 % slower than the best of an H100's, at most 16 %, and than that
+/// of an H200's 0.7 %, at most 11 %; of the benchmark's products and MiniLM's in both layouts of B, which were measured
+/// later, 2.2 % and 37 (tests/kernels/choice_test.cpp, tests/codegen/gemm_choice_test.cpp); of the benchmark's of many rows on an
+/// H200, with later rounds of tiles of 192 x 192 counted (before, 2.5 and 15), 1.0 and 5. Costs fitted to these too chose within
+/// 0.4 % of them, and within 0.5 and 1.2 of those of models and with GELU and a residual; eight of nine models took as long as
+/// before or 1 % longer (MiniLM, Swin-T, ConvNeXt-T, Llama at 512; by turns): large products run at the limit of the GPU's power,
+/// and small ones overlap. So had others before them, for tiles in turn.
+/// `inTurn`: fitted to an H200's times in models (ConvNeXt-T, Swin-T, EfficientNet-B0, ResNet-50 of 64, MiniLM at 32x128, CLIP,
+/// T5, BERT at 8x512: 87 products with K 16 to 4864), as multiples of what the other tilings take there: what the choice then
+/// takes is on average 0.4 % more than the best, at most 6.
+/// Later rounds of tiles of 192 x 192: 12608x2304x768 takes 81 us by them, by ping-pong 74, and 16384x4096x4096 917, by 128 x 256
+/// 875 and by ping-pong 852; with statistics of rows to apply, ping-pong takes as long as they (ViT's 12608x2304x768 83 us).
+/// B by boxes of 32 columns arrives slowly (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 21.5; of B [n][k] 17.8).
+constexpr GemmMapCosts gemmMapCostsOfHalves(const GemmEnds &ends) {
+  double narrow = ends.isRightAlongK ? 45 : 39.8, far = ends.isRightAlongK ? 1e9 : 40,
+         later = ends.readsRows ? 1 : 1.13;
+  return {{165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, narrow, far},
+          {1130, 144, 0, 0.268, 0.268, 0.0312, 64, 64, 53.7, far},
+          {3255, 82, 830, 0.0768, 0.0768, 0.0342, 62, 62, 62},
+          gemmTileCosts(ends.callsFunctions),
+          later};
+}
+
+/// Of integers: fitted to 35 products of many rows (m 512 to 100352, n and k 64 to 14336), of which 21 are finished where the
+/// sums lie: on average 0.2 %, at most 3.
+constexpr GemmMapCosts gemmMapCostsOfIntegers(const GemmEnds &ends) {
+  GemmMapCosts costs = {{1144, 21.6, 357, 0.393, 0.361, 0.0321, 76, 55.8, 325},
+                        {2645, 230, 0, 0.206, 0.206, 0.0244, 54.7, 54.7, 53.4},
+                        {435, 62, 1661, 0.125, 0.125, 0.0399, 43.3, 43.3, 43.3},
+                        gemmTileCosts(ends.callsFunctions)};
+  if (!ends.isInFragments) {
+    costs.two.finish += 0.05, costs.two.finishAlone += 0.043;
+    costs.inTurn.finish = costs.inTurn.finishAlone += 0.145;
+  }
+  return costs;
+}
+
+/// Of floats of 8 bits: with gemm_wgmma's to 858 cases of 70 products (m 1 to 16384, n and k 768 to 14336), on average 0.8 %, at
+/// most 8; of warpgroups that run freely to 21 of them, 0.2 and 4 %.
+constexpr GemmMapCosts gemmMapCostsOfFloats8(const GemmEnds &ends) {
+  GemmTmaCosts two = {163, 73, 231, 0.2905, 0.2905, 0.03405, 58.7, 58.7, 54.1},
+               free = {358, 386, 0, 0.179, 0.179, 0.0357, 192, 192, 192};
+  return {two, free, two, gemmTileCosts(ends.callsFunctions)};
+}
+
+/// Moments of rows take 0.29 clocks of each sum, but that is the same for all templates, and 0.37 of one warpgroup: the
+/// difference counts.
+///
+/// A function, such as SiLU, takes issue slots and special-function units, for which two warpgroups that finish a tile each
+/// compete. Of a single step that is most of the time: 200704x96x16 takes an H200 34.7 us by 96 columns and 36.8 in turn,
+/// 50176x144x24 16.8 by 160 columns and 19.0 in turn (EfficientNet-B0, tuned). Of more steps the others are fitted with it.
+constexpr GemmMapCosts gemmMapCosts(WgmmaOperands operands, const GemmEnds &ends = {}) {
+  GemmMapCosts costs = operands == WgmmaOperands::integers  ? gemmMapCostsOfIntegers(ends)
+                       : operands == WgmmaOperands::floats8 ? gemmMapCostsOfFloats8(ends)
+                                                            : gemmMapCostsOfHalves(ends);
+  if (ends.storesMoments)
+    costs.two.finishAlone += 0.0684;
+  if (ends.callsFunctionsAtOnce)
+    costs.two.function = 0.16, costs.two.functionAlone = 0.43;
   return costs;
 }
 
@@ -260,18 +303,15 @@ constexpr double clocksOfThreeInTurn(const GemmTmaTiling &t, long long rounds, l
 
 /// The same for tensor maps. While a tile is finished the next tile's operands arrive, and in ping-pong
 /// the next tile is multiplied. Blocks take tiles in turn until none is left.
-constexpr double
-estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m, long long n,
-                long long kBytes, long long batches = 1,
-                const GemmTmaCosts &costsOfTwo = gemmTmaCosts(WgmmaOperands::halves, false, false),
-                const GemmTileCosts &costsOfOneTile = gemmTileCosts(false),
-                const GemmTmaCosts &costsOfThree = kTmaCostsOfThreeInTurn) {
+constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
+                                 long long n, long long kBytes, long long batches,
+                                 const GemmMapCosts &allCosts) {
   if (t.oneTile)
-    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, costsOfOneTile);
-  const GemmTmaCosts &costs = t.teams() > 2     ? costsOfThree
+    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, allCosts.tile);
+  const GemmTmaCosts &costs = t.teams() > 2     ? allCosts.inTurn
                               : t.blockM == 64  ? kTmaCostsOfFewRows
-                              : t.blockM == 192 ? kTmaCostsOfThree
-                                                : costsOfTwo;
+                              : t.blockM == 192 ? allCosts.three
+                                                : allCosts.two;
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM, tilesN = (n + t.blockN - 1) / t.blockN;
   long long blocks = tilesM * tilesN * batches * t.clusterK;
@@ -282,6 +322,8 @@ estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m, long l
   double bytesOfClock = panelColumns(t.blockN) < 64 ? costs.feedOfNarrow
                         : t.pingPong                ? costs.feedInTurn
                                                     : costs.feed;
+  if (n >= kTmaFarColumns && t.blockN <= 128 && costs.feedOfFarRows < bytesOfClock)
+    bytesOfClock = costs.feedOfFarRows;
   if (t.blockM == 128 && t.blockN == 64 && (tilesM > 8 || (tilesM & (tilesM - 1)) != 0))
     bytesOfClock *= kTmaFeedOfOddRows;
   if (t.blockM == 128 && t.blockN == 96 && tilesM % 4 != 0)
@@ -289,13 +331,14 @@ estimatedClocks(const GemmTmaTiling &t, int multiprocessors, long long m, long l
   double step = costs.wait + costs.multiply * area, feed = t.stageBytes() / bytesOfClock;
   double multiply = double(steps) * (step > feed ? step : feed);
   double finish = t.teams() > 2 ? costs.finishAlone
-                  : t.pingPong  ? costs.finishAlone + costsOfTwo.functionAlone
-                                : costs.finish + costsOfTwo.function;
+                  : t.pingPong  ? costs.finishAlone + allCosts.two.functionAlone
+                                : costs.finish + allCosts.two.function;
   double end = costs.tile + finish * area / t.clusterK +
                (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
   double turn = (multiply + end) / t.teams(),
          period = t.teams() == 1 || turn > multiply ? turn : multiply;
-  double clocks = double(rounds - 1) * period + multiply + end;
+  double later = t.blockM == 192 ? allCosts.laterOfThree : 1;
+  double clocks = double(rounds - 1) * later * period + multiply + end;
   if (t.teams() > 2)
     clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
   double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *

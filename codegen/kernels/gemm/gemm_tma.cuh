@@ -27,7 +27,8 @@
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //   - Of floats of 8 bits a step's sums are added by the ordinary cores (multiplyInParts): warpgroups keep two sets of sums,
-//     for which tiles of up to 192 columns leave registers. In turn nobody would multiply meanwhile.
+//     for which tiles of up to 192 columns leave registers. In turn nobody would multiply meanwhile: beside B that stays three
+//     warpgroups have stages of their own, and warps that ask for their boxes, and multiply as these arrive (runsFreely).
 //
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
 // (A, or windows of images: gemm_tma_left.cuh), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
@@ -42,7 +43,8 @@
 // 2048x768x768 6.8 (7.3); of two products over it: 4096x2x8192x2048 380 (424),
 // 2048x2x4864x896 56 (70); of three in turn over any other, in models: 3136x1536x384 with a norm and GELU 14.3 (17.0),
 // 50176x96x384 with a residual 19.1 (21.0); and of B that stays: 200704x96x16 with SiLU 24.8 (38.8), 50176x288x96 15.0 (19.5),
-// 12544x768x192 with GELU 15.4 (17.1), 802816x64x256, windows, 77 (86). Two blocks that share the copies of B
+// 12544x768x192 with GELU 15.4 (17.1), 802816x64x256, windows, 77 (86); of three that run freely, with floats of 8 bits,
+// 16384x768x768 22.3 (23.6), 4096x768x768 7.7 (8.0), but 16384x3072x768 87 (84). (Integers took 2 to 15 % longer so.) Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products. Of 128 x 256 clusters of two or four took
 // longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10).
 #pragma once
@@ -93,7 +95,15 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   static_assert(kStageBytes == kTiling.stageBytes(), "the host knows what a stage holds");
   static constexpr int kSlots = kTiling.tilesOfMoments(); // of what is prepared for tiles
 
-  using Ring = RingPosition<kStages>;
+  static constexpr bool kRunsFreely = kTiling.runsFreely();
+  static constexpr int kRings = kRunsFreely ? kTeams : 1; // each of as many stages
+  /// Where a team is among its stages.
+  struct Ring : RingPosition<kStages / kRings> {
+    int first;
+    __device__ __forceinline__ explicit Ring(int team = 0)
+        : first(kRunsFreely ? team * (kStages / kRings) : 0) {}
+    __device__ __forceinline__ int at() const { return first + this->stage; }
+  };
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
   using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
@@ -102,6 +112,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
                 "three warpgroups have registers for no other");
   static constexpr bool kReads = kBytesOf<typename Epilogue::Inputs> > 0;
   static constexpr bool kPrepares = kReads || Problem::kRowMoments > 0;
+  static_assert(!kRunsFreely || (kInFragments && !kPrepares && kRings <= 4),
+                "a warp asks for the boxes of each ring, and has nothing to prepare");
 
   const Problem &problem;
   const TensorMap &mapA, &mapB;
@@ -181,7 +193,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     mbarrier::publishInit();
   }
 
-  // --- The thread that asks for boxes ---
+  // --- The thread that asks for boxes, or one for each ring of stages ---
 
   __device__ __forceinline__ void copyA(int stage, int step, const Left &rows) const {
     rows.template copy<kBlockM>(problem, stageA(stage), mapA, (firstStep + step) * kBlockK,
@@ -207,10 +219,11 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       copyB(0, step, tileOf(0).n);
   }
 
-  __device__ __forceinline__ void produce() const {
+  /// Of all tiles, or, with rings of their own, of those of the team `number`.
+  __device__ __forceinline__ void produce(int number = 0) const {
     tma::prefetch(mapA);
     tma::prefetch(mapB);
-    if (kKeepsB && Problem::kBConstant)
+    if (kKeepsB && Problem::kBConstant && number == 0)
       copyResident();
     int ahead =
         !kKeepsB && Problem::kBConstant ? min(kStages, steps) : 0; // steps of the first tile
@@ -220,22 +233,23 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     }
     ptx::gridDependencyWait();
     ptx::gridDependencyLaunch();
-    if (kKeepsB && !Problem::kBConstant)
+    if (kKeepsB && !Problem::kBConstant && number == 0)
       copyResident();
-    Ring ring;
+    Ring ring(number);
 #pragma unroll 1
-    for (int ordinal = 0; ordinal < tileCount(); ++ordinal) {
+    for (int ordinal = number; ordinal < tileCount(); ordinal += kRings) {
       TileCoordinates tile = tileOf(ordinal);
       Left rows = Left::at(problem, tile.m * kBlockM);
 #pragma unroll 1
       for (int step = 0; step < steps; ++step) {
+        int stage = ring.at();
         if (step >= ahead) {
-          mbarrier::wait(empty(ring.stage), ring.parity ^ 1);
-          mbarrier::arriveExpecting(full(ring.stage), kStageBytes);
+          mbarrier::wait(empty(stage), ring.parity ^ 1);
+          mbarrier::arriveExpecting(full(stage), kStageBytes);
           if constexpr (!kKeepsB)
-            copyB(ring.stage, step, tile.n);
+            copyB(stage, step, tile.n);
         }
-        copyA(ring.stage, step, rows);
+        copyA(stage, step, rows);
         ring.advance();
       }
       ahead = 0;
@@ -343,17 +357,18 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       hasArrived();
     if constexpr (kInParts)
       return multiplyInParts(sums, ring, row, hasArrived);
-    int last = ring.stage;
+    int last = ring.at();
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
-      mbarrier::wait(full(ring.stage), ring.parity);
-      multiplyStep(sums, ring.stage, step, row);
+      int stage = ring.at();
+      mbarrier::wait(full(stage), ring.parity);
+      multiplyStep(sums, stage, step, row);
       if (step == steps - 1)
         hasArrived();
       wgmma::wait<1>();
       if (step > 0)
         release(last);
-      last = ring.stage;
+      last = stage;
       ring.advance();
     }
     wgmma::wait<0>();
@@ -370,14 +385,15 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     forEachSum([&](int chain, int i) { ofStep[chain][i] = Sum(0); });
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
-      mbarrier::wait(full(ring.stage), ring.parity);
+      int stage = ring.at();
+      mbarrier::wait(full(stage), ring.parity);
       pin(ofStep);
-      multiplyStep(ofStep, ring.stage, step, row);
+      multiplyStep(ofStep, stage, step, row);
       if (step == steps - 1)
         hasArrived();
       wgmma::wait<0>();
       pin(ofStep);
-      release(ring.stage);
+      release(stage);
       ring.advance();
       forEachSum([&](int chain, int i) { sums[chain][i] += ofStep[chain][i]; });
     }
@@ -503,20 +519,23 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     if constexpr (kKeepsB)
       mbarrier::wait(arrivedB(), 0);
     int team = kTeams == 1 ? 0 : group, row = kTeams == 1 ? group * 64 : 0, count = tileCount();
-    Ring ring;
-    ring.advance(team * steps);
+    constexpr bool kTakesTurns = kTeams > 1 && !kRunsFreely;
+    Ring ring(team);
+    if constexpr (kTakesTurns)
+      ring.advance(team * steps);
 #pragma unroll 1
     for (int ordinal = team; ordinal < count; ordinal += kTeams) {
       Output output(*this, ordinal);
-      if (kTeams > 1 && ordinal > 0)
+      if (kTakesTurns && ordinal > 0)
         awaitTurn(team);
       Sums sums;
       multiply(sums, ring, row, [&] {
-        if (kTeams > 1 && ordinal + 1 < count)
+        if (kTakesTurns && ordinal + 1 < count)
           giveTurn(team);
         output.beginEarly();
       });
-      ring.advance((kTeams - 1) * steps);
+      if constexpr (kTakesTurns)
+        ring.advance((kTeams - 1) * steps);
       if constexpr (kClusterK > 1)
         exchangeHalves(sums);
       output.finish(*this, sums);
@@ -537,9 +556,10 @@ __device__ __forceinline__ void gemmTma(const Problem &problem, const TensorMap 
   if (group == Task::kConsumers / 128) {
     if constexpr (Config::kMovesRegisters)
       wgmma::lowerRegisters<Config::kProducerRegisters>();
-    if (threadIdx.x == Task::kConsumers)
-      task.produce();
-    else if (threadIdx.x >= Task::kConsumers + 32)
+    int warp = (threadIdx.x - Task::kConsumers) / 32;
+    if (warp < Task::kRings && threadIdx.x % 32 == 0)
+      task.produce(warp);
+    else if (warp >= Task::kRings)
       task.prepare();
     task.standBy();
   } else {
