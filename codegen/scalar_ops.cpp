@@ -209,7 +209,9 @@ std::optional<Value> saturatedInput(Operation *op) {
     std::optional<double> bound;
     if (isa_and_nonnull<MinOp, MaxOp>(clip))
       bound = literalNumber(clip->getOperand(1));
-    if (!bound || (isa<MaxOp>(clip) ? *bound > least : *bound < most))
+    else if (isa_and_nonnull<ReluOp>(clip))
+      bound = 0;
+    if (!bound || (isa<MinOp>(clip) ? *bound < most : *bound > least))
       return input;
     input = clip->getOperand(0);
   }

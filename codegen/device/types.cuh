@@ -164,15 +164,18 @@ template <class To, class From> __device__ __forceinline__ To convert(From x) {
   }
 }
 
-/// Two floats as integers of 8 bits, rounded with halves to even and saturated, a NaN as 0: `low` in the lowest byte, `high` in
-/// the next one, the lower half of `upper` above. The assembler makes one instruction of all three (sm_90: F2IP).
+/// Two floats as integers of 8 bits, rounded with halves to even and saturated: `low` in the lowest byte, `high` in the next one,
+/// the lower half of `upper` above. Of the three instructions the assembler makes one for sm_90a, F2IP, a NaN 0. It would take
+/// a maximum with 0 before them into it, too, F2IP.RELU, which an H200 refuses as illegal (ptxas 13.0): a sum stands between, which is
+/// part of a product before it. Elsewhere each is clipped and rounded by itself; F2IP is not known to run there.
 template <class T>
 __device__ __forceinline__ uint32_t packRounded(float low, float high, uint32_t upper) {
   static_assert(kIsSame<T, int8_t> || kIsSame<T, uint8_t>, "packRounded packs bytes");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
   int first, second;
   uint32_t packed;
-  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(first) : "f"(low));
-  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(second) : "f"(high));
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(first) : "f"(low + 0.0f));
+  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(second) : "f"(high + 0.0f));
   if constexpr (kIsSame<T, int8_t>)
     asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;"
         : "=r"(packed)
@@ -182,6 +185,13 @@ __device__ __forceinline__ uint32_t packRounded(float low, float high, uint32_t 
         : "=r"(packed)
         : "r"(second), "r"(first), "r"(upper));
   return packed;
+#else
+  constexpr float kLeast = kIsSame<T, int8_t> ? -128.0f : 0.0f, kMost = kLeast + 255.0f;
+  auto byte = [](float x) -> uint32_t {
+    return roundToInteger<uint8_t>(::fminf(::fmaxf(x, kLeast), kMost), 0);
+  };
+  return byte(low) | byte(high) << 8 | upper << 16;
+#endif
 }
 
 /// Two floats rounded and packed into one register, `low` in the lower half.

@@ -11,7 +11,8 @@
 // with these very inputs: the reference is computed again with every result of arithmetic moved at random by half a unit of
 // its declared type (`reference.h`). A kernel that rounds as declared errs by about as much, so a limit of several times
 // that much separates rounding from wrong results however badly conditioned the graph is; where rounding alone changes a
-// discrete result or drowns a float one, nothing can be said and the graph is drawn again.
+// discrete result or drowns a float one, nothing can be said and the graph is drawn again. Sums of products of floats of 8 bits
+// are moved further, for tensor cores keep 14 bits of them.
 #pragma once
 
 #include "tests/generate/data.h"
