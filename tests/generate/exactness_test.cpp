@@ -9,13 +9,13 @@ namespace {
 constexpr Bounds kCodes{-100, 100};
 
 /// Bytes that stand for multiples of a scale, times others, in steps of `step`.
-Outcome judgeProduct(double scale, double otherScale, double step) {
+Outcome judgeProduct(double scale, double otherScale, double step, ElementType type = Wire::INT8) {
   DrawOptions options;
   options.mayBeDynamic = false;
   options.opset = 21;
   Drawing draw(1, options);
   auto decoded = [&](const Shape &shape, double by) {
-    Value codes = draw.input(Wire::INT8, shape, kCodes);
+    Value codes = draw.input(type, shape, kCodes);
     return draw.node("DequantizeLinear", {codes, draw.scalar(Wire::FLOAT, by)}, {}, Wire::FLOAT,
                      shape, kCodes);
   };
@@ -31,6 +31,11 @@ Outcome judgeProduct(double scale, double otherScale, double step) {
 
 TEST(Exactness, SumsOfBytesAreJudgedBetweenTwoSteps) {
   EXPECT_TRUE(judgeProduct(0.5, 0.25, 0.25).agrees()); // half of them are multiples of half a step
+}
+
+/// Of which tensor cores keep 14 bits, though float32 holds them.
+TEST(Exactness, SumsOfFloatsOf8BitsAreNot) {
+  EXPECT_EQ(judgeProduct(0.5, 0.25, 1, Wire::FLOAT8E4M3FN).rejection, "rounding decides a result");
 }
 
 TEST(Exactness, RoundedSumsAreNot) {
