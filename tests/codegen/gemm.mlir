@@ -331,6 +331,7 @@ func.func @bytes(%x: !smelt.tensor<[b, s, 768], ui8>, %scale: !smelt.tensor<[], 
 // CHECK-NEXT: using Sum = float;
 // CHECK: static constexpr int kAVector = 16, kBVector = 16, kEpilogueWidth = 8;
 // CHECK: static constexpr bool kBTransposed = true, kBConstant = true;
+// CHECK: static constexpr int kStepsOfPart = 2;
 // CHECK: half *out0;
 // CHECK: convert<half>(acc[i])
 func.func @floats8(%x: !smelt.tensor<[b, s, 768], f8E4M3FN>) -> !smelt.tensor<[b, s, 3072], f16> {
@@ -343,6 +344,23 @@ func.func @floats8(%x: !smelt.tensor<[b, s, 768], f8E4M3FN>) -> !smelt.tensor<[b
     smelt.yield %2 : !smelt.tensor<[b, s, 3072], f16>
   }
   return %0 : !smelt.tensor<[b, s, 3072], f16>
+}
+
+// A result of more than 16 bits, beside one of 16: the sums of each step are added in float.
+// CHECK: // gemm
+// CHECK: using ElementA = f8e4m3fn;
+// CHECK: static constexpr int kStepsOfPart = 1;
+// CHECK: float *out0;
+func.func @floats8_to_floats(%x: !smelt.tensor<[b, s, 768], f8E4M3FN>) -> (!smelt.tensor<[b, s, 3072], f32>, !smelt.tensor<[b, s, 3072], f16>) {
+  %w = smelt.weight "w" <"w.bin", 0, 2359296, ""> : <[3072, 768], f8E4M3FN>
+  %0:2 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[b, s, 768], f8E4M3FN>, !smelt.tensor<[3072, 768], f8E4M3FN>) -> (!smelt.tensor<[b, s, 3072], f32>, !smelt.tensor<[b, s, 3072], f16>) {
+  ^bb0(%a: !smelt.tensor<[b, s, 768], f8E4M3FN>, %m: !smelt.tensor<[3072, 768], f8E4M3FN>):
+    %t = smelt.transpose %m [1, 0] : <[3072, 768], f8E4M3FN> -> <[768, 3072], f8E4M3FN>
+    %1 = smelt.matmul %a, %t : <[b, s, 768], f8E4M3FN>, <[768, 3072], f8E4M3FN> -> <[b, s, 3072], f32>
+    %2 = smelt.cast %1 : <[b, s, 3072], f32> -> <[b, s, 3072], f16>
+    smelt.yield %1, %2 : !smelt.tensor<[b, s, 3072], f32>, !smelt.tensor<[b, s, 3072], f16>
+  }
+  return %0#0, %0#1 : !smelt.tensor<[b, s, 3072], f32>, !smelt.tensor<[b, s, 3072], f16>
 }
 
 // Bytes of bytes, quantised without a zero point: finished where the sums lie, and rounded in pairs.

@@ -319,5 +319,17 @@ TEST(Language, BytesAreRoundedToEvenAndSaturate) {
   EXPECT_EQ(packed(cvt_pack_sat_u8_s32_b32, -1e9f, 255.5f, 0), 0xff00u);
 }
 
+TEST(Matrices, SumsOfFloatsOf8BitsKeep14Bits) {
+  EXPECT_EQ(alignedSum<3>({1, -0.5f, 0.25f}), 0.75f);
+  EXPECT_EQ(alignedSum<2>({1, 0x1p-13f}), 1 + 0x1p-13f);
+  EXPECT_EQ(alignedSum<2>({1.75f, 0x1.8p-13f}), 1.75f + 0x1p-13f); // cut off, not rounded
+  EXPECT_EQ(alignedSum<2>({-1, -0x1.fp-14f}), -1);
+  EXPECT_EQ(alignedSum<4>({0x1p-14f, 0x1p-14f, 0x1p-14f, 1}), 1); // each by itself
+  EXPECT_EQ(alignedSum<3>({0, 0, 0}), 0);
+  float infinite = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(alignedSum<2>({infinite, 1}), infinite);
+  EXPECT_TRUE(std::isnan(alignedSum<2>({infinite, -infinite})));
+}
+
 } // namespace
 } // namespace smelt::emulator

@@ -56,6 +56,27 @@ template <class A, class B, class Sum> Sum dot(uint32_t a, uint32_t b, Sum total
   return total;
 }
 
+template <class T> inline constexpr bool kIsFloat8 = false;
+template <> inline constexpr bool kIsFloat8<E4M3> = true;
+template <> inline constexpr bool kIsFloat8<E5M2> = true;
+
+/// Sums as a warpgroup's of floats of 8 bits: all that is added at once is aligned to the largest of it, and what is below 2^-13 of
+/// that one's power of two is cut off. Error norms of K = 768 to 3072 with sums of 128 products, of 256 and of 384 come out as an
+/// H200's (2.4e-4 for 2.3e-4, 2.9e-4 for 2.6e-4, 3.4e-4 for 2.9e-4).
+template <size_t Count> float alignedSum(const std::array<float, Count> &terms) {
+  constexpr int kKept = 13;
+  float largest = 0, plain = 0;
+  for (float term : terms)
+    largest = std::max(largest, std::abs(term)), plain += term;
+  if (!(largest > 0) || !std::isfinite(plain))
+    return plain;
+  double unit = std::ldexp(1.0, std::ilogb(largest) - kKept);
+  int64_t units = 0;
+  for (float term : terms)
+    units += int64_t(double(term) / unit);
+  return float(double(units) * unit);
+}
+
 struct Row {
   uint32_t words[4];
 };
@@ -193,6 +214,23 @@ inline RowsOfA rowsOf(const std::array<Row, kWarpThreads> &lanes) {
   return rows;
 }
 
+template <class A, class B, class Sum>
+Sum sumOfStep(const std::array<uint32_t, kStepWords> &row,
+              const std::array<uint32_t, kStepWords> &column, Sum total) {
+  if constexpr (kIsFloat8<A>) {
+    std::array<float, kStepWords * A::kCount + 1> terms;
+    for (int i = 0; i < kStepWords * A::kCount; ++i)
+      terms[i] =
+          A::at(row[i / A::kCount], i % A::kCount) * B::at(column[i / A::kCount], i % A::kCount);
+    terms.back() = total;
+    return alignedSum(terms);
+  } else {
+    for (int word = 0; word < kStepWords; ++word)
+      total = dot<A, B>(row[word], column[word], total);
+    return total;
+  }
+}
+
 template <class A, class B, class Sum, size_t Count>
 void multiplyRows(const std::array<Sum *, Count> &d, const RowsOfA &a, uint64_t describedB,
                   bool accumulates, bool transposesB) {
@@ -203,9 +241,7 @@ void multiplyRows(const std::array<Sum *, Count> &d, const RowsOfA &a, uint64_t 
       auto column = transposesB ? matrix.acrossK(n) : matrix.alongK(n);
       for (unsigned h = 0; h < 2; ++h) {
         Sum &result = *d[4 * j + 2 * h + c], total = accumulates ? result : Sum(0);
-        for (int word = 0; word < kStepWords; ++word)
-          total = dot<A, B>(a[h][word], column[word], total);
-        result = total;
+        result = sumOfStep<A, B>(a[h], column, total);
       }
     }
 }

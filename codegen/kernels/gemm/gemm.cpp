@@ -36,6 +36,7 @@ public:
 
 private:
   std::string addressText(const OperandAddress &operand, DimPrinter &printer) const;
+  std::string partsText() const;
   std::string constants(const GemmEpilogue &epilogue) const;
   FailureOr<GemmEpilogue> analyse();
   std::string textOf(const GemmChoice &choice, const GemmEpilogue &epilogue,
@@ -110,6 +111,17 @@ std::string GemmEmitter::addressText(const OperandAddress &operand, DimPrinter &
          ";\n";
 }
 
+/// Tensor cores keep 14 bits of sums of floats of 8 bits. After two steps, 256 products, they err by as much as rounding to 16
+/// bits at most; what is stored in more bits has each step's sums added in float.
+std::string GemmEmitter::partsText() const {
+  if (precision() != GemmPrecision::float8)
+    return "";
+  bool isRounded = llvm::all_of(product.fusion->getResultTypes(), [](Type type) {
+    return elementBytes(cast<TensorType>(type).getElementType()) <= 2;
+  });
+  return "static constexpr int kStepsOfPart = " + std::to_string(isRounded ? 2 : 1) + ";\n";
+}
+
 std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
   auto flag = [](bool value) { return value ? "true" : "false"; };
   bool isConstant = isWeightExpression(FusionOp(product.fusion).getInputs()[b.input]);
@@ -129,7 +141,8 @@ std::string GemmEmitter::constants(const GemmEpilogue &epilogue) const {
                               flag(b.isTransposed() ? b.isContiguousAlongK : b.isContiguousAlongN)},
                              {"storesMoments", flag(product.storesMoments())},
                              {"rowMoments", std::to_string(epilogue.momentTensors)},
-                             {"products", std::to_string(product.products())}});
+                             {"products", std::to_string(product.products())},
+                             {"parts", partsText()}});
 }
 
 /// Few rows are soon there, whichever comes first.

@@ -175,8 +175,10 @@ struct GemmTmaTiling {
       return blockN; // of all warps
     return blockN > 128 || blockN % 64 != 0 || blockN / clusterK < 64 ? 32 : 64;
   }
-  /// Of 16 rows a warp.
+  /// Of 16 rows a warp; who runs freely finishes results where the sums lie.
   constexpr int exchangeBytes() const {
+    if (runsFreely())
+      return 0;
     return consumers() / 2 * (exchangeColumns() + kExchangePadding) * 4;
   }
   /// Dynamic shared memory of one block: nothing is used twice, for copies run ahead of the epilogue.
@@ -219,7 +221,7 @@ inline constexpr GemmTmaTiling kGemmResidentTilings[] = {{64, 128, 8, true, 1, f
                                                          {64, 64, 8, true, 1, false, 6}};
 
 /// The same for results that gemm_fragment_epilogue.cuh finishes, of floats of 8 bits, whose warpgroups take no turns.
-inline constexpr GemmTmaTiling kGemmFreeTilings[] = {{64, 128, 9, true, 1, false, 6}};
+inline constexpr GemmTmaTiling kGemmFreeTilings[] = {{64, 128, 15, true, 1, false, 6}};
 
 /// The same tiling with half of twelve stages, where these hold all `kBytes` bytes along K: blocks of the kernels before
 /// and after then find room on the same multiprocessor.

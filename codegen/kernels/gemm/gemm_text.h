@@ -15,7 +15,7 @@ static constexpr bool kAContiguous = $aContiguous$, kBContiguous = $bContiguous$
 static constexpr int kRowMoments = $rowMoments$;
 static constexpr int kProducts = $products$;
 static constexpr bool kStoresMoments = $storesMoments$;
-)";
+$parts$)";
 
 inline constexpr char kText[] = R"(
 #include "device/arithmetic.cuh"

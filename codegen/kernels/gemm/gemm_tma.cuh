@@ -26,9 +26,12 @@
 //     gemm_fragment_epilogue.cuh.
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
-//   - Of floats of 8 bits a step's sums are added by the ordinary cores (multiplyInParts): warpgroups keep two sets of sums,
-//     for which tiles of up to 192 columns leave registers. In turn nobody would multiply meanwhile: beside B that stays three
-//     warpgroups have stages of their own, and warps that ask for their boxes, and multiply as these arrive (runsFreely).
+//   - Of floats of 8 bits the sums of a step, or of two where results have 16 bits at most (kStepsOfPart), are added by the
+//     ordinary cores (multiplyInParts): warpgroups keep two sets of sums, for which tiles of up to 192 columns leave registers. In
+//     turn nobody would multiply meanwhile: beside B that stays three warpgroups have stages of their own, and warps that ask for
+//     their boxes, and multiply as these arrive (runsFreely). Error norms of products of random e4m3 in halves, K = 768 and
+//     14336: by steps 2.3e-4 and 2.1e-4, as much as cuBLASLt's without fast accumulation; by two 2.6e-4 and 2.3e-4; exact sums
+//     that are rounded 2.1e-4; fast accumulation 4.0e-4 and 17e-4.
 //
 // Assumes: sm_90a; 16-bit operands or bytes; maps of the matrices with boxes of 128 bytes by blockM
 // (A, or windows of images: gemm_tma_left.cuh), blockN (B [n][k]) or 64 (B [k][n]), 128-byte swizzle; k() > 0; one batch; Config::kThreads
@@ -44,7 +47,9 @@
 // 2048x2x4864x896 56 (70); of three in turn over any other, in models: 3136x1536x384 with a norm and GELU 14.3 (17.0),
 // 50176x96x384 with a residual 19.1 (21.0); and of B that stays: 200704x96x16 with SiLU 24.8 (38.8), 50176x288x96 15.0 (19.5),
 // 12544x768x192 with GELU 15.4 (17.1), 802816x64x256, windows, 77 (86); of three that run freely, with floats of 8 bits,
-// 16384x768x768 22.3 (23.6), 4096x768x768 7.7 (8.0), but 16384x3072x768 87 (84). (Integers took 2 to 15 % longer so.) Two blocks that share the copies of B
+// 16384x768x768 20.1 (22.2), 16384x3072x768 78 (81), 4096x2304x768 17.8 (16.5); of three stages each for five 21 (20) and 80 (77);
+// of two that have 192 columns 21 and 79. (Integers took 2 to 15 % longer so, and 8 % with five.) Of sums of two steps, with floats
+// of 8 bits, over those of one: 16384x2304x768 57 (63), 4096x4096x4096 112 (118), 2048x4096x14336 182 (195). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products. Of 128 x 256 clusters of two or four took
 // longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10).
 #pragma once
@@ -303,7 +308,9 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 
   // --- The warpgroups that multiply ---
 
-  /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on.
+  /// Starts the multiplication of one step for 64 rows, or several, from `row` of the tile on, and adds to `sums` if it
+  /// `Accumulates`.
+  template <bool Accumulates = true>
   __device__ __forceinline__ void multiplyStep(Sums &sums, int stage, int step, int row) const {
     constexpr int kGroupRows = 8, kUnused = 16;
     constexpr int kRowBytes = kBTransposed ? kWgmmaStepBytes : kPanel * int(sizeof(ElementB));
@@ -318,7 +325,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     staticFor<0, kBlockK / kStepK>([&](auto part) {
 #pragma unroll
       for (int chain = 0; chain < kChains; ++chain)
-        wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::template run<!kInParts ||
+        wgmma::Multiply<kBlockN, ElementA, ElementB, !kBTransposed>::template run<Accumulates ||
                                                                                   part != 0>(
             sums[chain],
             a.at(chain * 64 * kRowBytesA + part / kPartSteps * kBlockM * kRowBytesA +
@@ -376,27 +383,46 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     release(last);
   }
 
-  /// Of floats of 8 bits tensor cores keep 14 bits of sums: those of a step begin with it, and are added by the ordinary
-  /// cores while the other warpgroup multiplies.
+  /// Of floats of 8 bits tensor cores keep 14 bits of sums: those of a few steps begin with it, and are added by the ordinary
+  /// cores while another warpgroup multiplies.
   template <class HasArrived>
   __device__ __forceinline__ void multiplyInParts(Sums &sums, Ring &ring, int row,
                                                   HasArrived hasArrived) const {
-    Sums ofStep;
-    forEachSum([&](int chain, int i) { ofStep[chain][i] = Sum(0); });
+    constexpr int kSteps = Problem::kStepsOfPart;
+    Sums ofPart;
+    forEachSum([&](int chain, int i) { ofPart[chain][i] = Sum(0); });
+    int step = 0;
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      int stage = ring.at();
-      mbarrier::wait(full(stage), ring.parity);
-      pin(ofStep);
-      multiplyStep(ofStep, stage, step, row);
-      if (step == steps - 1)
-        hasArrived();
-      wgmma::wait<0>();
-      pin(ofStep);
-      release(stage);
-      ring.advance();
-      forEachSum([&](int chain, int i) { sums[chain][i] += ofStep[chain][i]; });
+    for (; step + kSteps <= steps; step += kSteps)
+      addPart<kSteps>(sums, ofPart, ring, row, step, hasArrived);
+    if constexpr (kSteps > 1) {
+#pragma unroll 1
+      for (; step < steps; ++step)
+        addPart<1>(sums, ofPart, ring, row, step, hasArrived);
     }
+  }
+
+  /// Adds the sums of `Steps` steps from `first` on.
+  template <int Steps, class HasArrived>
+  __device__ __forceinline__ void addPart(Sums &sums, Sums &ofPart, Ring &ring, int row, int first,
+                                          HasArrived hasArrived) const {
+    int stages[Steps];
+    pin(ofPart);
+    staticFor<0, Steps>([&](auto part) {
+      stages[part] = ring.at();
+      mbarrier::wait(full(stages[part]), ring.parity);
+      multiplyStep<part != 0>(ofPart, stages[part], first + part, row);
+      if (first + part == steps - 1)
+        hasArrived();
+      ring.advance();
+    });
+    staticFor<0, Steps>([&](auto part) {
+      wgmma::wait<Steps - 1 - part>();
+      if constexpr (part == Steps - 1)
+        pin(ofPart);
+      release(stages[part]);
+    });
+    forEachSum([&](int chain, int i) { sums[chain][i] += ofPart[chain][i]; });
   }
 
   // A barrier tells the parity of a phase alone, so that a team may look at its stages only when

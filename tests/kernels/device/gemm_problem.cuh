@@ -45,6 +45,7 @@ struct GemmTestProblem {
   static constexpr bool kInFragments =
       Width == 8 && sizeof(T) <= 2 && !Activation && Residual == (Products == 2) && !StoresMoments;
   static constexpr int kInputPeriod = 0, kResultBytes = sizeof(T);
+  static constexpr int kStepsOfPart = BConstant ? 2 : 1;
 
   const A *aData;              // (batches, m, k)
   const B *bData;              // (batches or 1 if constant, k, n) or (..., n, k)
