@@ -75,8 +75,13 @@ int numberOf(const KernelVariant &variant, size_t index) {
   return number;
 }
 
+bool takesHeads(const KernelVariant &variant) {
+  return llvm::StringRef(std::get<GeneratedKernel>(variant.launches[0]).name)
+      .contains("AttentionTmaHeadsConfig");
+}
+
 /// The steps that a variant's code is for; 0: any number.
-int stepsOf(const KernelVariant &variant) { return numberOf(variant, 4); }
+int stepsOf(const KernelVariant &variant) { return takesHeads(variant) ? 1 : numberOf(variant, 4); }
 
 const KernelVariant *chosen(const std::vector<KernelVariant> &variants, int64_t b, int64_t s,
                             int64_t t) {
@@ -97,7 +102,7 @@ const int64_t kLengths[] = {0, 1, 77, 128, 129, 197, 256, 257, 513, 4096};
 
 void expectSteps(const KernelVariant *variant, int64_t keys, bool causal) {
   ASSERT_NE(variant, nullptr) << keys << " keys";
-  int64_t steps = stepsOf(*variant), stepKeys = numberOf(*variant, 1);
+  int64_t steps = stepsOf(*variant), stepKeys = numberOf(*variant, takesHeads(*variant) ? 0 : 1);
   EXPECT_TRUE(steps == 0 || keys <= stepKeys * steps) << keys << " keys: " << steps;
   EXPECT_TRUE(steps != 2 || (keys > stepKeys && !causal)) << keys << " keys: " << steps;
 }
@@ -122,17 +127,46 @@ std::string nameOf(const KernelVariant *variant) {
 
 TEST_F(AttentionRules, NarrowHeadsOfFewKeysTakeShortSteps) {
   constexpr char kShortSteps[] = "attention AttentionConfig<64, 64, 4, 2, 2>";
-  auto variants = select({"32", "12", "128", "128", false, /*headSize=*/32});
-  EXPECT_EQ(nameOf(chosen(variants, 32, 128, 128)), kShortSteps);
+  auto variants = select({"20", "12", "128", "128", false, /*headSize=*/32});
+  EXPECT_EQ(nameOf(chosen(variants, 20, 128, 128)), kShortSteps);
   variants = select({"32", "12", "49", "49", false, /*headSize=*/32});
   EXPECT_EQ(nameOf(chosen(variants, 32, 49, 49)), "attention AttentionConfig<64, 64, 4, 2>");
-  variants = select({"32", "12", "129", "129", false, /*headSize=*/32});
-  EXPECT_NE(nameOf(chosen(variants, 32, 129, 129)).find("AttentionTmaConfig"), std::string::npos);
+  variants = select({"20", "12", "129", "129", false, /*headSize=*/32});
+  EXPECT_NE(nameOf(chosen(variants, 20, 129, 129)).find("AttentionTmaConfig"), std::string::npos);
   variants =
       select({"b", "12", "s", "s", false, /*headSize=*/32}); // registers: attention_choice.cpp
-  EXPECT_NE(nameOf(chosen(variants, 32, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
-  variants = select({"32", "12", "128", "128"}); // wider ones do not
-  EXPECT_NE(nameOf(chosen(variants, 32, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
+  EXPECT_NE(nameOf(chosen(variants, 20, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
+  variants = select({"20", "12", "128", "128"}); // wider ones do not
+  EXPECT_NE(nameOf(chosen(variants, 20, 128, 128)).find("AttentionTmaConfig"), std::string::npos);
+}
+
+TEST_F(AttentionRules, ManyHeadsOfFewKeysAreTakenWhole) {
+  constexpr char kShort[] = "attention AttentionTmaHeadsConfig<128, 3, 3, 2>";
+  for (int64_t size : {32, 64}) {
+    auto variants = select({"b", "12", "s", "s", false, size});
+    for (auto [b, s] : {std::pair(22, 128), {22, 65}, {44, 64}, {44, 1}, {64, 77}, {4096, 128}})
+      EXPECT_EQ(nameOf(chosen(variants, b, s, s)), kShort) << b << " x " << s;
+    for (auto [b, s] : {std::pair(21, 128), {43, 64}, {64, 129}, {64, 0}, {64, 512}, {0, 128}})
+      EXPECT_NE(nameOf(chosen(variants, b, s, s)), kShort) << b << " x " << s;
+  }
+  auto variants = select({"b", "12", "s", "t"});
+  EXPECT_EQ(nameOf(chosen(variants, 64, 256, 77)), kShort);
+  for (auto [s, t] : {std::pair(257, 77), {4096, 77}, {128, 0}, {0, 128}})
+    EXPECT_NE(nameOf(chosen(variants, 64, s, t)), kShort) << s << " x " << t;
+  auto nameAt = [&](const Sizes &sizes, const char *arch = "sm_90a") {
+    return nameOf(chosen(select(sizes, arch), 64, 197, 197));
+  };
+  EXPECT_EQ(nameAt({"64", "12", "197", "197"}), "attention AttentionTmaHeadsConfig<208, 3, 3, 2>");
+  EXPECT_EQ(nameAt({"64", "12", "100", "140"}), "attention AttentionTmaHeadsConfig<144, 3, 3, 2>");
+  for (const Sizes &sizes :
+       {Sizes{"64", "12", "197", "209"}, Sizes{"64", "12", "197", "197", /*causal=*/true},
+        Sizes{"64", "12", "197", "197", false, /*headSize=*/72},
+        Sizes{"64", "12", "197", "200", false, 64, {}, /*biasHeads=*/"12"},
+        Sizes{"21", "12", "197", "197"}, Sizes{"43", "12", "64", "64"},
+        Sizes{"64", "12", "257", "77"}})
+    EXPECT_EQ(nameAt(sizes).find("Heads"), std::string::npos) << nameAt(sizes);
+  EXPECT_NE(nameAt({"44", "12", "64", "64"}).find("Heads"), std::string::npos);
+  EXPECT_EQ(nameAt({"64", "12", "197", "197"}, "sm_80").find("Heads"), std::string::npos);
 }
 
 TEST_F(AttentionRules, FewKeysComeAtOnceWhereThereAreManyBlocks) {
@@ -184,11 +218,12 @@ TEST_F(AttentionRules, KeysAloneDecideWhereTheBlocksAreKnown) {
 TEST_F(AttentionRules, BlocksAloneDecideWhereTheKeysAreKnown) {
   for (const char *keys : {"77", "197", "300"}) {
     auto variants = select({"b", "12", keys, keys});
-    ASSERT_EQ(variants.size(), 2u) << keys;
-    EXPECT_EQ(variants[0].rule.describe(), "0 to 131 blocks of 64 queries");
-    EXPECT_EQ(variants[1].rule.describe(), "132 or more blocks of 64 queries");
     int64_t count = 0;
     ASSERT_TRUE(llvm::to_integer(keys, count));
+    size_t heads = count <= 208;
+    ASSERT_EQ(variants.size(), 2 + heads) << keys;
+    EXPECT_EQ(variants[heads].rule.describe(), "0 to 131 blocks of 64 queries");
+    EXPECT_EQ(variants[heads + 1].rule.describe(), "132 or more blocks of 64 queries");
     for (int64_t b : {0, 1, 3, 64})
       expectSteps(chosen(variants, b, count, count), count, false);
   }

@@ -123,6 +123,45 @@ void addMapped(std::vector<AttentionCase> &cases) {
   }
 }
 
+AttentionTmaTiling heads(int blockKV) {
+  AttentionTmaTiling tiling = kAttentionMappedHeads;
+  tiling.blockKV = blockKV;
+  return tiling;
+}
+
+/// attention_tma_heads: every step, with as many keys, fewer and one; heads of one block of rows, of two and of many, more of them
+/// than multiprocessors; heads narrower than boxes; keys that heads share; a softcap.
+void addMappedHeads(std::vector<AttentionCase> &cases) {
+  for (int step : kAttentionSteps) {
+    AttentionVariant v = variant(heads(step), 64, Element::kHalf);
+    cases.push_back({v,
+                     {{1, 128, step, 0},
+                      {2, 197, step - 11, 0},
+                      {1, 1, 1, 0},
+                      {3, 577, step - 1, 0},
+                      {50, 70, 40, 0}}});
+    v.element = Element::kBfloat16;
+    v.kvHeads = v.heads;
+    cases.push_back({v, {{2, 77, step - 3, 0}, {40, 200, step, 0}}});
+    v.bias = Bias::kPerKey;
+    cases.push_back({v, {{3, 77, step - 3, 0, 20}, {40, 200, step, 0, 7, false, true}}});
+    v.zeroMaskedRows = true, v.element = Element::kHalf;
+    cases.push_back(
+        {v, {{3, 200, step, 0, 20, true, false}, {3, 77, step - 1, 0, 20, true, true}}});
+  }
+  for (int size : {8, 24, 32, 56}) {
+    AttentionVariant v = variant(kAttentionMappedHeads, size, Element::kHalf);
+    v.valueSize = 64 - size;
+    v.softcap = size == 24 ? 5 : 0;
+    cases.push_back({v, {{2, 197, 197, 0}, {1, 65, 180, 0}}});
+  }
+  for (Element output : {Element::kFloat, Element::kBfloat16}) {
+    AttentionVariant v = variant(kAttentionMappedHeads, 64, Element::kHalf);
+    v.output = output;
+    cases.push_back({v, {{2, 197, 197, 0}, {3, 130, 77, 0}}});
+  }
+}
+
 /// The same with head sizes of every width of boxes, and biases of single scores.
 void addMappedSizes(std::vector<AttentionCase> &cases) {
   struct Sizes {
@@ -285,6 +324,7 @@ std::vector<AttentionCase> attentionChecks() {
   addDecode(cases);
   addDecodeKinds(cases);
   addMapped(cases);
+  addMappedHeads(cases);
   addMappedSizes(cases);
   addBiasMaps(cases);
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionRows128})
@@ -370,7 +410,7 @@ std::vector<AttentionCase> attentionTimings() {
       {{1, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency},
       {{1, 128, 128, 0}, 12, 64, true, Bias::kNone, latency},
       {{1, 197, 197, 0}, 12, 64, false, Bias::kNone, latency, {{208, 2, 3, 2}}},
-      {{32, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency, {kAttentionMapped}},
+      {{32, 128, 128, 0}, 12, 32, false, Bias::kPerKey, latency, {kAttentionMapped, heads(128)}},
       {{2, 512, 512, 0}, 12, 64, false, Bias::kPerKey, latency, {kAttentionMapped}},
       {{1, 1024, 1024, 0}, 12, 64, true, Bias::kNone, latency, mapped},
       {{1, 1500, 1500, 0}, 8, 64, false, Bias::kNone, {kAttentionMedium}, mapped},
@@ -410,7 +450,23 @@ std::vector<AttentionCase> attentionTimings() {
        false,
        Bias::kNone,
        throughput,
-       {kAttentionMapped, {208, 2, 3, 2}, {112, 2, 3, 2}}},
+       {kAttentionMapped, {208, 2, 3, 2}, {112, 2, 3, 2}, kAttentionMappedHeads}},
+      {{64, 160, 160, 0}, 12, 64, false, Bias::kNone, {}, {{176, 2, 3, 2}, heads(176)}},
+      {{64, 128, 128, 0}, 12, 64, false, Bias::kNone, {}, {kAttentionMapped, heads(128)}},
+      {{64, 77, 77, 0}, 12, 64, false, Bias::kNone, {}, {{96, 2, 3, 2}, heads(96)}},
+      {{32, 50, 50, 0}, 12, 64, false, Bias::kNone, {kAttentionRows64}, {heads(64)}},
+      {{64, 64, 64, 0}, 12, 64, false, Bias::kPerKey, {kAttentionRows64}, {heads(64)}},
+      {{64, 128, 128, 0}, 12, 64, false, Bias::kPerKey, {}, {kAttentionMapped, heads(128)}},
+      {{64, 140, 140, 0}, 12, 64, false, Bias::kPerKey, {}, {{144, 2, 3, 2}, heads(144)}},
+      {{64, 160, 160, 0}, 12, 64, false, Bias::kPerKey, {}, {{176, 2, 3, 2}, heads(176)}},
+      {{64, 192, 192, 0}, 12, 64, false, Bias::kPerKey, {}, {{96, 2, 3, 2}, heads(208)}},
+      {{64, 128, 128, 0},
+       12,
+       32,
+       false,
+       Bias::kPerKey,
+       {kAttentionRows64},
+       {kAttentionMapped, heads(128)}},
       {{8, 1024, 1024, 0}, 12, 64, true, Bias::kNone, throughput, mapped},
       {{4, 4096, 4096, 0}, 16, 64, true, Bias::kNone, throughput, mapped},
       {{4, 4096, 4096, 0}, 16, 128, false, Bias::kNone, {kManyWarps}, {kAttentionMappedLarge}},

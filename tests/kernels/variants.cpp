@@ -111,7 +111,10 @@ std::vector<int> numbers(const AttentionDecodeTiling &t) {
   return {t.blockQ, t.blockKV, t.warps, t.stages, t.parts};
 }
 std::vector<int> numbers(const AttentionTmaTiling &t) {
-  return {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages};
+  std::vector<int> numbers = {t.blockKV, t.groups, t.stages, t.querySlots};
+  if (!t.takesHeads)
+    numbers.push_back(t.biasStages);
+  return numbers;
 }
 std::vector<int> numbers(const AttentionSimtTiling &t) { return {t.blockQ, t.blockKV, t.stages}; }
 
@@ -351,7 +354,9 @@ AttentionTemplate templateOf(const AttentionTiling &) {
 AttentionTemplate templateOf(const AttentionDecodeTiling &) {
   return {"attention_decode", "AttentionDecodeConfig", "attentionDecode"};
 }
-AttentionTemplate templateOf(const AttentionTmaTiling &) {
+AttentionTemplate templateOf(const AttentionTmaTiling &t) {
+  if (t.takesHeads)
+    return {"attention_tma_heads", "AttentionTmaHeadsConfig", "attentionTmaHeads"};
   return {"attention_tma", "AttentionTmaConfig", "attentionTma"};
 }
 AttentionTemplate templateOf(const AttentionSimtTiling &) {

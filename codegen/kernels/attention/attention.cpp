@@ -311,9 +311,10 @@ GeneratedKernel AttentionEmitter::launch(const AttentionChoice &choice) const {
   Dim blocks = query.getDim(2).ceilDiv(size(choice.blockQ)), heads = query.getDim(1),
       batches = query.getDim(0);
   kernel.grid = {blocks, heads, batches.min(size(kMaxGridZ))};
-  if (choice.mapped) // blocks take tiles in turn
-    kernel.grid = {(blocks * heads * batches).min(size(target.part.multiprocessors)), size(1),
-                   size(1)};
+  if (choice.mapped) { // blocks take tiles in turn, or heads
+    Dim tiles = choice.takesHeads() ? heads * batches : blocks * heads * batches;
+    kernel.grid = {tiles.min(size(target.part.multiprocessors)), size(1), size(1)};
+  }
   if (const auto &decode = choice.decode) {
     kernel.grid = {decode->blocks, decode->parts, batches.min(size(kMaxGridZ))};
     kernel.cluster = {1, static_cast<unsigned>(std::max(decode->cluster, 1)), 1};

@@ -4,7 +4,8 @@
 // into blocks of few rows, so that every multiprocessor has some (attention_config.cuh has the
 // measurements). Code for one or two steps of keys goes before that for any number, and where these are
 // known, for narrow heads before maps: a tile of theirs is over before the next one's operands are there.
-// Few queries on many keys have tilings of their own, which go before all (attention_decode_choice.h).
+// Few queries on many keys have tilings of their own, which go before all (attention_decode_choice.h); many heads of few keys go
+// before the rest (choiceOfHeads).
 #include "codegen/kernels/attention/attention_choice.h"
 
 #include "codegen/kernels/attention/attention_decode_choice.h"
@@ -46,13 +47,16 @@ AttentionChoice choiceOf(AttentionSimtTiling t, const AttentionShape &shape) {
 }
 
 AttentionChoice choiceOf(AttentionTmaTiling t, const AttentionShape &shape) {
-  AttentionChoice choice{"attention_tma",
-                         "attentionTma",
-                         withNumbers("AttentionTmaConfig",
-                                     {t.blockKV, t.groups, t.stages, t.querySlots, t.biasStages}),
-                         t.blockQ(),
-                         t.threads(),
-                         t.sharedBytes(shape.headSize, shape.valueSize)};
+  SmallVector<int> numbers = {t.blockKV, t.groups, t.stages, t.querySlots};
+  if (!t.takesHeads)
+    numbers.push_back(t.biasStages);
+  AttentionChoice choice{
+      t.takesHeads ? "attention_tma_heads" : "attention_tma",
+      t.takesHeads ? "attentionTmaHeads" : "attentionTma",
+      withNumbers(t.takesHeads ? "AttentionTmaHeadsConfig" : "AttentionTmaConfig", numbers),
+      t.blockQ(),
+      t.threads(),
+      t.sharedBytes(shape.headSize, shape.valueSize)};
   choice.blockKV = t.blockKV;
   choice.mapped = t;
   return choice;
@@ -205,6 +209,54 @@ private:
   std::vector<AttentionChoice> all;
 };
 
+/// Blocks of rows of a head of attention_tma_heads, at most; heads of a multiprocessor and blocks of rows, at least. Of ViT-B's of 16
+/// images a multiprocessor has one head or two, which take 15.7 us, by attention_tma 14.4; of 32 22.1 and 25.4. Of one block of rows
+/// 384 heads of 50 take as long as by kAttentionRows64, 4.2 us, and 768 of 64 6.9 for 9.7 (H200).
+constexpr int64_t kMostBlocksOfHead = 4, kHeadsAtOnce = 2, kBlocksAtOnce = 4;
+
+/// Of few blocks of rows whose keys are one step: those that are known, or as many as short sequences have.
+std::optional<AttentionChoice> choiceOfHeads(const AttentionShape &shape, const Target &target) {
+  if (shape.isFloat || !shape.allowsTensorMaps || shape.isCausal || shape.isBiasedByQuery ||
+      shape.headSize > 64 || shape.valueSize > 64)
+    return std::nullopt;
+  constexpr int kShortKeys = 128;
+  AttentionTmaTiling tiling = kAttentionMappedHeads;
+  tiling.blockKV = oneAttentionStepOf(shape.keys.asConstant().value_or(kShortKeys));
+  AttentionChoice choice = choiceOf(tiling, shape);
+  if (tiling.blockKV == 0 || choice.sharedBytes > target.limits.sharedBytesPerBlock)
+    return std::nullopt;
+  choice.maxSteps = 1;
+  return choice;
+}
+
+std::optional<SizeRule> ruleOfHeads(const AttentionChoice &choice, const AttentionShape &shape,
+                                    const Target &target) {
+  constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kRows = AttentionTmaTiling::kGroupRows;
+  MLIRContext *context = shape.queries.getContext();
+  auto constant = [&](int64_t number) { return Dim::constant(context, number); };
+  std::optional<int64_t> queries = shape.queries.asConstant();
+  int64_t multiprocessors = target.part.multiprocessors;
+  // Too much of anything counts for fewer heads than any.
+  auto excess = [&](Dim size, int64_t most) {
+    return (size.ceilDiv(constant(most)).max(constant(1)) - 1) * kFar;
+  };
+  Dim heads = shape.heads * shape.batches, blocks = heads * shape.queries.ceilDiv(constant(kRows));
+  heads = heads.min(blocks.floorDiv(constant(kBlocksAtOnce / kHeadsAtOnce)));
+  std::optional<int64_t> known = heads.asConstant();
+  if ((known && *known < kHeadsAtOnce * multiprocessors) ||
+      (queries && *queries > kMostBlocksOfHead * kRows))
+    return std::nullopt;
+  if (known && shape.keys.asConstant())
+    return SizeRule{};
+  if (!shape.keys.asConstant()) // a map describes no tensor without elements
+    heads = heads.min(shape.keys * kFar);
+  heads =
+      heads - excess(shape.queries, kMostBlocksOfHead * kRows) - excess(shape.keys, choice.blockKV);
+  return SizeRule{heads, kHeadsAtOnce * multiprocessors, kNoLimit,
+                  "heads of at most " + std::to_string(choice.blockKV) + " keys"};
+}
+
 } // namespace
 
 std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const Target &target) {
@@ -218,6 +270,8 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
   for (AttentionChoice &choice : all)
     if (choice.minWaves == least)
       choice.minWaves = 0;
+  if (std::optional<AttentionChoice> heads = choiceOfHeads(shape, target))
+    all.insert(all.begin(), *heads);
   all.insert(all.begin(), decode.begin(), decode.end());
   return all;
 }
@@ -226,11 +280,14 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
                                const AttentionShape &shape, const Target &target) {
   if (choice.decode)
     return choice.decode->rule;
+  if (choice.takesHeads())
+    return ruleOfHeads(choice, shape, target);
   MLIRContext *context = shape.queries.getContext();
   auto constant = [&](int64_t number) { return Dim::constant(context, number); };
   Dim blocks = shape.queries.ceilDiv(constant(64)) * shape.heads * shape.batches;
   // A map describes no tensor without elements: without keys there is little work.
-  bool isMapped = llvm::any_of(all, [](const AttentionChoice &c) { return c.mapped.has_value(); });
+  bool isMapped = llvm::any_of(
+      all, [](const AttentionChoice &c) { return c.mapped.has_value() && !c.takesHeads(); });
   if (isMapped && !shape.keys.asConstant())
     blocks = blocks.min(shape.keys * std::numeric_limits<int32_t>::max());
   int64_t first = choice.minWaves * target.part.multiprocessors, last = kNoLimit;

@@ -42,6 +42,8 @@ struct AttentionChoice {
   std::optional<AttentionTmaTiling> mapped = {}; ///< the kernel takes maps of its operands
   std::optional<AttentionDecodeChoice> decode = {};
 
+  /// Blocks take heads, whose keys are one step.
+  bool takesHeads() const { return mapped && mapped->takesHeads; }
   /// One of them is a map of biases.
   bool takesBiasMap() const { return mapped && mapped->biasStages > 0; }
   /// A second kernel merges what the first has left of every row.

@@ -14,7 +14,9 @@
 //     128 970 (975). Biases of single scores by a map, kAttentionMappedBias: 8 x 8 heads, 512 x 512 18 us,
 //     one by one 38; kAttentionMappedLargeBias, head size 128: 4 x 16 heads, 4096 x 4096 1210 us, with one
 //     place for queries and two for biases 1250.
-//   - before it, of heads of up to 32 elements and a known number of keys up to 128, kAttentionRows64 with code for two
+//   - before it, where every multiprocessor has two heads of at most 256 rows and 208 keys, none of them causal:
+//     kAttentionMappedHeads, in steps of that many keys: 64 x 12 heads, 197 x 197 34 us.
+//   - before kAttentionMapped, of heads of up to 32 elements and a known number of keys up to 128, kAttentionRows64 with code for two
 //     steps: 32 x 12 heads, 128 x 128 9.9 us (kAttentionMapped 10.9).
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionRows128, kAttentionRows64 where every score has its
 //     own bias or queries are at most 64: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59; 32 x 12 heads,
@@ -137,13 +139,15 @@ template <int BlockQ, int BlockKV, int Stages> struct AttentionSimtConfig {
 
 /// The same for wgmma fed by tensor maps (sm_90a, attention_tma.cuh): `groups` warpgroups compute 64 rows
 /// each, and share steps of blockKV keys, a multiple of 16, that one thread asks for. K, V and what depends
-/// on keys alone have rings of `stages` steps, Q one of `querySlots` tiles.
+/// on keys alone have rings of `stages` steps, Q one of `querySlots` tiles. takesHeads: all keys are one step, and each
+/// warpgroup has `querySlots` slots of its own (attention_tma_heads.cuh).
 struct AttentionTmaTiling {
   int blockKV;
   int groups;
   int stages, querySlots;
   int biasStages =
       0; ///< of biases of single scores that come by a map; blockKV is a multiple of 64 then
+  bool takesHeads = false;
 
   static constexpr int kGroupRows = 64;
   static constexpr int kBiasPanel = 64;                    ///< columns of a box of biases
@@ -184,7 +188,9 @@ struct AttentionTmaTiling {
   constexpr int barriersOffset(int headSize, int valueSize) const {
     return biasTilesOffset(headSize, valueSize) + biasStages * groups * biasTileBytes();
   }
-  constexpr int barriers() const { return 6 * stages + 2 * querySlots + 2 * biasStages * groups; }
+  constexpr int barriers() const {
+    return 6 * stages + 2 * querySlots * (takesHeads ? groups : 1) + 2 * biasStages * groups;
+  }
   /// Dynamic shared memory of one block.
   constexpr int sharedBytes(int headSize, int valueSize) const {
     constexpr int kBarrierBytes = 8;
@@ -192,9 +198,11 @@ struct AttentionTmaTiling {
   }
 };
 
-template <int BlockKV, int Groups, int Stages, int QuerySlots, int BiasStages = 0>
+template <int BlockKV, int Groups, int Stages, int QuerySlots, int BiasStages = 0,
+          bool TakesHeads = false>
 struct AttentionTmaConfig {
-  static constexpr AttentionTmaTiling kTiling{BlockKV, Groups, Stages, QuerySlots, BiasStages};
+  static constexpr AttentionTmaTiling kTiling{BlockKV,    Groups,     Stages,
+                                              QuerySlots, BiasStages, TakesHeads};
   static constexpr int kThreads = kTiling.threads();
   static constexpr int kMinBlocks = 1;
   // Of a thread: together just below what a multiprocessor has.
@@ -205,6 +213,9 @@ struct AttentionTmaConfig {
   }
 };
 
+template <int BlockKV, int Groups, int Stages, int QuerySlots>
+using AttentionTmaHeadsConfig = AttentionTmaConfig<BlockKV, Groups, Stages, QuerySlots, 0, true>;
+
 /// Tilings by use; see the top of this file.
 inline constexpr AttentionTiling kAttentionShort{16, 128, 4, 2};
 inline constexpr AttentionTiling kAttentionShortWide{32, 256, 8, 1};
@@ -214,6 +225,7 @@ inline constexpr AttentionTiling kAttentionRows64{64, 64, 4, 2};
 inline constexpr AttentionTiling kAttentionWide{64, 32, 4, 2};
 inline constexpr AttentionTmaTiling kAttentionMapped{128, 2, 3, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedCausal{128, 3, 3, 2};
+inline constexpr AttentionTmaTiling kAttentionMappedHeads{208, 3, 3, 2, 0, true};
 inline constexpr AttentionTmaTiling kAttentionMappedLarge{128, 2, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedLargeBiased{64, 2, 2, 2};
 inline constexpr AttentionTmaTiling kAttentionMappedHuge{64, 2, 2, 1};
@@ -237,6 +249,15 @@ constexpr int attentionStepOf(long long keys) {
     if (found == 0 || cost < best)
       best = cost, found = step;
   }
+  return found;
+}
+
+/// The same in one step; 0: they are too many.
+constexpr int oneAttentionStepOf(long long keys) {
+  int found = 0;
+  for (int step : kAttentionSteps)
+    if (step >= keys && (found == 0 || step < found))
+      found = step;
   return found;
 }
 

@@ -31,12 +31,20 @@ template <class Problem, int BlockKV, int ValueColumns> struct AttentionRows {
   uint32_t probabilities[BlockKV / 16][4];
   float rowMax[2], rowSum[2], rescale[2];
 
-  __device__ __forceinline__ void clear() {
+  __device__ __forceinline__ void clearStatistics() {
     for (int h = 0; h < 2; ++h)
       rowMax[h] = -infinity(), rowSum[h] = 0.0f;
+  }
+
+  __device__ __forceinline__ void clearSums() {
 #pragma unroll
     for (int i = 0; i < ValueColumns / 2; ++i)
       sums[i] = 0.0f;
+  }
+
+  __device__ __forceinline__ void clear() {
+    clearStatistics();
+    clearSums();
   }
 
   /// Element of `scores` in row half h, column c of key tile j.
@@ -102,8 +110,14 @@ template <class Problem, int BlockKV, int ValueColumns> struct AttentionRows {
   /// Turns scores into probabilities relative to the new maximum, and says by what earlier sums are to
   /// be rescaled. Rows that have seen only -infinity keep a maximum of -infinity and sums of 0.
   __device__ __forceinline__ void updateSoftmax() {
-    float maximum[2], scale[2], reference[2], odd[2] = {};
+    float maximum[2];
     findMaximum(maximum);
+    updateSoftmax(maximum);
+  }
+
+  /// The same with a maximum that findMaximum() has found.
+  __device__ __forceinline__ void updateSoftmax(const float (&maximum)[2]) {
+    float scale[2], reference[2], odd[2] = {};
     for (int h = 0; h < 2; ++h) {
       float finite = maximum[h] == -infinity() ? 0.0f : maximum[h];
       scale[h] = exponentScale(finite);

@@ -285,9 +285,18 @@ template <class Config, class Problem> struct AttentionTmaTask {
 
   // --- The warps that compute biases by key ---
 
+  /// Keys beyond the last are hidden.
+  __device__ __forceinline__ void prepareStep(const Tile &tile, int step, int stage) const {
+    for (int j = threadIdx.x - kConsumers - 32; j < kBlockKV; j += kPreparingThreads) {
+      int key = step * kBlockKV + j;
+      ptx::storeShared(biases(stage) + j * 4, key < problem.keys()
+                                                  ? problem.bias(tile.batch, tile.head, 0, key)
+                                                  : -infinity());
+    }
+  }
+
   __device__ __forceinline__ void prepare() const {
     if constexpr (Rows::kBiasByKey) {
-      int thread = threadIdx.x - kConsumers - 32;
       ptx::gridDependencyWait();
       Ring ring;
 #pragma unroll 1
@@ -297,12 +306,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
           mbarrier::wait(empty(kBiases, ring.stage), ring.parity ^ 1);
-          for (int j = thread; j < kBlockKV; j += kPreparingThreads) {
-            int key = step * kBlockKV + j;
-            ptx::storeShared(biases(ring.stage) + j * 4,
-                             key < problem.keys() ? problem.bias(tile.batch, tile.head, 0, key)
-                                                  : -infinity());
-          }
+          prepareStep(tile, step, ring.stage);
           mbarrier::arrive(full(kBiases, ring.stage));
           ring.advance();
         }
@@ -383,19 +387,23 @@ template <class Config, class Problem> struct AttentionTmaTask {
     ring.advance();
   }
 
+  __device__ __forceinline__ void addBiasByKey(Rows &rows, int stage) const {
+    uint32_t address = biases(stage) + threadColumn() * 4;
+    float pair[2];
+    rows.finishScores([&](int j, int h, int c) {
+      if (h == 0 && c == 0)
+        ptx::loadShared(address + j * 32, pair[0], pair[1]);
+      return pair[c];
+    });
+  }
+
   /// From products of queries and keys to probabilities. `row`: the warpgroup's first.
   __device__ __forceinline__ void softmax(Rows &rows, const Tile &tile, int row, int step,
                                           const Ring &ring, BiasRing &biasRing) const {
     int key0 = step * kBlockKV;
     if constexpr (Rows::kBiasByKey) {
       mbarrier::wait(full(kBiases, ring.stage), ring.parity);
-      uint32_t address = biases(ring.stage) + threadColumn() * 4;
-      float pair[2];
-      rows.finishScores([&](int j, int h, int c) {
-        if (h == 0 && c == 0)
-          ptx::loadShared(address + j * 32, pair[0], pair[1]);
-        return pair[c];
-      });
+      addBiasByKey(rows, ring.stage);
       mbarrier::arrive(empty(kBiases, ring.stage));
     } else if constexpr (kBiasByMap) {
       addBiasTile(rows, biasRing);
@@ -469,6 +477,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       for (Held of : {kKeys, kValues, kBiases})
         if (of != kBiases || Rows::kBiasByKey) {
           mbarrier::wait(full(of, ring.stage), ring.parity);
+          __syncwarp(); // lanes that have not seen it might meet its next phase
           if (of == kBiases)
             mbarrier::arrive(empty(of, ring.stage));
           else
@@ -478,6 +487,7 @@ template <class Config, class Problem> struct AttentionTmaTask {
       if constexpr (kBiasByMap) {
         int group = threadIdx.x / 128;
         mbarrier::wait(biasTileFull(biasRing.stage, group), biasRing.parity);
+        __syncwarp();
         release(biasTileEmpty(biasRing.stage, group));
         biasRing.advance();
       }
