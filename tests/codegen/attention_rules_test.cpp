@@ -401,6 +401,20 @@ TEST_F(AttentionRules, WithoutClustersASecondKernelMergesAllParts) {
   EXPECT_FALSE(variants[1].rule.value);
 }
 
+/// What cannot run is no candidate.
+TEST_F(AttentionRules, ReasonsNameHeadsWhereThereMayBeSoMany) {
+  auto reasonsOf = [&](const Sizes &sizes) {
+    auto variants = select(sizes);
+    return std::get<GeneratedKernel>(variants.back().launches[0]).why;
+  };
+  constexpr char kHeads[] = "AttentionTmaHeadsConfig";
+  EXPECT_NE(reasonsOf({"b", "12", "s", "s"}).find(kHeads), std::string::npos);
+  EXPECT_NE(reasonsOf({"64", "12", "128", "128"}).find(kHeads), std::string::npos);
+  for (const Sizes &sizes : {Sizes{"1", "12", "128", "128"}, Sizes{"1", "12", "s", "s"},
+                             Sizes{"b", "12", "300", "t"}, Sizes{"b", "12", "300", "300"}})
+    EXPECT_EQ(reasonsOf(sizes).find(kHeads), std::string::npos) << reasonsOf(sizes);
+}
+
 TEST_F(AttentionRules, KnownShapesHaveOneKernel) {
   for (const char *keys : {"1", "77", "197", "300"}) {
     auto variants = select({"3", "12", keys, keys});

@@ -229,6 +229,7 @@ std::optional<AttentionChoice> choiceOfHeads(const AttentionShape &shape, const 
   return choice;
 }
 
+/// None where there are never so many heads, or always more rows.
 std::optional<SizeRule> ruleOfHeads(const AttentionChoice &choice, const AttentionShape &shape,
                                     const Target &target) {
   constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
@@ -241,10 +242,13 @@ std::optional<SizeRule> ruleOfHeads(const AttentionChoice &choice, const Attenti
   auto excess = [&](Dim size, int64_t most) {
     return (size.ceilDiv(constant(most)).max(constant(1)) - 1) * kFar;
   };
-  Dim heads = shape.heads * shape.batches, blocks = heads * shape.queries.ceilDiv(constant(kRows));
-  heads = heads.min(blocks.floorDiv(constant(kBlocksAtOnce / kHeadsAtOnce)));
+  Dim all = shape.heads * shape.batches, blocks = all * shape.queries.ceilDiv(constant(kRows)),
+      heads = all.min(blocks.floorDiv(constant(kBlocksAtOnce / kHeadsAtOnce)));
   std::optional<int64_t> known = heads.asConstant();
-  if ((known && *known < kHeadsAtOnce * multiprocessors) ||
+  auto areTooFew = [&](std::optional<int64_t> count) {
+    return count && *count < kHeadsAtOnce * multiprocessors;
+  };
+  if (areTooFew(known) || areTooFew(all.asConstant()) ||
       (queries && *queries > kMostBlocksOfHead * kRows))
     return std::nullopt;
   if (known && shape.keys.asConstant())
@@ -270,7 +274,8 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
   for (AttentionChoice &choice : all)
     if (choice.minWaves == least)
       choice.minWaves = 0;
-  if (std::optional<AttentionChoice> heads = choiceOfHeads(shape, target))
+  std::optional<AttentionChoice> heads = choiceOfHeads(shape, target);
+  if (heads && ruleOfHeads(*heads, shape, target))
     all.insert(all.begin(), *heads);
   all.insert(all.begin(), decode.begin(), decode.end());
   return all;
