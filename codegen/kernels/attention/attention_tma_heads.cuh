@@ -18,9 +18,11 @@
 // Assumes: as attention_tma.cuh, with Config::kTiling.takesHeads; keys() at most kBlockKV; not causal, and biases by key alone;
 // any grid in x up to the number of heads.
 // Cost: as attention_tma.cuh. Of ViT's 40 us in the model 18 are the time of reading, 15 softmax's.
-// Gain over attention_tma.cuh, on one H200, 64 x 12 heads of 64: 197 x 197 33.8 us (38.7), 160 x 160 24.5 (35.8), 128 x 128 15.1
-// (16.6), 77 x 77 11.9 (13.4); with a padding mask 140 x 140 22.5 (32.4), 128 x 128 16.6 (18.4), of 32 elements 12.0 (15.9). In
-// models, by turns: ViT-B of 64 images 1.6 %, of 32 1.8, MiniLM at 32x128 2.2, DistilBERT at 64x128 0.9, BERT at 32x128 0.6.
+// Gain over attention_tma.cuh, on one H200, 64 x 12 heads of 64: 197 x 197 34.5 us (39.0), 160 x 160 25.1 (35.9), 128 x 128 15.3
+// (16.6), 77 x 77 12.3 (13.4); with a padding mask 192 x 192 31 (41), 140 x 140 23 (32), 128 x 128 16.8 (18.4), of 32 elements 12.8
+// (15.8), 64 x 64 6.9 (9.7 by kAttentionRows64). In models, by turns (where the warpgroups' counters took two registers more, which
+// spilled beside biases, all this took 1 to 6 % less): ViT-B of 64 images 1.6 %, of 32 1.8, MiniLM at 32x128 2.2, DistilBERT at
+// 64x128 0.9, BERT at 32x128 0.6.
 #pragma once
 
 #include "kernels/attention/attention_tma.cuh"
