@@ -552,3 +552,17 @@ func.func @rotary(%x: !smelt.tensor<[b, 512, 768], f16>, %w: !smelt.tensor<[768,
   }
   return %0 : !smelt.tensor<[b, 512, 12, 2, 32], f16>
 }
+
+// A single row, that of a token which is decoded, is a matrix, and no window of an image whose addresses others would compute.
+// CHECK: // gemm mma blockM 16,
+// CHECK-NOT: windowAt
+// CHECK: smelt::gemm<smelt::Config>
+func.func @one_row(%x: !smelt.tensor<[1, 1, 2048], f16>) -> !smelt.tensor<[1, 1, 3072], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 12582912, ""> : <[2048, 3072], f16>
+  %0 = smelt.fusion gemm(%x, %w) : (!smelt.tensor<[1, 1, 2048], f16>, !smelt.tensor<[2048, 3072], f16>) -> !smelt.tensor<[1, 1, 3072], f16> {
+  ^bb0(%a: !smelt.tensor<[1, 1, 2048], f16>, %m: !smelt.tensor<[2048, 3072], f16>):
+    %1 = smelt.matmul %a, %m : <[1, 1, 2048], f16>, <[2048, 3072], f16> -> <[1, 1, 3072], f16> loc("MatMul_0")
+    smelt.yield %1 : !smelt.tensor<[1, 1, 3072], f16>
+  }
+  return %0 : !smelt.tensor<[1, 1, 3072], f16>
+}

@@ -130,10 +130,13 @@ std::optional<MatrixLayout> GemmProduct::matrix(const OperandAddress &operand, S
   // Half a panel of that template's columns is less than a group of moments.
   bool storesPair = products() > 1 && storesMoments();
   if (storesPair || !operand.isLinear || !batches.isConstant(1) || !alongRow ||
-      !alongRow->isConstant(1) || !distance || distance->isConstant(0) ||
-      !distance->isKnownNonNegative())
+      !alongRow->isConstant(1) || !distance)
     return std::nullopt;
   Dim first = offset - Dim::symbol(context, column) - Dim::symbol(context, row) * *distance;
+  if (rows.isConstant(1))
+    distance = columns; // to no other row: any will do
+  if (distance->isConstant(0) || !distance->isKnownNonNegative())
+    return std::nullopt;
   bool isKnown = true; // by sizes alone
   first.forEachSymbol([&](StringRef symbol) { isKnown &= !symbol.starts_with("%"); });
   if (!isKnown || knownDivisor(*distance, Lanes()) % unit != 0 ||
