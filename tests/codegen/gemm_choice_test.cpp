@@ -195,7 +195,7 @@ struct ModelProduct {
   Measured measured;
 };
 
-/// `product`: B lies as [k][n]; `turned`: as [n][k].
+/// `product`: B lies as [k][n]; `turned`: as [n][k]; `plain`: as [k][n], and sums are rounded, nothing else.
 std::vector<ModelProduct> readTuned(const std::string &name) {
   std::vector<ModelProduct> products;
   std::map<std::string, std::string> tilings; // by the names that they have there
@@ -206,9 +206,10 @@ std::vector<ModelProduct> readTuned(const std::string &name) {
     if (kind == "tiling") {
       in >> name;
       std::getline(in >> std::ws, tilings[name]);
-    } else if (kind == "product" || kind == "turned") {
+    } else if (kind == "product" || kind == "turned" || kind == "plain") {
       GemmShape shape{0, 0, 0, 1};
       shape.isRightAlongK = kind == "turned";
+      shape.readsRows = kind != "plain";
       EXPECT_TRUE(in >> shape.m >> shape.n >> shape.k >> shape.allowsTensorMaps >>
                   shape.storesMoments >> shape.isInFragments)
           << line;
@@ -260,6 +261,37 @@ TEST(GemmRanking, ChoosesWellInBothLayouts) {
 /// Of few rows and a long K, whose weights memory brings for most of the time.
 TEST(GemmRanking, ChoosesWellWhereWeightsStream) {
   expectChosenWell(readTuned("h200_gemm_long_k.txt"), 8, 1.06, 1.03);
+}
+
+/// Of rows that no tile divides, or few, up to half of a wave.
+TEST(GemmRanking, ChoosesWellForOddRows) {
+  expectChosenWell(readTuned("h200_gemm_odd_rows.txt"), 54, 1.18, 1.04);
+}
+
+TEST(GemmRanking, TakesTilesForOddRowsForPlainProductsAlone) {
+  Target target = *Target::named("sm_90a");
+  auto offers = [&](const GemmShape &shape, GemmPrecision precision) {
+    return llvm::any_of(rankGemmTilings(shape, precision, target),
+                        [](const GemmChoice &choice) { return choice.isForOddRows; });
+  };
+  GemmShape plain{513, 2048, 2048, 1, 0, /*allowsTensorMaps=*/true};
+  plain.isRightAlongK = false, plain.isInFragments = true, plain.readsRows = false;
+  EXPECT_TRUE(rankGemmTilings(plain, GemmPrecision::halfWidth, target).front().isForOddRows);
+  EXPECT_FALSE(offers(plain, GemmPrecision::float8));
+  GemmShape residual = plain, functions = plain, windows = plain, shallow = plain;
+  residual.readsRows = true, functions.callsFunctions = true;
+  windows.hasWindows = true, shallow.k = 384;
+  for (const GemmShape &shape : {residual, functions, windows, shallow})
+    EXPECT_FALSE(offers(shape, GemmPrecision::halfWidth));
+}
+
+/// 128x4096x14336 takes 56 us by four blocks for each tile, 44 without; 77x2048x8192 17 and 20 (H200).
+TEST(GemmRanking, SharesKAmongFourWhereTheCacheHoldsTheWeights) {
+  GemmShape shape{77, 2048, 8192, 1, 0, /*allowsTensorMaps=*/true};
+  shape.isRightAlongK = false, shape.isInFragments = true, shape.readsRows = false;
+  EXPECT_NE(chosenName(shape).find("clusterK 4"), std::string::npos) << chosenName(shape);
+  shape.m = 128, shape.n = 4096, shape.k = 14336;
+  EXPECT_EQ(chosenName(shape).find("clusterK 4"), std::string::npos) << chosenName(shape);
 }
 
 TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {

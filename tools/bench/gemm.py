@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Matrix products with constant weights against cuBLASLt's best, on one GPU, in one run.
 
-usage: tools/bench/gemm.py [--set fp16|bf16|epilogue|fp8|int8] [--rows m512,n768] [--limit S] [--json tools/bench/results/gemm.json]
+usage: tools/bench/gemm.py [--set fp16|bf16|odd|epilogue|fp8|int8] [--rows m512,n768] [--limit S] [--json tools/bench/results/gemm.json]
 
 y [M, N] = x [M, K] W [K, N] for M in 1 to 16384 and the weights of BERT, and of Llama 3 at 8 billion; fp8 and int8 from M = 2048
-on. The set `epilogue` is gelu(x W + b) + r, of which cuBLASLt fuses all but the last sum; that one is a kernel of PyTorch. fp8 is
+on. The set `odd` is fp16 at 77 to 3,152 rows, which no tile divides, and the weights of MiniLM, Whisper, BERT-large and Llamas of 1
+and 7 billion. The set `epilogue` is gelu(x W + b) + r, of which cuBLASLt fuses all but the last sum; that one is a kernel of PyTorch. fp8 is
 e4m3 in, fp16 out, accumulated fast; int8 goes in and out by one scale each. The peer is the best of up to 16 algorithms that
 cuBLASLt's heuristic proposes, for weights as they are and transposed, each of them timed. Both sides take turns on cold operands
 (tools/bench/turns.py).
@@ -20,8 +21,12 @@ from onnx import helper
 
 M = (1, 8, 16, 64, 128, 512, 2048, 4096, 16384)
 NK = ((768, 768), (2304, 768), (3072, 768), (768, 3072), (4096, 4096), (14336, 4096), (4096, 14336))
-SETS = ("fp16", "bf16", "epilogue", "fp8", "int8")
-ELEMENTS = {"fp16": "float16", "bf16": "bfloat16", "epilogue": "float16", "fp8": "float8_e4m3fn", "int8": "int8"}
+ODD_M = (77, 197, 513, 1000, 3152)
+ODD_NK = ((384, 384), (1536, 384), (384, 1536), (512, 512), (2048, 512), (512, 2048), (1024, 1024), (3072, 1024), (4096, 1024),
+          (1024, 4096), (1280, 1280), (5120, 1280), (1280, 5120), (2048, 2048), (8192, 2048), (2048, 8192), (11008, 4096),
+          (4096, 11008), (1000, 768))
+SETS = ("fp16", "bf16", "odd", "epilogue", "fp8", "int8")
+ELEMENTS = {"fp16": "float16", "bf16": "bfloat16", "odd": "float16", "epilogue": "float16", "fp8": "float8_e4m3fn", "int8": "int8"}
 BYTES_FROM = 2048  # M of 8-bit rows
 INT8_DEVIATION = 30  # of int8 results
 
@@ -74,7 +79,7 @@ def int8_nodes(chosen, n):
         *scales, kernel_rows.constant("zero", 0, "int8")]
 
 
-NODES = {"fp16": plain_nodes, "bf16": plain_nodes, "epilogue": epilogue_nodes, "fp8": fp8_nodes, "int8": int8_nodes}
+NODES = {"fp16": plain_nodes, "bf16": plain_nodes, "odd": plain_nodes, "epilogue": epilogue_nodes, "fp8": fp8_nodes, "int8": int8_nodes}
 RESULTS = {"fp8": "float16"}
 TOLERANCES = {"bf16": 1e-2, "int8": 3e-2}
 
@@ -107,7 +112,8 @@ def make_row(kind, m, n, k):
 
 def rows(kind):
     sizes = [m for m in M if kind not in ("fp8", "int8") or m >= BYTES_FROM]
-    return [make_row(kind, m, n, k) for (n, k), m in itertools.product(NK, sizes)]
+    pairs = itertools.product(ODD_NK, ODD_M) if kind == "odd" else itertools.product(NK, sizes)
+    return [make_row(kind, m, n, k) for (n, k), m in pairs]
 
 
 def transposed(weight):

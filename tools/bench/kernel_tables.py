@@ -71,6 +71,7 @@ MAKERS = {"gemm": gemm, "attention": attention, "rowwise": rowwise, "conv": conv
 SETS = {
     ("gemm", "fp16"): ("products in fp16", "cuBLASLt"),
     ("gemm", "bf16"): ("products in bf16", "cuBLASLt"),
+    ("gemm", "odd"): ("products in fp16 of rows that no tile divides", "cuBLASLt"),
     ("gemm", "epilogue"): ("products in fp16 with bias, GELU and residual", "cuBLASLt, and a kernel of PyTorch"),
     ("gemm", "fp8"): ("products of float8e4m3fn", "cuBLASLt, accumulating fast"),
     ("gemm", "int8"): ("products of int8", "cuBLASLt"),

@@ -13,13 +13,13 @@
 #include "codegen/kernels/gemm/gemm_choice.h"
 
 #include "codegen/kernels/gemm/gemm_costs.h"
+#include "codegen/kernels/gemm/gemm_descriptions.h"
 #include "codegen/kernels/gemm/gemm_measurements.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -59,108 +59,6 @@ constexpr int kMaxResident = 3;
 constexpr double kMmaBesideWgmma = 0.41, kMmaOfBytesBesideWgmma = 0.5, kMma = 0.8, kMmaTf32 = 0.4,
                  kSimt = 0.75, kMmaSplit = 0.5 / 3;
 
-/// A number of a configuration, by its name.
-struct Parameter {
-  const char *name;
-  int value;
-};
-
-std::string instantiation(const char *config, ArrayRef<Parameter> parameters) {
-  std::string text;
-  for (const Parameter &parameter : parameters)
-    text += (text.empty() ? "" : ", ") + std::string("/*") + parameter.name + "*/ " +
-            std::to_string(parameter.value);
-  return std::string(config) + "<" + text + ">";
-}
-
-std::string nameForPeople(const char *instruction, ArrayRef<Parameter> parameters) {
-  std::string text = instruction;
-  for (const Parameter &parameter : parameters)
-    text += (&parameter == parameters.begin() ? " " : ", ") + std::string(parameter.name) + " " +
-            std::to_string(parameter.value);
-  return text;
-}
-
-template <class Tiling>
-GemmChoice describe(const Tiling &t, int blockK, int sharedBytes, std::array<const char *, 4> names,
-                    ArrayRef<Parameter> parameters) {
-  auto [instruction, header, function, config] = names;
-  return {header,
-          function,
-          instantiation(config, parameters),
-          nameForPeople(instruction, parameters),
-          t.blockM,
-          t.blockN,
-          blockK,
-          t.clusterK,
-          t.threads(),
-          sharedBytes};
-}
-
-GemmChoice describe(const GemmWgmmaTiling &t, int elementBytes) {
-  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
-                               {"wgmma", "gemm_wgmma", "gemmWgmma", "GemmWgmmaConfig"},
-                               {{"blockM", t.blockM},
-                                {"blockN", t.blockN},
-                                {"stages", t.stages},
-                                {"clusterK", t.clusterK},
-                                {"helpers", t.helpers}});
-  choice.fillsRegisters = t.minBlocks() > 1 && t.blockM * t.blockN >= 128 * 128;
-  return choice;
-}
-
-GemmChoice describe(const GemmTmaTiling &t, int elementBytes) {
-  SmallVector<Parameter> parameters = {{"blockM", t.blockM},
-                                       {"blockN", t.blockN},
-                                       {"stages", t.stages},
-                                       {"pingPong", t.pingPong},
-                                       {"clusterK", t.clusterK}};
-  if (t.oneTile || t.residentSteps > 0)
-    parameters.push_back({"oneTile", t.oneTile});
-  if (t.residentSteps > 0)
-    parameters.push_back({"residentSteps", t.residentSteps});
-  GemmChoice choice = describe(t, kWgmmaStepBytes / elementBytes, t.sharedBytes(),
-                               {"wgmma, tma", t.oneTile ? "gemm_tma_tile" : "gemm_tma",
-                                t.oneTile ? "gemmTmaTile" : "gemmTma", "GemmTmaConfig"},
-                               parameters);
-  choice.takesTilesInTurn = !t.oneTile && t.clusterK == 1;
-  choice.keepsColumns = t.residentSteps > 0;
-  choice.usesTensorMaps = true;
-  choice.tilesOfMoments = t.tilesOfMoments();
-  return choice;
-}
-
-/// What the tilings that mma computes have in common.
-template <class Tiling> SmallVector<Parameter> mmaParameters(const Tiling &t) {
-  return {{"blockM", t.blockM}, {"blockN", t.blockN}, {"blockK", t.blockK},    {"warpsM", t.warpsM},
-          {"warpsN", t.warpsN}, {"stages", t.stages}, {"clusterK", t.clusterK}};
-}
-
-GemmChoice describe(const GemmTiling &t, int elementBytes) {
-  SmallVector<Parameter> parameters = mmaParameters(t);
-  parameters.push_back({"warpsK", t.warpsK});
-  return describe(t, t.blockK, t.sharedBytes(elementBytes), {"mma", "gemm", "gemm", "GemmConfig"},
-                  parameters);
-}
-
-GemmChoice describe(const GemmSplitTiling &t) {
-  GemmChoice choice = describe(t, t.blockK, t.sharedBytes(sizeof(float)),
-                               {"mma, split", "gemm", "gemm", "GemmSplitConfig"}, mmaParameters(t));
-  choice.splitsFloats = true;
-  return choice;
-}
-
-GemmChoice describe(const GemmSimtTiling &t) {
-  return describe(t, t.blockK, t.sharedBytes(), {"simt", "gemm_simt", "gemmSimt", "GemmSimtConfig"},
-                  {{"blockM", t.blockM},
-                   {"blockN", t.blockN},
-                   {"blockK", t.blockK},
-                   {"threadM", t.threadM},
-                   {"threadN", t.threadN},
-                   {"stages", t.stages},
-                   {"clusterK", t.clusterK}});
-}
-
 /// A tiling with the model of its time.
 struct Candidate {
   GemmChoice choice;
@@ -168,6 +66,8 @@ struct Candidate {
 };
 
 constexpr int64_t kAnyRows = std::numeric_limits<int64_t>::max();
+
+constexpr double kNever = 1e9; ///< microseconds
 
 /// Lists the tilings that fit one product on one target.
 class CandidateList {
@@ -199,7 +99,6 @@ private:
   }
   /// The same, but for more rows in all than `mostRows` wgmma is faster, whatever the models say: measured.
   void addMma(const GemmTiling &tiling, int elementBytes, double flopsPerClock, int64_t mostRows) {
-    constexpr double kNever = 1e9;
     GemmChoice choice = describe(withoutIdleStages(tiling, shape.k), elementBytes);
     add(choice, [=, this](int64_t rows) {
       return rows * shape.batches > mostRows
@@ -213,11 +112,16 @@ private:
   template <class Tiling, class... Costs>
   void addWgmma(const Tiling &tiling, int elementBytes, const Costs &...costs) {
     add(describe(tiling, elementBytes), [=, this](int64_t rows) {
+      if (!isMeasuredFor(tiling, rows))
+        return kNever;
       return estimatedClocks(tiling, target.part.multiprocessors, rows, shape.n,
                              shape.k * elementBytes, shape.batches, costs...) /
              kWgmmaClockPerMicrosecond;
     });
   }
+  bool takesTilesForOddRows() const;
+  bool isMeasuredFor(const GemmWgmmaTiling &, int64_t) const { return true; }
+  bool isMeasuredFor(const GemmTmaTiling &tiling, int64_t rows) const;
   bool suitsThreeInTurn(const GemmTmaTiling &tiling, int elementBytes) const;
   bool suits(const GemmTmaTiling &tiling, int elementBytes) const;
   /// All that fit the operands.
@@ -287,8 +191,33 @@ bool CandidateList::suitsThreeInTurn(const GemmTmaTiling &tiling, int elementByt
   return !shape.hasWindows && (tiling.blockN % 64 == 0 || shape.isRightAlongK);
 }
 
+/// Plain products with 16 bits: one warpgroup that finishes wide tiles alone takes too long for more (Llama at 1x512, whose
+/// heads it turned and whose gated products it took, 1.10 ms for 0.94), and where K is 384 2 to 10 %.
+bool CandidateList::takesTilesForOddRows() const {
+  constexpr int64_t kLeastDepth = 512;
+  return precision == GemmPrecision::halfWidth && shape.isInFragments && !shape.readsRows &&
+         !shape.callsFunctions && !shape.hasWindows && shape.k >= kLeastDepth;
+}
+
+/// Of tilings for odd rows: 256 columns pay where rows are few (513x11008x4096: 86 us, 109 without; 3152x8192x2048: 185 and 173).
+/// Clusters of four lose where they do not all fit the GPU, and where the cache does not hold B (128x4096x14336: 56 us, 44
+/// without).
+bool CandidateList::isMeasuredFor(const GemmTmaTiling &tiling, int64_t rows) const {
+  constexpr int64_t kLeastRows = 65, kMostRows = 4095, kMostCached = int64_t{20} << 20;
+  if (!tiling.isForOddRows())
+    return true;
+  if (tiling.clusterK == 1)
+    return rows <= (tiling.blockN == 256 ? kRowsOfCopies : kMostRows);
+  int64_t blocks = llvm::divideCeil(rows, tiling.blockM) *
+                   llvm::divideCeil(shape.n, tiling.blockN) * tiling.clusterK;
+  return rows >= kLeastRows && blocks <= target.part.multiprocessors &&
+         shape.n * shape.k <= kMostCached;
+}
+
 /// Of bytes, those that were measured. Floats of 8 bits have no turns: who multiplies waits for each step's sums.
 bool CandidateList::suits(const GemmTmaTiling &tiling, int elementBytes) const {
+  if (tiling.isForOddRows() && !takesTilesForOddRows())
+    return false;
   if (tiling.runsFreely())
     return shape.isInFragments && !shape.readsRows && suitsThreeInTurn(tiling, elementBytes);
   if (precision == GemmPrecision::float8)
@@ -310,7 +239,10 @@ void CandidateList::addWgmma(int elementBytes) {
   bool isBytes = operands != WgmmaOperands::halves;
   // Of 16 bits, after the only step.
   bool callsAtOnce = shape.callsFunctions && !isBytes && shape.k * elementBytes <= kWgmmaStepBytes;
-  GemmWgmmaCosts costs = gemmWgmmaCosts(operands, callsAtOnce);
+  GemmEnds ends = {shape.storesMoments,   shape.isRightAlongK, shape.isInFragments,
+                   shape.callsFunctions,  callsAtOnce,         shape.readsRows,
+                   takesTilesForOddRows()};
+  GemmWgmmaCosts costs = gemmWgmmaCosts(operands, callsAtOnce, ends.isPlain);
   auto hasRegisters = [&](const GemmWgmmaTiling &tiling) {
     return operands != WgmmaOperands::floats8 || holdsSumsOfSteps(tiling);
   };
@@ -327,9 +259,7 @@ void CandidateList::addWgmma(int elementBytes) {
   auto isHalfEmpty = [&](const GemmTmaTiling &tiling) {
     return tiling.blockN > 64 && tiling.blockN >= 2 * shape.n;
   };
-  GemmMapCosts costsOfMaps =
-      gemmMapCosts(operands, {shape.storesMoments, shape.isRightAlongK, shape.isInFragments,
-                              shape.callsFunctions, callsAtOnce, shape.readsRows});
+  GemmMapCosts costsOfMaps = gemmMapCosts(operands, ends);
   for (const GemmTmaTiling &tiling : kGemmResidentTilings)
     if (suits(tiling, elementBytes) && !isHalfEmpty(tiling))
       addWgmma(tiling, elementBytes, costsOfMaps);
@@ -543,7 +473,14 @@ std::vector<GemmRange> chooseGemmRanges(const GemmShape &shape, GemmPrecision pr
   CandidateList list(shape, precision, target);
   std::vector<Candidate> candidates = list.run();
   correct(candidates, times);
-  llvm::erase_if(candidates, [&](const Candidate &c) { return !isUsable(c.choice); });
+  // Of smaller weights one of the tilings for odd rows is worth compiling: with all of them BERT-base takes 12 kernels more.
+  constexpr int64_t kLargeWeights = int64_t{4} << 20;
+  constexpr int kOfSmallWeights = 192; // columns
+  bool isSmall = shape.n * shape.k < kLargeWeights;
+  llvm::erase_if(candidates, [&](const Candidate &c) {
+    return !isUsable(c.choice) ||
+           (isSmall && c.choice.isForOddRows && c.choice.blockN != kOfSmallWeights);
+  });
   // Bytes are those of images above all, whose pixels are many rows.
   constexpr int64_t kMostRows = 16384, kMostPixels = int64_t{1} << 19;
   bool isOfBytes = precision == GemmPrecision::int8 || precision == GemmPrecision::float8;

@@ -40,6 +40,7 @@ struct GemmChoice {
   bool usesTensorMaps = false;   ///< the kernel takes maps of its operands instead of addresses
   bool takesTilesInTurn = false; ///< a block has several
   bool keepsColumns = false;     ///< all tiles of a block have the same columns
+  bool isForOddRows = false;     ///< which other tiles divide badly
   bool splitsFloats = false;     ///< multiplies floats on tensor cores, as sums of two tf32
   bool fillsRegisters = false;   ///< none is left for addresses that are no linear functions
   bool operator==(const GemmChoice &other) const { return config == other.config; }

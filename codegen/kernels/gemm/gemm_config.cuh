@@ -145,7 +145,7 @@ constexpr int panelColumns(int blockN) { return blockN % 64 == 0 ? 64 : 32; }
 /// The same for wgmma fed by tensor maps (sm_90a, gemm_tma.cuh): one thread asks for the operands of
 /// one warpgroup for every 64 rows, or of two that multiply whole tiles of 128 rows in turn, or three that do so with tiles of
 /// 64 (pingPong). blockM is 64, 128 or 192; blockN is 64, 96, 128, 160, 192 or 256; of ping-pong, whose warpgroups have registers
-/// for no more, at most 128. clusterK is 1 or 2. With one tile a block (gemm_tma_tile.cuh) blockM is 64, blockN 32, 64, 96 or 128, and clusterK any.
+/// for no more, at most 128. clusterK divides the panels of exchangeColumns(). With one tile a block (gemm_tma_tile.cuh) blockM is 64, blockN 32, 64, 96 or 128, and clusterK any.
 struct GemmTmaTiling {
   int blockM, blockN;
   int stages;
@@ -161,6 +161,10 @@ struct GemmTmaTiling {
   constexpr int teams() const { return !pingPong ? 1 : blockM == 64 ? 3 : 2; }
   /// Each team has stages of its own, and multiplies when these have arrived; else they take turns at all stages.
   constexpr bool runsFreely() const { return residentSteps > 0 && stages % teams() == 0; }
+  /// For rows that no other tile divides well.
+  constexpr bool isForOddRows() const {
+    return (blockM == 64 && blockN > 128) || (!oneTile && clusterK > 2);
+  }
   constexpr int consumers() const { return pingPong ? teams() * 128 : blockM * 2; } // threads
   /// Tiles whose rows' moments are kept.
   constexpr int tilesOfMoments() const { return teams() > 2 ? teams() : 2; }
@@ -212,7 +216,10 @@ inline constexpr GemmTmaTiling kGemmTmaTilings[] = {
     {128, 160, 5, false},         {64, 128, 6, true},           {64, 96, 7, true},
 
     {64, 32, 12, false, 1, true}, {64, 64, 12, false, 1, true}, {64, 96, 9, false, 1, true},
-    {64, 128, 7, false, 1, true}, {64, 64, 12, false, 2, true}, {64, 64, 12, false, 4, true}};
+    {64, 128, 7, false, 1, true}, {64, 64, 12, false, 2, true}, {64, 64, 12, false, 4, true},
+
+    {64, 160, 7, false},          {64, 192, 6, false},          {64, 256, 5, false},
+    {64, 128, 8, false, 4},       {128, 128, 5, false, 4}};
 
 /// More of them for a short K, of which every multiprocessor keeps all of its columns of B. What is short with 16-bit elements
 /// is `residentSteps` * 64.

@@ -19,17 +19,27 @@ constexpr double clocksOfWeights(long long n, long long kBytes, long long batche
   return double(n) * double(kBytes) * double(batches) / kBytesOfClock;
 }
 
+constexpr bool isLongK(long long steps) { return steps >= 64; }
+/// So long that blocks which read the same drift apart.
+constexpr bool isVeryLongK(long long steps) { return steps > 64; }
+
 /// Few rows and a long K, in steps: memory brings B for most of the time.
 constexpr bool streamsWeights(long long rows, long long steps) {
-  return rows <= 256 && steps >= 64;
+  return rows <= 256 && isLongK(steps);
 }
 
-/// Clocks in which an H200's L2 brings what `blocks` of `steps` steps copy of such a product, B among it once for each of their
-/// tiles of rows: 128x14336x4096 takes 38 us by 64 x 128 in turn, by 128 x 128 34.5. (The costs of others are fitted with it.)
-constexpr double clocksOfCopies(double blocks, double steps, double stepBytes) {
-  constexpr double kBytesOfClock = 6000;
-  return blocks * steps * stepBytes / kBytesOfClock;
-}
+/// Bytes that an H200's L2 brings in a clock to all blocks of such a product, B among them once for each tile of rows:
+/// 128x14336x4096 takes 38 us by 64 x 128 in turn, by 128 x 128 34.5. (The costs of others are fitted with it.)
+inline constexpr double kCopiesOfClock = 6000;
+
+/// The same of up to `rows` rows where blocks copy little at a time: of 64 rows and 64 columns, of 64 and more; and of clusters
+/// that share K, whose blocks read nothing alike, so that nothing comes once for neighbours (197x2048x8192 takes 31 us by 128
+/// blocks of 64 x 128 in clusters of two, by 64 without 24).
+inline constexpr long long kRowsOfCopies = 640;
+struct GemmCopyRates {
+  long long rows = 0;
+  double narrow = kCopiesOfClock, wide = kCopiesOfClock, clusters = kCopiesOfClock;
+};
 
 /// How much longer memory takes to bring B once where clusters of blocks that share K are more than fit the GPU at once, so
 /// that they ask for parts of it that lie apart; `blocks` are those of all clusters.
@@ -45,16 +55,20 @@ struct GemmWgmmaCosts {
   double feed;        ///< bytes a clock that arrive in one multiprocessor's stages
   double secondBlock; ///< what two blocks of one multiprocessor take, in times of one
   double together;    ///< share of the time in which they hide each other's waiting
+  GemmCopyRates copies = {};
 };
 
 /// Those of 16-bit operands are fitted with gemmMapCosts(). A step of bytes holds twice as many elements at twice the rate;
 /// of integers fitted to 30 products, beside 198 measured cases of halves (m 128 to 12608, n and k 384 to 4096).
-constexpr GemmWgmmaCosts gemmWgmmaCosts(WgmmaOperands operands, bool callsFunctionsAtOnce = false) {
+constexpr GemmWgmmaCosts gemmWgmmaCosts(WgmmaOperands operands, bool callsFunctionsAtOnce = false,
+                                        bool isPlain = false) {
   if (operands == WgmmaOperands::integers)
     return {225, 275, 0.037, 880, 0.45, 1040, 276, 1e9, 1.37, 0};
   if (operands == WgmmaOperands::floats8)
     return {296, 296, 0.0439, 500, 0.31, 278, 577, 1e9, 1.7, 0};
   GemmWgmmaCosts costs = {213, 307, 0.031, 1005, 0.188, 1300, 276, 36.7, 1.34, 0.223};
+  if (isPlain)
+    costs.copies = {kRowsOfCopies, 0, 0, 1660};
   if (callsFunctionsAtOnce)
     costs.finish += 0.1;
   return costs;
@@ -105,8 +119,12 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
                      (t.clusterK > 1 && streams ? kByFewBlocks : 1) *
                      weightsOfClusters(t.clusterK, blocks, multiprocessors) +
                  end,
-         copies = clocksOfCopies(blocks, double(steps), (rows + t.blockN) * kWgmmaStepBytes);
-  clocks = streams && copies > clocks ? copies : clocks;
+         copied = blocks * double(steps) * (rows + t.blockN) * kWgmmaStepBytes, copies = 0;
+  if (t.clusterK > 1 && m <= costs.copies.rows && isLongK(allSteps))
+    copies = copied / costs.copies.clusters + end;
+  else if (streams)
+    copies = copied / kCopiesOfClock;
+  clocks = copies > clocks ? copies : clocks;
   return clocks > least ? clocks : least;
 }
 
@@ -120,10 +138,12 @@ struct GemmTmaCosts {
   double function = 0, functionAlone = 0; ///< what each sum takes more where a function is called
 };
 
-/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster, for a tile and for each of its sums.
+/// Where one warpgroup multiplies 64 rows; and of the exchange in a cluster of two and of four, for a tile and for each of its
+/// sums.
 inline constexpr GemmTmaCosts kTmaCostsOfFewRows = {165,    215, 815, 0.204, 0.204,
                                                     0.0274, 1e9, 1e9, 1e9};
-inline constexpr double kTmaExchange = 3800, kTmaExchangeOfSum = 0.221;
+inline constexpr double kTmaExchange = 3800, kTmaExchangeOfSum = 0.221, kTmaExchangeOfFour = 2940,
+                        kTmaExchangeOfFoursSum = 0.315;
 
 /// Of three warpgroups in turn: clocks in which boxes are filled up, for each element of each row that K has too few in its last
 /// step; what a block waits for each step of B that stays, and what its tiles take then, in times of others; and what is lost
@@ -156,6 +176,7 @@ struct GemmEnds {
   bool callsFunctions = false;
   bool callsFunctionsAtOnce = false; ///< after a single step
   bool readsRows = false;            ///< statistics, or inputs
+  bool isPlain = false;              ///< sums are biased and rounded, rows those of a matrix
 };
 
 /// Clocks of gemm_tma_tile's parts: of a tile beside its steps and of each of its sums; of a step whose part of B was asked
@@ -187,11 +208,25 @@ constexpr GemmTileCosts gemmTileCosts(bool callsFunctions) {
 
 /// Those of gemm_tma and gemm_tma_tile: of one warpgroup for every 64 rows of a tile, or two that take turns (`two`); of three that
 /// take turns with tiles of 64 rows, or, of floats of 8 bits, run freely; of three with one tile, finished where the sums lie; of
-/// one tile a block.
+/// one tile a block; of one warpgroup with 64 rows, with 128 columns and a very long K, and with more columns.
 struct GemmMapCosts {
   GemmTmaCosts two, inTurn, three;
   GemmTileCosts tile;
   double laterOfThree = 1; ///< what later rounds of three warpgroups take, in times of the first
+  GemmTmaCosts few = kTmaCostsOfFewRows, fewOfVeryLongK = kTmaCostsOfFewRows,
+               wide = kTmaCostsOfFewRows;
+  /// Of `wide` by boxes of 32 columns with a long K: of less than twelve tiles of rows, and of several tiles a block, which drift
+  /// apart (3152x2048x8192 by 64 x 160 takes 306 us, by 128 x 256 206).
+  double feedOfFewTiles = 1e9, feedInRounds = 1e9;
+  GemmCopyRates copies = {};
+
+  constexpr const GemmTmaCosts &of(const GemmTmaTiling &t, long long steps) const {
+    if (t.teams() > 2)
+      return inTurn;
+    if (t.blockM == 64)
+      return t.blockN > 128 ? wide : t.blockN > 64 && isVeryLongK(steps) ? fewOfVeryLongK : few;
+    return t.blockM == 192 ? three : two;
+  }
 };
 
 /// Those of 16-bit operands are fitted to an H100's times of the suite's products (m 16 to 200704, n 64 to 128256, k 48 to
@@ -210,14 +245,26 @@ struct GemmMapCosts {
 /// Later rounds of tiles of 192 x 192: 12608x2304x768 takes 81 us by them, by ping-pong 74, and 16384x4096x4096 917, by 128 x 256
 /// 875 and by ping-pong 852; with statistics of rows to apply, ping-pong takes as long as they (ViT's 12608x2304x768 83 us).
 /// B by boxes of 32 columns arrives slowly (2048x768x3072 by 128 x 96 takes an H200 19 us, an H100 21.5; of B [n][k] 17.8).
+/// Of plain products `fewOfVeryLongK` and `wide`, clusters of four, and rates of copies: fitted to an H200's times of 54 products of
+/// 77 to 3152 rows (n and k 1024 to 11008): on average 3.2 % more than the best, at most 17; before 6.4 and 34, and without these
+/// tilings the best took 3.8 % more (tests/kernels/h200_gemm_odd_rows.txt).
 constexpr GemmMapCosts gemmMapCostsOfHalves(const GemmEnds &ends) {
   double narrow = ends.isRightAlongK ? 45 : 39.8, far = ends.isRightAlongK ? 1e9 : 40,
          later = ends.readsRows ? 1 : 1.13;
-  return {{165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, narrow, far},
-          {1130, 144, 0, 0.268, 0.268, 0.0312, 64, 64, 53.7, far},
-          {3255, 82, 830, 0.0768, 0.0768, 0.0342, 62, 62, 62},
-          gemmTileCosts(ends.callsFunctions),
-          later};
+  GemmMapCosts costs = {{165, 161, 555, 0.184, 0.173, 0.0322, 62, 44.4, narrow, far},
+                        {1130, 144, 0, 0.268, 0.268, 0.0312, 64, 64, 53.7, far},
+                        {3255, 82, 830, 0.0768, 0.0768, 0.0342, 62, 62, 62},
+                        gemmTileCosts(ends.callsFunctions),
+                        later};
+  if (!ends.isPlain)
+    return costs;
+  bool hasNarrowBoxes = !ends.isRightAlongK;
+  costs.fewOfVeryLongK = {165, 126.5, 815, 0.204, 0.204, 0.0269, 1e9, 1e9, 1e9};
+  costs.wide = {373, 234, 1229, 0.137, 0.137, 0.0235, 101, 101, hasNarrowBoxes ? 60.0 : 101.0};
+  costs.feedOfFewTiles = hasNarrowBoxes ? 48.9 : 101;
+  costs.feedInRounds = hasNarrowBoxes ? 32 : 101;
+  costs.copies = {kRowsOfCopies, 5130, 7300, 3320};
+  return costs;
 }
 
 /// Of integers: fitted to 35 products of many rows (m 512 to 100352, n and k 64 to 14336), of which 21 are finished where the
@@ -262,7 +309,7 @@ constexpr GemmMapCosts gemmMapCosts(WgmmaOperands operands, const GemmEnds &ends
 /// The same for one tile a block.
 constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors, long long m,
                                      long long n, long long kBytes, long long batches,
-                                     const GemmTileCosts &costs) {
+                                     const GemmTileCosts &costs, const GemmCopyRates &rates) {
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM,
             blocks = tilesM * ((n + t.blockN - 1) / t.blockN) * batches * t.clusterK;
@@ -284,9 +331,24 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
                    (rounds > 1 && t.clusterK == 1 ? kInRounds : 1),
          least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
                  costs.tile / 2, // of which half comes before the first step
-      copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes()) * kStepsInTurn;
-  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
+      copied = double(blocks) * double(steps) * t.stageBytes(), copies = 0;
+  if (t.clusterK > 1 && m <= rates.rows && isLongK(allSteps))
+    copies = copied / rates.clusters + end;
+  else if (m <= rates.rows ? isLongK(allSteps) : streamsWeights(m, allSteps))
+    copies = copied / kCopiesOfClock * kStepsInTurn;
+  clocks = copies > clocks ? copies : clocks;
   return clocks > least ? clocks : least;
+}
+
+/// In which L2 brings what blocks copy in all, and they end; 0 where that is not what takes time.
+constexpr double clocksOfCopies(const GemmTmaTiling &t, double copied, double end, long long m,
+                                long long steps, const GemmCopyRates &rates) {
+  bool isCounted = m <= rates.rows && isLongK(steps);
+  if (isCounted && t.clusterK > 1)
+    return copied / rates.clusters + end;
+  if (isCounted && isVeryLongK(steps) && t.blockM == 64 && t.teams() == 1)
+    return copied / (t.blockN > 64 ? rates.wide : rates.narrow) + end;
+  return streamsWeights(m, steps) ? copied / kCopiesOfClock : 0;
 }
 
 /// Of all `rounds` of tiles but the last, each of `period` clocks if copies take less: `feed` a step.
@@ -308,11 +370,9 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
                                  long long n, long long kBytes, long long batches,
                                  const GemmMapCosts &allCosts) {
   if (t.oneTile)
-    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, allCosts.tile);
-  const GemmTmaCosts &costs = t.teams() > 2     ? allCosts.inTurn
-                              : t.blockM == 64  ? kTmaCostsOfFewRows
-                              : t.blockM == 192 ? allCosts.three
-                                                : allCosts.two;
+    return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, allCosts.tile,
+                               allCosts.copies);
+  const GemmTmaCosts &costs = allCosts.of(t, (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes);
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM, tilesN = (n + t.blockN - 1) / t.blockN;
   long long blocks = tilesM * tilesN * batches * t.clusterK;
@@ -323,6 +383,12 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   double bytesOfClock = panelColumns(t.blockN) < 64 ? costs.feedOfNarrow
                         : t.pingPong                ? costs.feedInTurn
                                                     : costs.feed;
+  if (t.blockM == 64 && t.blockN > 128 && panelColumns(t.blockN) < 64 && isLongK(allSteps)) {
+    if (rounds > 1)
+      bytesOfClock = allCosts.feedInRounds;
+    else if (tilesM < 12)
+      bytesOfClock = allCosts.feedOfFewTiles;
+  }
   if (n >= kTmaFarColumns && t.blockN <= 128 && costs.feedOfFarRows < bytesOfClock)
     bytesOfClock = costs.feedOfFarRows;
   if (t.blockM == 128 && t.blockN == 64 && (tilesM > 8 || (tilesM & (tilesM - 1)) != 0))
@@ -335,7 +401,9 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
                   : t.pingPong  ? costs.finishAlone + allCosts.two.functionAlone
                                 : costs.finish + allCosts.two.function;
   double end = costs.tile + finish * area / t.clusterK +
-               (t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area : 0);
+               (t.clusterK > 2   ? kTmaExchangeOfFour + kTmaExchangeOfFoursSum * area
+                : t.clusterK > 1 ? kTmaExchange + kTmaExchangeOfSum * area
+                                 : 0);
   double turn = (multiply + end) / t.teams(),
          period = t.teams() == 1 || turn > multiply ? turn : multiply;
   double later = t.blockM == 192 ? allCosts.laterOfThree : 1;
@@ -344,9 +412,10 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
     clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
   double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
                    weightsOfClusters(t.clusterK, double(blocks), multiprocessors),
-         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end,
-         copies = clocksOfCopies(double(blocks), double(steps), t.stageBytes());
-  clocks = streamsWeights(m, allSteps) && copies > clocks ? copies : clocks;
+         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end;
+  double copies = clocksOfCopies(t, double(blocks) * double(steps) * t.stageBytes(), end, m,
+                                 allSteps, allCosts.copies);
+  clocks = copies > clocks ? copies : clocks;
   return costs.start + (clocks > least ? clocks : least);
 }
 

@@ -11,10 +11,11 @@
 //   - Cooperative: the two multiply 64 rows each of one tile, for long K; of 64 columns where wider tiles
 //     would leave multiprocessors without one; for few rows one warpgroup multiplies 64, with so many
 //     stages that all of a short K is on its way at once; three multiply 192 rows where that fills the
-//     multiprocessors just once. Where tiles are few and K is long, two blocks, a cluster, take half of K
-//     each, exchange halves of their sums, and finish one each. Ping-pong: each has every other tile to
-//     itself, all 128 rows, and finishes it while the other one multiplies; they take turns at the ring of
-//     stages. For short K, where finishing takes as long as multiplying.
+//     multiprocessors just once. Where tiles are few and K is long, two blocks, or four, a cluster, take a part
+//     of K each, exchange shares of their sums, and finish one each. Of rows that 128 divide badly, one warpgroup
+//     has 64 of them and up to 256 columns. Ping-pong: each has every other tile to itself, all 128 rows, and
+//     finishes it while the other one multiplies; they take turns at the ring of stages. For short K, where
+//     finishing takes as long as multiplying.
 //   - The hardware lays boxes out in the permutation that wgmma reads, 128 bytes a row: A and
 //     B [n][k] in rows of 64 K (of bytes 128), B [k][n], which bytes cannot be, in panels of 64
 //     columns, or of 32 with rows of 64 bytes. Edges are filled with zeros.
@@ -51,7 +52,9 @@
 // of two that have 192 columns 21 and 79. (Integers took 2 to 15 % longer so, and 8 % with five.) Of sums of two steps, with floats
 // of 8 bits, over those of one: 16384x2304x768 57 (63), 4096x4096x4096 112 (118), 2048x4096x14336 182 (195). Two blocks that share the copies of B
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products. Of 128 x 256 clusters of two or four took
-// longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10).
+// longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10). Of 64
+// rows, plain products, over any other: by 160 columns 1000x1280x5120 25 (32), 192 513x5120x1280 15.4 (17.5), 256 513x11008x4096 86 (109);
+// by clusters of four 77x1024x4096 8.4 (9.9), 77x2048x8192 16.5 (19.7).
 #pragma once
 
 #include "device/mbarrier.cuh"
@@ -62,6 +65,7 @@
 #include "kernels/gemm/gemm_fragment_epilogue.cuh"
 #include "kernels/gemm/gemm_tma_epilogue.cuh"
 #include "kernels/gemm/gemm_tma_left.cuh"
+#include "kernels/gemm/gemm_tma_shares.cuh"
 
 namespace smelt {
 
@@ -112,6 +116,9 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
   using Epilogue = WarpEpilogue<Problem, kBlockN, kColumns, kChains>;
   using Sums = typename Epilogue::Sums;
   using Fragments = FragmentEpilogue<Problem, kBlockN, kChains>;
+  using Shares = ClusterShares<Sum, kBlockN, kConsumers, kClusterK>;
+  static_assert(kClusterK == 1 || (kChains == 1 && Shares::kBytes <= kStages * kStageBytes),
+                "a warpgroup has one chain, and what blocks exchange fits their stages");
   static constexpr bool kInFragments = Problem::kInFragments && holdsFragments(kBlockN, kClusterK);
   static_assert(kConsumers <= 256 || kTeams > 1 || kInFragments,
                 "three warpgroups have registers for no other");
@@ -360,7 +367,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
                                            HasArrived hasArrived) const {
     forEachSum([&](int chain, int i) { sums[chain][i] = Sum(0); });
     pin(sums);
-    if (kClusterK > 1 && steps == 0)
+    if (kClusterK > 1 && steps <= 0)
       hasArrived();
     if constexpr (kInParts)
       return multiplyInParts(sums, ring, row, hasArrived);
@@ -445,47 +452,11 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       ptx::barrierArrive<3, 2 * kTeamThreads>();
   }
 
-  // --- Blocks that share K: each finishes half of the columns ---
-
-  /// Once both have multiplied, their stages hold what the other one sends: to each thread the sums of the
-  /// thread at the same place.
-  __device__ __forceinline__ void exchangeHalves(Sums &sums) const {
-    if (rank() == 0)
-      exchangeHalf<0>(sums);
-    else
-      exchangeHalf<1>(sums);
-  }
-
-  template <int Rank> __device__ __forceinline__ void exchangeHalf(Sums &sums) const {
-    static_assert(kChains == 1, "a warpgroup has one chain");
-    constexpr int kHalf = kBlockN / 4, kOwn = Rank * kHalf, kOther = kHalf - kOwn;
-    uint32_t own = shared + threadIdx.x * 8, peer = ptx::mapToRank(own, 1 - Rank);
-    awaitCluster();
-#pragma unroll
-    for (int i = 0; i < kHalf; i += 2)
-      ptx::storeCluster(peer + i / 2 * kConsumers * 8, sums[0][kOther + i],
-                        sums[0][kOther + i + 1]);
-    awaitCluster();
-#pragma unroll
-    for (int i = 0; i < kHalf; i += 2) {
-      Sum first, second;
-      ptx::loadShared(own + i / 2 * kConsumers * 8, first, second);
-      sums[0][kOwn + i] += first;
-      sums[0][kOwn + i + 1] += second;
-    }
-  }
-
-  __device__ __forceinline__ static void awaitCluster() {
-    ptx::clusterArrive();
-    ptx::clusterWait();
-  }
-
   /// The warps that do not multiply have to come to the cluster's barriers too.
   __device__ __forceinline__ static void standBy() {
     if constexpr (kClusterK > 1) {
       __syncwarp();
-      awaitCluster();
-      awaitCluster();
+      Shares::standBy();
     }
   }
 
@@ -563,7 +534,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       if constexpr (kTakesTurns)
         ring.advance((kTeams - 1) * steps);
       if constexpr (kClusterK > 1)
-        exchangeHalves(sums);
+        Shares::exchange(sums[0], shared, rank());
       output.finish(*this, sums);
     }
   }
