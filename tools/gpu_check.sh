@@ -147,12 +147,14 @@ step_peers() {
     --json "$out/peers.json"
 }
 
-# Products, attention, rows and convolutions, each by itself.
+# Products, attention, rows and convolutions, each by itself: a file for each table of docs/benchmarks.md.
 step_single() {
-  local bench failed=0
+  local name bench set failed=0
   has torch || return
-  for bench in gemm attention rowwise conv; do
-    "$python" "tools/bench/$bench.py" --smelt "$smelt" --json "$out/$bench.json" || failed=1
+  for name in gemm gemm_bf16 gemm_odd gemm_epilogue gemm_fp8 gemm_int8 attention attention_bias attention_decode rowwise conv; do
+    bench=${name%%_*} set=${name#*_}
+    [ "$set" != "$name" ] || set='' # its first
+    "$python" "tools/bench/$bench.py" ${set:+--set "$set"} --smelt "$smelt" --json "$out/$name.json" || failed=1
   done
   return $failed
 }
