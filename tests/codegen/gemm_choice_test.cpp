@@ -294,6 +294,24 @@ TEST(GemmRanking, SharesKAmongFourWhereTheCacheHoldsTheWeights) {
   EXPECT_EQ(chosenName(shape).find("clusterK 4"), std::string::npos) << chosenName(shape);
 }
 
+/// What was measured for odd rows says nothing of a single tile of rows (16x4096x4096 is fastest by clusters of two), nor of a
+/// longer K (128x4096x14336 took 46.6 us by the tiling that it chose, by 64 x 64 41; H200).
+TEST(GemmRanking, ChoosesForPlainProductsAsForOthersWhereOddRowsWereNotMeasured) {
+  auto expectAlike = [](int64_t rows, int64_t columns, int64_t depth) {
+    GemmShape plain{rows, columns, depth, 1, 0, /*allowsTensorMaps=*/true};
+    plain.isRightAlongK = false, plain.isInFragments = true, plain.readsRows = false;
+    GemmShape residual = plain;
+    residual.readsRows = true;
+    EXPECT_EQ(chosenName(plain), chosenName(residual)) << rows << "x" << columns << "x" << depth;
+  };
+  for (int64_t rows : {1, 8, 16, 33, 64})
+    for (int64_t columns : {512, 1024, 2048, 4096, 11008, 14336, 32000, 128256})
+      for (int64_t depth : {512, 2048, 4096, 8192, 11008, 14336})
+        expectAlike(rows, columns, depth);
+  for (int64_t rows : {77, 128, 197, 256})
+    expectAlike(rows, 4096, 14336);
+}
+
 TEST(GemmRanking, TakesNoTilesOfWhichHalfIsEmpty) {
   Target target = *Target::named("sm_90a");
   std::vector<GemmChoice> ranked =

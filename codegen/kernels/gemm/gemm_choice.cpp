@@ -203,15 +203,16 @@ bool CandidateList::takesTilesForOddRows() const {
 /// Clusters of four lose where they do not all fit the GPU, and where the cache does not hold B (128x4096x14336: 56 us, 44
 /// without).
 bool CandidateList::isMeasuredFor(const GemmTmaTiling &tiling, int64_t rows) const {
-  constexpr int64_t kLeastRows = 65, kMostRows = 4095, kMostCached = int64_t{20} << 20;
+  constexpr int64_t kMostRows = 4095, kMostCached = int64_t{20} << 20;
   if (!tiling.isForOddRows())
     return true;
+  if (rows < kLeastOddRows)
+    return false;
   if (tiling.clusterK == 1)
     return rows <= (tiling.blockN == 256 ? kRowsOfCopies : kMostRows);
   int64_t blocks = llvm::divideCeil(rows, tiling.blockM) *
                    llvm::divideCeil(shape.n, tiling.blockN) * tiling.clusterK;
-  return rows >= kLeastRows && blocks <= target.part.multiprocessors &&
-         shape.n * shape.k <= kMostCached;
+  return blocks <= target.part.multiprocessors && shape.n * shape.k <= kMostCached;
 }
 
 /// Of bytes, those that were measured. Floats of 8 bits have no turns: who multiplies waits for each step's sums.

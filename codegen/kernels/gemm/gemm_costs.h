@@ -32,13 +32,21 @@ constexpr bool streamsWeights(long long rows, long long steps) {
 /// 128x14336x4096 takes 38 us by 64 x 128 in turn, by 128 x 128 34.5. (The costs of others are fitted with it.)
 inline constexpr double kCopiesOfClock = 6000;
 
+/// Fewer are one tile of rows, of which nothing for odd rows was measured: 16x4096x4096 is fastest by clusters of two.
+inline constexpr long long kLeastOddRows = 65;
+
 /// The same of up to `rows` rows where blocks copy little at a time: of 64 rows and 64 columns, of 64 and more; and of clusters
 /// that share K, whose blocks read nothing alike, so that nothing comes once for neighbours (197x2048x8192 takes 31 us by 128
-/// blocks of 64 x 128 in clusters of two, by 64 without 24).
-inline constexpr long long kRowsOfCopies = 640;
+/// blocks of 64 x 128 in clusters of two, by 64 without 24). Up to `kStepsOfCopies` of K, as measured: 128x4096x14336 takes 46.6 us
+/// by 64 x 128, which these rates chose, and 41 by 64 x 64.
+inline constexpr long long kRowsOfCopies = 640, kStepsOfCopies = 172;
 struct GemmCopyRates {
   long long rows = 0;
   double narrow = kCopiesOfClock, wide = kCopiesOfClock, clusters = kCopiesOfClock;
+
+  constexpr bool holdFor(long long m, long long steps) const {
+    return m >= kLeastOddRows && m <= rows && isLongK(steps) && steps <= kStepsOfCopies;
+  }
 };
 
 /// How much longer memory takes to bring B once where clusters of blocks that share K are more than fit the GPU at once, so
@@ -120,7 +128,7 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
                      weightsOfClusters(t.clusterK, blocks, multiprocessors) +
                  end,
          copied = blocks * double(steps) * (rows + t.blockN) * kWgmmaStepBytes, copies = 0;
-  if (t.clusterK > 1 && m <= costs.copies.rows && isLongK(allSteps))
+  if (t.clusterK > 1 && costs.copies.holdFor(m, allSteps))
     copies = copied / costs.copies.clusters + end;
   else if (streams)
     copies = copied / kCopiesOfClock;
@@ -220,11 +228,13 @@ struct GemmMapCosts {
   double feedOfFewTiles = 1e9, feedInRounds = 1e9;
   GemmCopyRates copies = {};
 
-  constexpr const GemmTmaCosts &of(const GemmTmaTiling &t, long long steps) const {
+  constexpr const GemmTmaCosts &of(const GemmTmaTiling &t, long long rows, long long steps) const {
     if (t.teams() > 2)
       return inTurn;
     if (t.blockM == 64)
-      return t.blockN > 128 ? wide : t.blockN > 64 && isVeryLongK(steps) ? fewOfVeryLongK : few;
+      return t.blockN > 128 ? wide
+             : t.blockN > 64 && rows >= kLeastOddRows && isVeryLongK(steps) ? fewOfVeryLongK
+                                                                              : few;
     return t.blockM == 192 ? three : two;
   }
 };
@@ -332,9 +342,9 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
          least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
                  costs.tile / 2, // of which half comes before the first step
       copied = double(blocks) * double(steps) * t.stageBytes(), copies = 0;
-  if (t.clusterK > 1 && m <= rates.rows && isLongK(allSteps))
+  if (t.clusterK > 1 && rates.holdFor(m, allSteps))
     copies = copied / rates.clusters + end;
-  else if (m <= rates.rows ? isLongK(allSteps) : streamsWeights(m, allSteps))
+  else if (rates.holdFor(m, allSteps) || streamsWeights(m, allSteps))
     copies = copied / kCopiesOfClock * kStepsInTurn;
   clocks = copies > clocks ? copies : clocks;
   return clocks > least ? clocks : least;
@@ -343,7 +353,7 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
 /// In which L2 brings what blocks copy in all, and they end; 0 where that is not what takes time.
 constexpr double clocksOfCopies(const GemmTmaTiling &t, double copied, double end, long long m,
                                 long long steps, const GemmCopyRates &rates) {
-  bool isCounted = m <= rates.rows && isLongK(steps);
+  bool isCounted = rates.holdFor(m, steps);
   if (isCounted && t.clusterK > 1)
     return copied / rates.clusters + end;
   if (isCounted && isVeryLongK(steps) && t.blockM == 64 && t.teams() == 1)
@@ -372,7 +382,7 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   if (t.oneTile)
     return estimatedTileClocks(t, multiprocessors, m, n, kBytes, batches, allCosts.tile,
                                allCosts.copies);
-  const GemmTmaCosts &costs = allCosts.of(t, (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes);
+  const GemmTmaCosts &costs = allCosts.of(t, m, (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes);
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM, tilesN = (n + t.blockN - 1) / t.blockN;
   long long blocks = tilesM * tilesN * batches * t.clusterK;
