@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernels/gemm/gemm_costs.h"
+#include "codegen/kernels/gemm/gemm_tma_costs.h"
+#include "codegen/kernels/gemm/gemm_wgmma_costs.h"
 
 namespace {
 

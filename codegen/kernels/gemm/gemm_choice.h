@@ -50,7 +50,7 @@ struct GemmChoice {
   }
 };
 
-/// The configurations that fit `target`, fastest first by the model of gemm_choice.cpp and by `times` of this very
+/// The configurations that fit `target`, fastest first by their models (gemm_candidates.h) and by `times` of this very
 /// product: a measured tiling takes what it took, at other numbers of rows as many times what the model says as at
 /// the nearest one that was measured; one that was not measured errs as the worst of those that were; one that
 /// failed is the last. Where all failed, the model alone stands.

@@ -1,4 +1,4 @@
-// Tilings of the GEMM templates: what they are, which ones to choose from. What they cost: gemm_costs.h.
+// Tilings of the GEMM templates: what they are, which ones to choose from. What they cost: gemm_costs.h, gemm_mma_costs.h.
 //
 // Plain C++: the host's selection and the device templates read the same formulas.
 //
