@@ -15,11 +15,11 @@ namespace smelt::codegen {
 
 /// The texts of the Problem's functions.
 struct GemmEpilogue {
-  int64_t width;
+  int64_t width = 1;
   std::string columnMembers, columns; ///< what it reads that is the same for all rows
   std::string inputMembers, inputs;   ///< what else it reads
   std::string prefetch;
-  size_t momentTensors;                ///< whose statistics it reads
+  size_t momentTensors = 0;            ///< whose statistics it reads
   std::string moments;                 ///< where a row's groups of each are,
   std::string momentGroups;            ///< how many,
   std::string rowScales;               ///< and what they scale the row by
@@ -35,8 +35,14 @@ struct GemmEpilogue {
   };
   std::optional<InFragments>
       inFragments; ///< short, without moments and totals, and of one product without inputs of each element
-  bool isLong; ///< takes more statements than a few for each sum
+  bool isLong = false; ///< takes more statements than a few for each sum
   std::set<std::string> sizes;
+
+  /// Shared memory that it keeps for every row of a tile.
+  int sharedBytesPerRow() const {
+    constexpr int kStatisticsBytes = 2 * sizeof(float); // device/moments.cuh: RowStatistics
+    return static_cast<int>(momentTensors) * kStatisticsBytes;
+  }
 };
 
 /// Whether what becomes of a sum takes many instructions, such as GELU.
