@@ -43,9 +43,68 @@ namespace {
 /// Some heads of a projection, and the tree that turns them.
 struct TurnedHeads {
   int64_t first, count;
-  Value heads; ///< [..., count, size]
+  Value heads;                    ///< [..., count, size]
+  SmallVector<ReshapeOp> readers; ///< who gave the columns other axes, where `heads` is new
   HalvedTree tree;
 };
+
+/// How `reshape` splits the last axis of what it reads: into `count` heads of `size` elements, between any axes of size 1.
+struct HeadSplit {
+  int64_t count, size;
+  bool operator==(const HeadSplit &) const = default;
+
+  static std::optional<HeadSplit> of(ReshapeOp reshape);
+};
+
+std::optional<HeadSplit> HeadSplit::of(ReshapeOp reshape) {
+  SmallVector<Dim> shape = tensorType(reshape.getInput()).getShape(),
+                   ofHeads = tensorType(reshape.getOutput()).getShape();
+  if (shape.empty() || ofHeads.size() < 2)
+    return std::nullopt;
+  int64_t columns = shape.back().asConstant().value_or(0),
+          size = ofHeads.back().asConstant().value_or(0);
+  if (size == 0 || columns % size != 0)
+    return std::nullopt;
+  shape.back() = Dim::constant(reshape.getContext(), columns / size);
+  if (withoutUnitAxes(ArrayRef(ofHeads).drop_back()) != withoutUnitAxes(shape))
+    return std::nullopt;
+  return HeadSplit{columns / size, size};
+}
+
+/// The readers of some of the heads' columns `value` as heads. Where sizes are 1 they give them axes in several ways, and none
+/// may be [..., heads, element]: of one token, a transposition has become a reshape of the columns.
+SmallVector<ReshapeOp> readersAsHeads(Value value) {
+  SmallVector<ReshapeOp> readers;
+  std::optional<HeadSplit> split;
+  for (Operation *user : value.getUsers())
+    if (auto reshape = dyn_cast<ReshapeOp>(user))
+      if (std::optional<HeadSplit> own = HeadSplit::of(reshape); own && (!split || own == split)) {
+        split = own;
+        readers.push_back(reshape);
+      }
+  return readers;
+}
+
+/// `value` as [..., heads, element], which `readers` read from now on.
+Value joinReaders(Value value, ArrayRef<ReshapeOp> readers, HeadSplit split) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  SmallVector<Dim> shape = tensorType(value).getShape();
+  shape.back() = Dim::constant(value.getContext(), split.count);
+  shape.push_back(Dim::constant(value.getContext(), split.size));
+  Value heads = reshapeTo(builder, value.getLoc(), value, shape);
+  for (ReshapeOp reader : readers)
+    reader->setOperand(0, heads);
+  return heads;
+}
+
+/// Takes joinReaders back.
+void separateReaders(Value heads, ArrayRef<ReshapeOp> readers) {
+  Operation *reshape = heads.getDefiningOp();
+  for (ReshapeOp reader : readers)
+    reader->setOperand(0, reshape->getOperand(0));
+  reshape->erase();
+}
 
 /// Takes back what was built in vain.
 struct BuiltOps : OpBuilder::Listener {
@@ -68,12 +127,14 @@ public:
   ArrayRef<TurnedHeads> turnedHeads() const { return turned; }
   /// The predicate that keeps the trees apart from the product; empty where nothing does.
   StringRef findObstacle();
-  /// False where what turns is no tree of halves; then nothing has changed.
+  /// False where what turns is no tree of halves; then nothing has changed, but for what restore() takes back.
   bool rewrite();
+  /// Gives the heads' readers back what they read, where they stay as they are.
+  void restore();
   KernelCost saving() const;
 
 private:
-  void consider(Operation *reader, int64_t firstColumn);
+  void consider(Value value, int64_t firstColumn);
   bool precedes(Value value);
   bool readsTurned(Operation *reader);
   Value halfOfColumns(OpBuilder &builder, Value value, unsigned axis, int64_t half);
@@ -99,39 +160,45 @@ RotaryProjection::RotaryProjection(Projection projection)
   if (projection.add)
     location = FusedLoc::get(output.getContext(), {projection.matmul.getLoc(), location});
   columns = tensorType(output).getDim(lastAxis()).asConstant().value_or(0);
-  for (Operation *user : output.getUsers()) {
-    auto slice = dyn_cast<SliceOp>(user);
-    if (!slice) {
-      consider(user, 0);
-      continue;
+  consider(output, 0);
+  for (Operation *user : output.getUsers())
+    if (auto slice = dyn_cast<SliceOp>(user)) {
+      auto first = Dim(cast<DimAttr>(slice.getStarts().getValue().back())).asConstant();
+      if (first && slice.getSteps().back() == 1 &&
+          readersAsHeads(slice.getOutput()).size() == llvm::range_size(slice->getUses()))
+        consider(slice.getOutput(), *first);
     }
-    auto first = Dim(cast<DimAttr>(slice.getStarts().getValue().back())).asConstant();
-    if (first && slice.getSteps().back() == 1 && slice->hasOneUse())
-      consider(*slice->user_begin(), *first);
-  }
   llvm::sort(turned, [](auto &a, auto &b) { return a.first < b.first; });
 }
 
-/// `reader` may give columns from `firstColumn` on as [..., heads, element].
-void RotaryProjection::consider(Operation *reader, int64_t firstColumn) {
-  auto reshape = dyn_cast<ReshapeOp>(reader);
-  if (!reshape)
+/// `value`, the columns from `firstColumn` on, may be read as heads that are turned.
+void RotaryProjection::consider(Value value, int64_t firstColumn) {
+  SmallVector<ReshapeOp> readers = readersAsHeads(value);
+  if (readers.empty())
     return;
-  Value heads = reshape.getOutput();
-  SmallVector<Dim> shape = tensorType(output).getShape(), ofHeads = tensorType(heads).getShape();
-  if (ofHeads.size() < 2 || withoutUnitAxes(ArrayRef(ofHeads).drop_back(2)) !=
-                                withoutUnitAxes(ArrayRef(shape).drop_back()))
+  HeadSplit split = *HeadSplit::of(readers.front());
+  if (firstColumn % split.size != 0 || firstColumn + split.count * split.size > columns)
     return;
-  std::optional<int64_t> count = ofHeads.end()[-2].asConstant(),
-                         elements = ofHeads.back().asConstant();
-  if (!count || !elements || *elements == 0 || firstColumn % *elements != 0 ||
-      firstColumn + *count * *elements > columns)
-    return;
+  Value heads = readers.front().getOutput();
+  bool isJoined = readers.size() > 1 || tensorType(heads).getShape().end()[-2] != size(split.count);
+  if (isJoined)
+    heads = joinReaders(value, readers, split);
+  else
+    readers.clear();
   std::optional<HalvedTree> tree = HalvedTree::grow(heads);
-  if (!tree || elementType(tree->result()) != elementType(output))
-    return;
-  headSize = *elements;
-  turned.push_back({firstColumn / headSize, *count, heads, std::move(*tree)});
+  if (tree && elementType(tree->result()) == elementType(output)) {
+    headSize = split.size;
+    turned.push_back(
+        {firstColumn / headSize, split.count, heads, std::move(readers), std::move(*tree)});
+  } else if (isJoined) {
+    separateReaders(heads, readers);
+  }
+}
+
+void RotaryProjection::restore() {
+  for (TurnedHeads &part : turned)
+    if (!part.readers.empty())
+      separateReaders(part.heads, part.readers);
 }
 
 /// `value` can be computed before the product.
@@ -352,6 +419,8 @@ private:
     StringRef obstacle = rotary.findObstacle();
     if (obstacle.empty() && !rotary.rewrite())
       obstacle = "halves of heads change places, and tables are repeated along the heads";
+    if (!obstacle.empty())
+      rotary.restore();
     for (Location location : locations)
       if (obstacle.empty())
         remarks.taken(location, "rotary",

@@ -13,6 +13,7 @@
 #include "passes/fuse/merge_cost.h"
 #include "passes/passes.h"
 #include "passes/remark.h"
+#include "passes/view_shape.h"
 
 using namespace mlir;
 
@@ -38,6 +39,46 @@ KernelCost savingOf(const SqueezeExcite &parts) {
   return apart - together;
 }
 
+/// What scales the image by `gate` without the axis of images; null where nothing does, or with it.
+MulOp scalingWithoutImages(Value gate, Value image) {
+  if (!gate.hasOneUse())
+    return nullptr;
+  Operation *reader = *gate.user_begin();
+  if (isa<ReshapeOp>(reader) && reader->hasOneUse())
+    reader = *reader->user_begin();
+  auto mul = dyn_cast<MulOp>(reader);
+  auto isImage = [&](Value operand) {
+    auto reshape = operand.getDefiningOp<ReshapeOp>();
+    return reshape && reshape.getInput() == image &&
+           differInUnitAxes(tensorType(image).getShape(), tensorType(operand).getShape());
+  };
+  return mul && llvm::any_of(mul->getOperands(), isImage) &&
+                 differInUnitAxes(tensorType(image).getShape(),
+                                  tensorType(mul.getOutput()).getShape())
+             ? mul
+             : nullptr;
+}
+
+/// Of one image, elementwise ops have lost the axis of images: the scaling gets it back, as that of several images has it.
+void giveImagesBack(SqueezeExcite &parts) {
+  Value image = parts.reduction.getInput();
+  MulOp mul = parts.scalesImage() ? MulOp() : scalingWithoutImages(parts.gate, image);
+  if (!mul)
+    return;
+  OpBuilder builder(mul);
+  SmallVector<Dim> shape = tensorType(image).getShape();
+  std::fill(shape.begin() + 1, shape.end() - 1, Dim::constant(mul.getContext(), 1));
+  Value gate = reshapeTo(builder, mul.getLoc(), parts.gate, shape);
+  Value scaled = MulOp::create(builder, mul.getLoc(), gate, image);
+  SmallVector<Value> operands(mul->getOperands());
+  mul.replaceAllUsesWith(
+      reshapeTo(builder, mul.getLoc(), scaled, tensorType(mul.getOutput()).getShape()));
+  mul.erase();
+  for (Value operand : operands)
+    if (operand.use_empty() && operand.getDefiningOp<ReshapeOp>())
+      operand.getDefiningOp()->erase();
+}
+
 void fuse(const SqueezeExcite &parts) {
   FusionGroup group;
   for (Operation *op : parts.ops())
@@ -54,11 +95,15 @@ struct FuseSqueezeExcite : impl::FuseSqueezeExciteBase<FuseSqueezeExcite> {
   void runOnOperation() override {
     Remarks remarks(getOperation());
     SmallVector<SqueezeExcite> found;
-    getOperation().walk([&](ReduceOp op) {
-      std::optional<SqueezeExcite> parts = SqueezeExcite::match(op);
+    SmallVector<ReduceOp> reductions;
+    getOperation().walk([&](ReduceOp op) { reductions.push_back(op); });
+    for (ReduceOp reduction : reductions) {
+      if (std::optional<SqueezeExcite> parts = SqueezeExcite::match(reduction))
+        giveImagesBack(*parts);
+      std::optional<SqueezeExcite> parts = SqueezeExcite::match(reduction);
       if (parts && llvm::all_of(parts->ops(), isFree))
         found.push_back(*parts);
-    });
+    }
     for (SqueezeExcite &parts : found) {
       KernelCost saving = savingOf(parts);
       if (saving.microseconds() <= 0) {

@@ -165,7 +165,7 @@ Value HalvedTree::asResult(OpBuilder &builder, Value turned) const {
   for (std::optional<unsigned> axis : nodes.at(end).axes)
     if (axis)
       order.push_back(*axis), kept.insert(*axis);
-  for (unsigned axis = 0; axis < rank(); ++axis)
+  for (unsigned axis = rank(); axis-- > 0;)
     if (!kept.contains(axis))
       order.insert(order.begin(), axis);
   if (!llvm::is_sorted(order))

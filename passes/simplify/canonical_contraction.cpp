@@ -230,26 +230,50 @@ struct ReduceOfReshape : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// What f32 `value` was made of, and the reshape that stands between; none where it was not made by a cast.
+struct Widened {
+  Value narrow;
+  ReshapeOp reshape; ///< null without one
+
+  static std::optional<Widened> of(Value value) {
+    auto reshape = value.getDefiningOp<ReshapeOp>();
+    auto cast = (reshape ? reshape.getInput() : value).getDefiningOp<CastOp>();
+    if (!cast || !tensorType(value).getElementType().isF32())
+      return std::nullopt;
+    return Widened{cast.getInput(), reshape};
+  }
+  Value build(OpBuilder &builder) {
+    return reshape ? reshapeTo(builder, reshape.getLoc(), narrow, shapeOf(reshape.getOutput()))
+                   : narrow;
+  }
+};
+
 /// attention(f32(q), f32(k), f32(v)) => attention(q, k, v) with f32 sums: products of 16-bit
 /// operands are exact in f32, and keys and values, which may be a whole cache, are not converted in
-/// memory. (The template multiplies values by probabilities of 16 bits, as for 16-bit results.)
+/// memory. (The template multiplies values by probabilities of 16 bits, as for 16-bit results.) Of one
+/// sequence, axes of size 1 that the casts' inputs lack are added behind them.
 struct AttentionOfWidened : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    SmallVector<Value> operands(op.getOperands());
-    for (Value &operand : MutableArrayRef(operands).take_front(3)) {
-      auto cast = operand.getDefiningOp<CastOp>();
-      if (!cast || !tensorType(operand).getElementType().isF32())
+    SmallVector<Widened, 3> widened;
+    for (Value operand : op->getOperands().take_front(3)) {
+      std::optional<Widened> own = Widened::of(operand);
+      if (!own)
         return failure();
-      operand = cast.getInput();
+      widened.push_back(*own);
     }
-    Type narrow = tensorType(operands[0]).getElementType();
+    Type narrow = tensorType(widened.front().narrow).getElementType();
     bool isHalfWidth = narrow.isF16() || narrow.isBF16();
-    if (!isHalfWidth || tensorType(operands[1]).getElementType() != narrow ||
-        tensorType(operands[2]).getElementType() != narrow ||
-        !hasAttentionTemplate(operands[0], operands[2]))
+    auto isNarrow = [&](const Widened &own) {
+      return tensorType(own.narrow).getElementType() == narrow;
+    };
+    if (!isHalfWidth || !llvm::all_of(widened, isNarrow) ||
+        !hasAttentionTemplate(op.getOperand(0), op.getOperand(2)))
       return failure();
+    SmallVector<Value> operands(op.getOperands());
+    for (auto &&[operand, own] : llvm::zip(operands, widened))
+      operand = own.build(rewriter);
     rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
     return success();
   }

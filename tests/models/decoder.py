@@ -16,8 +16,10 @@ IN_PLACE = f'{PAST}*={PRESENT}*'
 
 
 class Decoder:
-    def __init__(self, element, cached, seed):
-        self.build, self.cached, self.element = Builder(element, seed), cached, element
+    """With `turned`, rotary embeddings turn queries and keys, as Llama's exports spell them."""
+
+    def __init__(self, element, cached, seed, turned=False):
+        self.build, self.cached, self.element, self.turned = Builder(element, seed), cached, element, turned
 
     def length(self, value, axis):
         return self.build.op('Shape', value, start=axis, end=axis + 1)
@@ -32,6 +34,21 @@ class Decoder:
         build = self.build
         split = build.op('Reshape', value, build.ints(0, 0, count, HEAD))
         return build.op('Transpose', split, perm=[0, 2, 1, 3])
+
+    def tables(self, own):
+        """Cosines and sines of the angles at positions `own`, [seq, HEAD]: both halves of a head have the same."""
+        angles = np.outer(np.arange(POSITIONS), 100.0 ** (-np.arange(0, HEAD, 2) / HEAD))
+        both = np.concatenate([angles, angles], axis=1)
+        return [self.build.op('Gather', self.build.weight(table.astype(self.element)), own)
+                for table in (np.cos(both), np.sin(both))]
+
+    def turn(self, heads, tables):
+        if not self.turned:
+            return heads
+        build = self.build
+        lower, upper = build.op('Split', heads, outputs=2, axis=3)
+        across = build.op('Concat', build.op('Neg', upper), lower, axis=3)
+        return build.op('Add', build.op('Mul', heads, tables[0]), build.op('Mul', across, tables[1]))
 
     def with_past(self, name, new):
         """The cache with the new rows behind it, which is an output too."""
@@ -49,10 +66,10 @@ class Decoder:
         wide = build.op('Expand', build.op('Unsqueeze', value, build.ints(2)), build.op('Concat', *shape, axis=0))
         return build.op('Reshape', wide, build.op('Concat', batch, build.ints(HEADS), total, build.ints(HEAD), axis=0))
 
-    def attention(self, layer, x, mask, batch):
+    def attention(self, layer, x, mask, batch, tables):
         build = self.build
-        query = self.heads(build.linear(x, WIDTH, WIDTH), HEADS)
-        key = self.heads(build.linear(x, WIDTH, GROUPS * HEAD), GROUPS)
+        query = self.turn(self.heads(build.linear(x, WIDTH, WIDTH), HEADS), tables)
+        key = self.turn(self.heads(build.linear(x, WIDTH, GROUPS * HEAD), GROUPS), tables)
         value = self.heads(build.linear(x, WIDTH, GROUPS * HEAD), GROUPS)
         key, value = self.with_past(f'{layer}.key', key), self.with_past(f'{layer}.value', value)
         total = self.length(key, 2)
@@ -77,8 +94,9 @@ class Decoder:
         seen = build.op('LessOrEqual', self.positions(build.ints(0), build.op('Add', past, seq)),
                         build.op('Unsqueeze', own, build.ints(1)))
         mask = build.op('Where', seen, build.scalar(0), build.scalar(-np.inf))
+        tables = self.tables(own) if self.turned else None
         for layer in range(LAYERS):
-            x = build.op('Add', x, self.attention(layer, build.layer_norm(x, WIDTH), mask, batch))
+            x = build.op('Add', x, self.attention(layer, build.layer_norm(x, WIDTH), mask, batch, tables))
             hidden = build.op('Relu', build.linear(build.layer_norm(x, WIDTH), WIDTH, 2 * WIDTH))
             x = build.op('Add', x, build.linear(hidden, 2 * WIDTH, WIDTH))
         logits = build.op('MatMul', build.layer_norm(x, WIDTH), build.normal(WIDTH, VOCABULARY, scale=WIDTH**-0.5))

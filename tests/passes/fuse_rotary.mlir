@@ -7,6 +7,7 @@
 // CHECK-SAME: #smelt.remark<taken "rotary" of "CachedQ" by "", "turned by the kernel of {{[^:]*}}: saves 1 launch
 // CHECK-SAME: #smelt.remark<taken "rotary" of "CachedK" by ""
 // CHECK-SAME: #smelt.remark<taken "rotary" of "OneBatch" by ""
+// CHECK-SAME: #smelt.remark<taken "rotary" of "OneToken" by ""
 // CHECK-SAME: #smelt.remark<refused "rotary" of "SmallHeads" by "heads are of multiples of 16 elements", "it is computed of heads of an unnamed op">
 // CHECK-SAME: #smelt.remark<refused "rotary" of "TablesOfHeads" by "halves of heads change places, and tables are repeated along the heads"
 // CHECK-SAME: #smelt.remark<refused "rotary" of "AnglesOfTheProduct" by "angles do not depend on the product", "it is computed of heads of an unnamed op">
@@ -177,6 +178,29 @@ func.func @one_batch(%x: !smelt.tensor<[1, 77, 24], f16>, %cos: !smelt.tensor<[7
   %vr = smelt.reshape %v : <[1, 77, 32], f16> -> <[1, 1, 77, 32], f16>
   %a = smelt.attention %qq, %kk, %vr {scale = 1.250000e-01 : f32} : <[1, 1, 77, 32], f16>, <[1, 1, 77, 32], f16>, <[1, 1, 77, 32], f16> -> <[1, 1, 77, 32], f16>
   return %a : !smelt.tensor<[1, 1, 77, 32], f16>
+}
+
+// Of one token, whose transpositions are reshapes of the columns: two of them give the heads axes of size 1 at other places.
+// CHECK-LABEL: @one_token
+// CHECK-COUNT-2: smelt.matmul %arg0, {{.*}} -> <[1, 1, 32], f16>
+// CHECK: smelt.reshape {{.*}} -> <[1, 1, 4, 8], f16>
+// CHECK-NOT: smelt.matmul
+// CHECK: return
+func.func @one_token(%x: !smelt.tensor<[1, 1, 24], f16>, %cos: !smelt.tensor<[16], f16>, %sin: !smelt.tensor<[16], f16>) -> !smelt.tensor<[1, 4, 1, 16], f16> {
+  %w = smelt.weight "w" <"w.bin", 0, 3072, ""> : <[24, 64], f16>
+  %y = smelt.matmul %x, %w : <[1, 1, 24], f16>, <[24, 64], f16> -> <[1, 1, 64], f16>
+  %h = smelt.reshape %y : <[1, 1, 64], f16> -> <[1, 4, 1, 16], f16>
+  %g = smelt.reshape %y : <[1, 1, 64], f16> -> <[4, 1, 16], f16>
+  %c = smelt.mul %g, %cos : <[4, 1, 16], f16>, <[16], f16> -> <[4, 1, 16], f16>
+  %l = smelt.slice %h starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>] steps [1, 1, 1, 1] : <[1, 4, 1, 16], f16> -> <[1, 4, 1, 8], f16>
+  %u = smelt.slice %h starts [#smelt.dim<0>, #smelt.dim<0>, #smelt.dim<0>, #smelt.dim<8>] steps [1, 1, 1, 1] : <[1, 4, 1, 16], f16> -> <[1, 4, 1, 8], f16>
+  %n = smelt.neg %u : <[1, 4, 1, 8], f16>
+  %j = smelt.concat %n, %l axis 3 : !smelt.tensor<[1, 4, 1, 8], f16>, !smelt.tensor<[1, 4, 1, 8], f16> -> <[1, 4, 1, 16], f16>
+  %j3 = smelt.reshape %j : <[1, 4, 1, 16], f16> -> <[4, 1, 16], f16>
+  %s = smelt.mul %j3, %sin : <[4, 1, 16], f16>, <[16], f16> -> <[4, 1, 16], f16>
+  %r = smelt.add %c, %s : <[4, 1, 16], f16>, <[4, 1, 16], f16> -> <[4, 1, 16], f16> loc("OneToken")
+  %r4 = smelt.reshape %r : <[4, 1, 16], f16> -> <[1, 4, 1, 16], f16>
+  return %r4 : !smelt.tensor<[1, 4, 1, 16], f16>
 }
 
 // Halves of four elements: eight columns of each product take turns.

@@ -32,6 +32,28 @@ func.func @scaled(%x: !smelt.tensor<[b, h, w, 96], f16>) -> !smelt.tensor<[b, h,
   return %9 : !smelt.tensor<[b, h, w, 96], f16>
 }
 
+// Of one image, elementwise ops have lost the axis of images.
+// CHECK-LABEL: @one_image
+// CHECK: %[[SCALED:.*]] = smelt.fusion squeeze_excite(%arg0, %s, %e)
+// CHECK: smelt.mul {{.*}} : <[1, 1, 1, 96], f16>, <[1, 14, 14, 96], f16>
+// CHECK-NEXT: smelt.yield
+// CHECK: %[[IMAGE:.*]] = smelt.reshape %[[SCALED]] {{.*}} -> <[14, 14, 96], f16>
+// CHECK: return %[[IMAGE]]
+func.func @one_image(%x: !smelt.tensor<[1, 14, 14, 96], f16>) -> !smelt.tensor<[14, 14, 96], f16> {
+  %s = smelt.weight "s" <"w.bin", 0, 768, ""> : <[96, 4], f16>
+  %e = smelt.weight "e" <"w.bin", 768, 768, ""> : <[4, 96], f16>
+  %0 = smelt.reduce mean %x axes [1, 2] : <[1, 14, 14, 96], f16> -> <[1, 1, 1, 96], f16>
+  %1 = smelt.reshape %0 : <[1, 1, 1, 96], f16> -> <[1, 96], f16>
+  %2 = smelt.matmul %1, %s : <[1, 96], f16>, <[96, 4], f16> -> <[1, 4], f16>
+  %3 = smelt.silu %2 : <[1, 4], f16>
+  %4 = smelt.matmul %3, %e : <[1, 4], f16>, <[4, 96], f16> -> <[1, 96], f16>
+  %5 = smelt.sigmoid %4 : <[1, 96], f16>
+  %6 = smelt.reshape %5 : <[1, 96], f16> -> <[96], f16>
+  %7 = smelt.reshape %x : <[1, 14, 14, 96], f16> -> <[14, 14, 96], f16>
+  %8 = smelt.mul %6, %7 : <[96], f16>, <[14, 14, 96], f16> -> <[14, 14, 96], f16>
+  return %8 : !smelt.tensor<[14, 14, 96], f16>
+}
+
 // What reads the gates, too, keeps the scaling out; a sum is as good as a mean.
 // CHECK-LABEL: @gates
 // CHECK: %[[GATES:.*]] = smelt.fusion squeeze_excite(%arg0, %s, %e)
