@@ -12,7 +12,8 @@
 // pair to one thread (gemm_group.h), whose epilogue computes both halves of a turned head and stores
 // them where the head has them. Columns that are not turned, the values', pass by a selection. What
 // turns, elementwise ops over whole heads whose halves change places, is read as one tree for each
-// half (halved_tree.h): every spelling of the formula is found, and tables of any broadcast shape.
+// half (halved_tree.h): every spelling of the formula is found, and tables of any broadcast shape. Where sizes are 1 the columns are
+// read as heads in several ways, with axes of size 1 here and there: all of them read one form first.
 //
 // Assumes: heads of multiples of 16 elements, as the columns of two products take turns by eights;
 // weights that are known when compiling; heads that are turned whole, each element with the one half a

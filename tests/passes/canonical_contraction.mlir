@@ -104,3 +104,19 @@ func.func @torn(%x: !smelt.tensor<[b, 12], f32>, %w: !smelt.tensor<[4, 16], f32>
   %1 = smelt.matmul %0, %w : <[3*b, 4], f32>, <[4, 16], f32> -> <[3*b, 16], f32>
   return %1 : !smelt.tensor<[3*b, 16], f32>
 }
+
+// Behind casts of 16 bits, though a reshape stands between: of one sequence, whose axis elementwise ops have lost.
+// CHECK-LABEL: @attention_of_widened
+// CHECK-NOT: smelt.cast
+// CHECK: %[[Q:.*]] = smelt.reshape %arg0 : <[4, s, 16], f16> -> <[1, 4, s, 16], f16>
+// CHECK-NOT: smelt.cast
+// CHECK: smelt.attention %[[Q]], %arg1, %arg2 {{.*}} -> <[1, 4, s, 16], f32>
+// CHECK: return
+func.func @attention_of_widened(%q: !smelt.tensor<[4, s, 16], f16>, %k: !smelt.tensor<[1, 4, t, 16], f16>, %v: !smelt.tensor<[1, 4, t, 16], f16>) -> !smelt.tensor<[1, 4, s, 16], f32> {
+  %q32 = smelt.cast %q : <[4, s, 16], f16> -> <[4, s, 16], f32>
+  %q4 = smelt.reshape %q32 : <[4, s, 16], f32> -> <[1, 4, s, 16], f32>
+  %k32 = smelt.cast %k : <[1, 4, t, 16], f16> -> <[1, 4, t, 16], f32>
+  %v32 = smelt.cast %v : <[1, 4, t, 16], f16> -> <[1, 4, t, 16], f32>
+  %a = smelt.attention %q4, %k32, %v32 {scale = 2.500000e-01 : f32} : <[1, 4, s, 16], f32>, <[1, 4, t, 16], f32>, <[1, 4, t, 16], f32> -> <[1, 4, s, 16], f32>
+  return %a : !smelt.tensor<[1, 4, s, 16], f32>
+}
