@@ -37,6 +37,7 @@ import rowwise  # noqa: E402
 COUNTS = {
     (gemm, "fp16"): (63, "m1_n768_k768,m512_n2304"),
     (gemm, "bf16"): (63, "m64_n768_k3072"),
+    (gemm, "odd"): (95, "m77_n384_k384,m3152_n11008_k4096"),
     (gemm, "epilogue"): (63, "m16_n768_k768,m2048_n768_k768"),
     (gemm, "fp8"): (21, "m2048_n768_k768"),
     (gemm, "int8"): (21, "m2048_n768_k768"),
@@ -214,7 +215,7 @@ class Tables(unittest.TestCase):
 
     def test_no_results_no_table(self):
         page = self.page()
-        self.assertNotIn("|", page.replace("fp16|bf16|epilogue|fp8|int8", "").replace("prefill|bias|decode", ""))
+        self.assertNotIn("|", page.replace("fp16|bf16|odd|epilogue|fp8|int8", "").replace("prefill|bias|decode", ""))
         self.assertIn("## Matrix products", page)
 
     def test_products(self):
