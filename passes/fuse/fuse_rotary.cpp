@@ -165,8 +165,7 @@ RotaryProjection::RotaryProjection(Projection projection)
   for (Operation *user : output.getUsers())
     if (auto slice = dyn_cast<SliceOp>(user)) {
       auto first = Dim(cast<DimAttr>(slice.getStarts().getValue().back())).asConstant();
-      if (first && slice.getSteps().back() == 1 &&
-          readersAsHeads(slice.getOutput()).size() == llvm::range_size(slice->getUses()))
+      if (first && slice.getSteps().back() == 1)
         consider(slice.getOutput(), *first);
     }
   llvm::sort(turned, [](auto &a, auto &b) { return a.first < b.first; });
@@ -175,14 +174,16 @@ RotaryProjection::RotaryProjection(Projection projection)
 /// `value`, the columns from `firstColumn` on, may be read as heads that are turned.
 void RotaryProjection::consider(Value value, int64_t firstColumn) {
   SmallVector<ReshapeOp> readers = readersAsHeads(value);
-  if (readers.empty())
+  // Who else reads all columns is found by readsTurned().
+  bool hasOthers = value != output && readers.size() != llvm::range_size(value.getUses());
+  if (readers.empty() || hasOthers)
     return;
   HeadSplit split = *HeadSplit::of(readers.front());
   if (firstColumn % split.size != 0 || firstColumn + split.count * split.size > columns)
     return;
   Value heads = readers.front().getOutput();
-  bool isJoined = readers.size() > 1 || tensorType(heads).getShape().end()[-2] != size(split.count);
-  if (isJoined)
+  bool isNew = readers.size() > 1 || tensorType(heads).getShape().end()[-2] != size(split.count);
+  if (isNew)
     heads = joinReaders(value, readers, split);
   else
     readers.clear();
@@ -191,7 +192,7 @@ void RotaryProjection::consider(Value value, int64_t firstColumn) {
     headSize = split.size;
     turned.push_back(
         {firstColumn / headSize, split.count, heads, std::move(readers), std::move(*tree)});
-  } else if (isJoined) {
+  } else if (isNew) {
     separateReaders(heads, readers);
   }
 }

@@ -5,9 +5,8 @@
 //
 // Problem: the mean needs the whole image and the scaling the whole mean, so that no epilogue holds them; as
 // kernels of their own they are four with little work each, and read the image twice (ir/squeeze_excite.h,
-// codegen/kernels/squeeze_excite/squeeze_excite.cuh). The scaling of one image gets back the axis that it lost. Assumes: no other
-// reader on the way. Each image reads
-// both weights: taken where that costs less than what it saves.
+// codegen/kernels/squeeze_excite/squeeze_excite.cuh). The scaling of one image gets back the axis that it lost.
+// Assumes: no other reader on the way. Each image reads both weights: taken where that costs less than what it saves.
 #include "ir/capabilities.h"
 #include "ir/squeeze_excite.h"
 #include "passes/fuse/fusion_group.h"
