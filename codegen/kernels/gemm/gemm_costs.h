@@ -21,6 +21,8 @@ constexpr double clocksOfWeights(long long n, long long kBytes, long long batche
 }
 
 constexpr bool isLongK(long long steps) { return steps >= 64; }
+/// Of K, with which the end of a tile counts little.
+inline constexpr long long kManySteps = 32;
 /// So long that blocks which read the same drift apart.
 constexpr bool isVeryLongK(long long steps) { return steps > 64; }
 
@@ -49,6 +51,14 @@ struct GemmCopyRates {
     return m >= kLeastOddRows && m <= rows && isLongK(steps) && steps <= kStepsOfCopies;
   }
 };
+
+/// How much longer memory takes to bring B to blocks that come in `waves`, the fewer bytes of it are on their way to each
+/// multiprocessor while one ends and the next begins: 64x28672x4096 takes 60 us by 128 x 256, 65 by 64 x 128 in five stages,
+/// 128x32064x2048 40 and by 128 x 128 43 (H200).
+constexpr double weightsInWaves(double waves, double bytesOnTheirWay) {
+  constexpr double kEnough = 112 << 10, kLoss = 0.45;
+  return waves > 1 && bytesOnTheirWay < kEnough ? 1 + kLoss * (1 - bytesOnTheirWay / kEnough) : 1;
+}
 
 /// How much longer memory takes to bring B once where clusters of blocks that share K are more than fit the GPU at once, so
 /// that they ask for parts of it that lie apart; `blocks` are those of all clusters.

@@ -25,6 +25,8 @@
 //   - Warps that have nothing else to do prepare the epilogues of the next two tiles, or three: bring what they
 //     read near, to L2, and combine the moments of their rows. Epilogues: gemm_tma_epilogue.cuh; short ones
 //     gemm_fragment_epilogue.cuh.
+//   - Boxes of the last tile of rows begin so far above it that they end where A does: every row that a box has too many is filled
+//     up by the whole GPU in turn, 27 a clock, while those that exist come from the caches (rowsAbove).
 //   - A block takes tile after tile; the next tile's boxes arrive during the epilogue of this one.
 //   - Weights (kBConstant) fill the ring before `griddepcontrol.wait`.
 //   - Of floats of 8 bits the sums of a step, or of two where results have 16 bits at most (kStepsOfPart), are added by the
@@ -54,7 +56,9 @@
 // (multicast in clusters) took as long as one for itself, or longer, in 22 products. Of 128 x 256 clusters of two or four took
 // longer than what is chosen (in models: T5's 4096x512x2048 4 %, Whisper's 1500x512x2048 11, DistilBERT's 1024x768x3072 10). Of 64
 // rows, plain products, over any other: by 160 columns 1000x1280x5120 25 (32), 192 513x5120x1280 15.4 (17.5), 256 513x11008x4096 86 (109);
-// by clusters of four 77x1024x4096 8.4 (9.9), 77x2048x8192 16.5 (19.7).
+// by clusters of four 77x1024x4096 8.4 (9.9), 77x2048x8192 16.5 (19.7). Of boxes that end with A, over those that end with
+// their tile: 77x4096x14336 by 64 x 64 37 (59), 77x32064x2048 by ping-pong of 64 x 128 43 (56), 197x8192x2048 by 64 x 64 in turn 22
+// (31), 513x11008x4096 by 128 x 64 93 (179); the best tiling of each of 27 plain products of 77 to 320 rows 5 % on average.
 #pragma once
 
 #include "device/mbarrier.cuh"
@@ -160,6 +164,16 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       return rasterize<kBand>(index, tilesM, tilesN);
   }
 
+  /// Rows by which boxes of the last tile of rows begin above it, in whole groups of the hardware's permutation, so that A ends
+  /// where they do. Warpgroups multiply as many rows as ever, what lies behind the tile's among them, which nobody stores.
+  __device__ __forceinline__ int rowsAbove(int tileM) const {
+    constexpr int kGroupRows = 8;
+    int missing = (tileM + 1) * kBlockM - problem.m();
+    return tileM > 0 && missing > 0 ? missing / kGroupRows * kGroupRows : 0;
+  }
+  static_assert((kBlockM - 8) * kWgmmaStepBytes <= kTiling.sharedBytes() - (kStages - 1) * kStageBytes - TileA::kBytes,
+                "what lies behind the last stage's rows is the block's");
+
   // --- Shared memory: stages, exchange, barriers, moments ---
 
   __device__ __forceinline__ uint32_t stageA(int stage) const {
@@ -251,7 +265,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
 #pragma unroll 1
     for (int ordinal = number; ordinal < tileCount(); ordinal += kRings) {
       TileCoordinates tile = tileOf(ordinal);
-      Left rows = Left::at(problem, tile.m * kBlockM);
+      Left rows = Left::at(problem, tile.m * kBlockM - rowsAbove(tile.m));
 #pragma unroll 1
       for (int step = 0; step < steps; ++step) {
         int stage = ring.at();
@@ -526,7 +540,7 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
       if (kTakesTurns && ordinal > 0)
         awaitTurn(team);
       Sums sums;
-      multiply(sums, ring, row, [&] {
+      multiply(sums, ring, row + rowsAbove(tileOf(ordinal).m), [&] {
         if (kTakesTurns && ordinal + 1 < count)
           giveTurn(team);
         output.beginEarly();

@@ -36,11 +36,22 @@ inline constexpr long long kTmaFarColumns = 16384;
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
 inline constexpr double kTmaSharedWeights = 1.46;
 
-/// How much longer memory takes to bring B where boxes of A have more rows than there are: 16x14336x4096 takes 34.4 us by 64 x
-/// 128, 64x14336x4096 31.9 (by gemm_wgmma, which reads rows that exist, 30.3).
-constexpr double weightsOfFewRows(int blockM, long long m) {
-  return m < blockM ? 1 + 0.13 * (1 - double(m) / blockM) : 1;
+/// Multiprocessors that blocks of clusters of four find in one part of the GPU: 64x2048x8192, of 128 blocks, takes 18.5 us, by
+/// clusters of two 14.3.
+inline constexpr double kFilledByFours = 0.73;
+
+/// How much longer memory takes to bring B [k][n] of so many columns to tiles of 64 rows that take turns, where two of them want it.
+inline constexpr double kTmaFarWeightsTwice = 1.2;
+
+/// Clocks in which the GPU fills up what boxes of A have too many rows of, where a tile is all there are (gemm_tma.cuh): 1x4096x14336
+/// takes 55 us by one tile of 64 x 64 a block, 64x4096x14336 36.
+constexpr double clocksOfMissingRows(const GemmTmaTiling &t, double blocks, long long steps, long long m) {
+  constexpr double kRowsOfClock = 27;
+  return m < t.blockM ? blocks * double(steps) * double(t.blockM - m) / kRowsOfClock : 0;
 }
+
+/// How much longer memory takes to bring B [k][n] of so many columns that the rows of a box lie in as many pages (kTmaFarColumns).
+constexpr double weightsOfFarRows(long long n) { return n >= kTmaFarColumns ? 1.12 : 1; }
 
 /// What is left of the feed of tiles of 128 x 64 where the rows of tiles are no divisor of 8, so that neighbouring blocks
 /// ask for columns at other times (784x768x3072 takes 19 us so, by 64 x 128 14; 1024x768x3072 15 and 16). Of tiles of 96
@@ -192,7 +203,8 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM,
             blocks = tilesM * ((n + t.blockN - 1) / t.blockN) * batches * t.clusterK;
-  long long rounds = (blocks + multiprocessors - 1) / multiprocessors,
+  long long atOnce = t.clusterK < 4 ? multiprocessors : (long long)(kFilledByFours * multiprocessors);
+  long long rounds = (blocks + atOnce - 1) / atOnce,
             allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK,
             early = steps < t.stages ? steps : t.stages;
@@ -203,9 +215,10 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   double block = double(early) * step + double(steps - early) * (late > feed ? late : feed) + end;
   // A later round's first steps wait for memory; and steps end in turn: 128x4096x14336 takes 46.7 us by one tile of 64 x 64 a
   // block, by as many in turn 38.6.
-  constexpr double kInRounds = 1.07, kStepsInTurn = 1.15;
+  constexpr double kInRounds = 1.07, kStepsInTurn = 0.97;
   double clocks = double(rounds) * block + double(rounds - 1) * costs.laterSum * area,
-         weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+         weights = clocksOfWeights(n, kBytes, batches) * weightsOfFarRows(n) *
+                   weightsInWaves(double(rounds), double(t.stages) * t.blockN * kWgmmaStepBytes) *
                    weightsOfClusters(t.clusterK, double(blocks), multiprocessors) *
                    (rounds > 1 && t.clusterK == 1 ? kInRounds : 1),
          least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end -
@@ -216,8 +229,11 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   else if (rates.holdFor(m, allSteps) || streamsWeights(m, allSteps))
     copies = copied / kCopiesOfClock * kStepsInTurn;
   clocks = copies > clocks ? copies : clocks;
-  return clocks > least ? clocks : least;
+  return (clocks > least ? clocks : least) + clocksOfMissingRows(t, double(blocks), steps, m);
 }
+
+/// Such bytes a clock of several tiles of rows by clusters.
+inline constexpr double kCopiesOfClusters = 4400;
 
 /// In which L2 brings what blocks copy in all, and they end; 0 where that is not what takes time.
 constexpr double clocksOfCopies(const GemmTmaTiling &t, double copied, double end, long long m,
@@ -227,7 +243,9 @@ constexpr double clocksOfCopies(const GemmTmaTiling &t, double copied, double en
     return copied / rates.clusters + end;
   if (isCounted && isVeryLongK(steps) && t.blockM == 64 && t.teams() == 1)
     return copied / (t.blockN > 64 ? rates.wide : rates.narrow) + end;
-  return streamsWeights(m, steps) ? copied / kCopiesOfClock : 0;
+  if (!streamsWeights(m, steps))
+    return 0;
+  return t.clusterK > 1 && m > t.blockM ? copied / kCopiesOfClusters + end : copied / kCopiesOfClock;
 }
 
 /// Of all `rounds` of tiles but the last, each of `period` clocks if copies take less: `feed` a step.
@@ -289,13 +307,18 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
   double clocks = double(rounds - 1) * later * period + multiply + end;
   if (t.teams() > 2)
     clocks = clocksOfThreeInTurn(t, rounds, steps, kBytes, period, feed) + multiply + end;
-  double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFewRows(t.blockM, m) *
+  double weights = clocksOfWeights(n, kBytes, batches) * weightsOfFarRows(n) *
                    weightsOfClusters(t.clusterK, double(blocks), multiprocessors),
-         least = weights * (t.clusterK > 1 && tilesM > 1 ? kTmaSharedWeights : 1) + end;
+         least = weights + end;
+  if (tilesM > 1 && t.clusterK > 1)
+    least += weights * (kTmaSharedWeights - 1);
+  else if (tilesM > 1 && rounds > 1 && t.blockM == 64 && n >= kTmaFarColumns && allSteps >= kManySteps)
+    least += weights * (kTmaFarWeightsTwice - 1);
   double copies = clocksOfCopies(t, double(blocks) * double(steps) * t.stageBytes(), end, m,
                                  allSteps, allCosts.copies);
   clocks = copies > clocks ? copies : clocks;
-  return costs.start + (clocks > least ? clocks : least);
+  return costs.start + (clocks > least ? clocks : least) +
+         clocksOfMissingRows(t, double(blocks), steps, m);
 }
 
 } // namespace smelt

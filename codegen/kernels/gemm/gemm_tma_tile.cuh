@@ -54,7 +54,7 @@ struct GemmTmaTileTask : GemmTmaTask<Config, Left, Problem> {
     Sums sums;
     typename Base::Ring ring;
     if (multiplies)
-      this->multiply(sums, ring, 0, [] {});
+      this->multiply(sums, ring, this->rowsAbove(tile.m), [] {});
     output.afterMainLoop();
     if constexpr (Base::kClusterK > 1)
       Split::wait(); // the other blocks run, too

@@ -47,6 +47,11 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
                                  GemmWgmmaCosts costs = gemmWgmmaCosts(WgmmaOperands::halves)) {
   // Of clusters of four whose blocks have a multiprocessor each, not all multiprocessors hold one.
   constexpr double kFilled = 0.73;
+  // Blocks of clusters get their parts of large weights later than others, most of all where not all clusters run at once
+  // (32x2048x2048 takes 7.8 us by clusters of four, by mma 6.2).
+  constexpr long long kLargeWeights = 6ll << 20;
+  constexpr double kOfLargeWeights = 2200;
+  bool isLarge = n * kBytes >= kLargeWeights;
   double area = double(t.blockM) * t.blockN, wait = t.blockN == 32 ? costs.waitNarrow : costs.wait;
   if (t.stages <= 3) {
     wait = 400;
@@ -62,19 +67,26 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
   double rows = double(m) / double(m > 0 ? tilesOfRows : 1);
   double step = wait + costs.multiply * area,
          feed = (rows + t.blockN) * kWgmmaStepBytes / costs.feed;
-  double end = costs.tile + costs.finish * area +
-               (t.clusterK == 1 ? 0 : costs.exchange + costs.exchangeOfBlock * t.clusterK);
+  // Rows that do not exist are not finished either, which counts in wide tiles (1x28672x4096 58 us, 128x28672x4096 63).
+  bool isWide = t.blockN == 256 && allSteps >= kManySteps;
+  double end = costs.tile + costs.finish * (isWide ? rows * t.blockN : area) +
+               (t.clusterK == 1 ? 0
+                                : costs.exchange + costs.exchangeOfBlock * t.clusterK +
+                                      (isLarge ? kOfLargeWeights : 0));
   double block = double(steps) * (step > feed ? step : feed) + end;
-  bool leavesSome = t.clusterK >= 4 && t.minBlocks() == 1;
+  bool leavesSome =
+      t.clusterK >= 4 && (t.minBlocks() == 1 || (isLarge && blocks > kFilled * multiprocessors));
   double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
   waves = t.minBlocks() > 1 ? wavesOfPairs(waves, costs) : double((long long)(waves + 1 - 1e-9));
   // Copies of 16 bytes by threads keep memory less busy than boxes where blocks are few.
   constexpr double kByFewBlocks = 1.09;
   bool streams = streamsWeights(m, allSteps);
+  double onTheirWay = double(t.minBlocks() * t.stages) * t.blockN * kWgmmaStepBytes;
   double clocks = (waves < 1 ? 1 : waves) * block,
          least = clocksOfWeights(n, kBytes, batches) *
                      (t.clusterK > 1 && streams ? kByFewBlocks : 1) *
-                     weightsOfClusters(t.clusterK, blocks, multiprocessors) +
+                     weightsOfClusters(t.clusterK, blocks, multiprocessors) *
+                     weightsInWaves(blocks / (multiprocessors * t.minBlocks()), onTheirWay) +
                  end,
          copied = blocks * double(steps) * (rows + t.blockN) * kWgmmaStepBytes, copies = 0;
   if (t.clusterK > 1 && costs.copies.holdFor(m, allSteps))
