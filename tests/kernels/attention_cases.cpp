@@ -86,6 +86,26 @@ void addShortWide(std::vector<AttentionCase> &cases) {
     }
 }
 
+/// A warp for 16 queries, and as many keys as it holds: plain, causal, capped, with biases of both kinds, of padded heads and rows.
+void addFewQueries(std::vector<AttentionCase> &cases) {
+  const std::vector<AttentionShape> shapes = {
+      {50, 1, 1, 0}, {40, 17, 64, 0}, {3, 32, 33, 0}, {2, 16, 5, 0}, {2, 9, 0, 0}};
+  for (auto [head, element] : {std::pair(64, Element::kHalf),
+                               {128, Element::kBfloat16},
+                               {40, Element::kHalf},
+                               {80, Element::kBfloat16}})
+    for (Bias bias : {Bias::kNone, Bias::kPerKey, Bias::kFull}) {
+      if (bias == Bias::kFull && head > 64)
+        continue; // spills
+      AttentionVariant v = variant(kAttentionFew, head, element);
+      v.steps = 1, v.bias = bias;
+      cases.push_back({v, shapes});
+      v.softcap = bias == Bias::kNone ? 5 : 0;
+      v.causal = v.zeroMaskedRows = true;
+      cases.push_back({v, {{50, 1, 1, 0}, {40, 32, 32, 0}, {3, 5, 64, 59}, {2, 24, 16, -8}}});
+    }
+}
+
 /// Heads of up to 32 elements: one and two steps of 64 keys, and any number.
 void addNarrowSteps(std::vector<AttentionCase> &cases) {
   for (int head : {32, 24})
@@ -338,6 +358,7 @@ std::vector<AttentionCase> attentionChecks() {
   for (const AttentionTiling &tiling : {kAttentionShort, kAttentionMedium})
     addFewSteps(cases, variant(tiling, 32, Element::kHalf));
   addShortWide(cases);
+  addFewQueries(cases);
   addNarrowSteps(cases);
 
   for (const AttentionTiling &tiling : {kAttentionShort, kManyWarps}) {

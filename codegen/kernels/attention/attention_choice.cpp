@@ -4,8 +4,8 @@
 // into blocks of few rows, so that every multiprocessor has some (attention_config.cuh has the
 // measurements). Code for one or two steps of keys goes before that for any number, and where these are
 // known, for narrow heads before maps: a tile of theirs is over before the next one's operands are there.
-// Few queries on many keys have tilings of their own, which go before all (attention_decode_choice.h); many heads of few keys go
-// before the rest (choiceOfHeads).
+// Few queries on many keys have tilings of their own, which go before all (attention_decode_choice.h); many heads of few queries, or of
+// few keys, go before the rest (choicesOfFewQueries, choiceOfHeads).
 #include "codegen/kernels/attention/attention_choice.h"
 
 #include "codegen/kernels/attention/attention_decode_choice.h"
@@ -152,8 +152,8 @@ private:
       add(1, most, {kAttentionMedium, AttentionTiling{32, 64, 4, 2}});
     add(2, 0,
         {isLarge() ? AttentionTiling{128, 64, 8, 2}
-         : shape.isBiasedByQuery || hasFewQueries(kAttentionRows64.blockQ) ? kAttentionRows64
-                                                                           : kAttentionRows128});
+         : shape.isBiasedByQuery || isWindow() ? kAttentionRows64
+                                               : kAttentionRows128});
   }
 
   /// False where tensor maps are not for this shape.
@@ -177,7 +177,7 @@ private:
     if (all.empty() || !all.back().takesBiasMap() || !shape.biasMisfit->isConstant(0))
       add(minWaves, {choice});
     constexpr int kManyWaves = 4; // larger tiles, where not filling the last ones matters little
-    if (shape.isCausal && !shape.isBiased && !isLarge())
+    if (shape.isCausal && !shape.isBiased && !shape.isCapped && !isLarge()) // capped, it spills
       add(kManyWaves, {choiceOf(kAttentionMappedCausal, shape)});
     return true;
   }
@@ -229,19 +229,61 @@ std::optional<AttentionChoice> choiceOfHeads(const AttentionShape &shape, const 
   return choice;
 }
 
+constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
+
+/// That count for fewer blocks than any: those of `size` beyond `most`.
+Dim excess(Dim size, int64_t most) {
+  auto constant = [&](int64_t number) { return Dim::constant(size.getContext(), number); };
+  return (size.ceilDiv(constant(most)).max(constant(1)) - 1) * kFar;
+}
+
+/// Whose tiles of more queries would be mostly empty: of queries and keys that one warp holds, and of so many that one block does.
+/// Windows of narrow heads have more of these on a multiprocessor.
+std::vector<AttentionChoice> choicesOfFewQueries(const AttentionShape &shape, bool takeHeads) {
+  constexpr int kMostOfWarps = 2; // blocks of a head
+  bool isNarrow = shape.headSize <= 32 && shape.valueSize <= 32;
+  if (shape.isFloat || shape.headSize > 128 || shape.valueSize > 128)
+    return {};
+  std::vector<AttentionChoice> found;
+  bool isLarge = shape.headSize > 64 || shape.valueSize > 64;
+  if (!shape.isBiasedByQuery || !(shape.isCapped || isLarge)) { // which spill
+    found.push_back(choiceOf(kAttentionFew, shape, 1));
+    found.back().mostQueries = int64_t{kMostOfWarps} * kAttentionFew.blockQ;
+  }
+  if (!takeHeads && !(isNarrow && shape.isBiasedByQuery)) {
+    found.push_back(choiceOf(kAttentionRows64, shape, 0));
+    found.back().mostQueries = kAttentionRows64.blockQ;
+  }
+  return found;
+}
+
+/// None where there are never so many heads, or always more queries or keys.
+std::optional<SizeRule> ruleOfFewQueries(const AttentionChoice &choice, const AttentionShape &shape,
+                                         const Target &target) {
+  Dim heads = shape.heads * shape.batches;
+  std::optional<int64_t> known = heads.asConstant(), queries = shape.queries.asConstant(),
+                         keys = shape.keys.asConstant();
+  int64_t multiprocessors = target.part.multiprocessors, mostKeys = choice.maxSteps * choice.blockKV;
+  if ((known && *known < multiprocessors) || (queries && *queries > choice.mostQueries) ||
+      (keys && mostKeys > 0 && *keys > mostKeys))
+    return std::nullopt;
+  std::string unit = "heads of at most " + std::to_string(choice.mostQueries) + " queries";
+  heads = heads - excess(shape.queries, choice.mostQueries);
+  if (mostKeys > 0) {
+    heads = heads - excess(shape.keys, mostKeys);
+    unit += " and " + std::to_string(mostKeys) + " keys";
+  }
+  return heads.asConstant() ? SizeRule{} : SizeRule{heads, multiprocessors, kNoLimit, unit};
+}
+
 /// None where there are never so many heads, or always more rows.
 std::optional<SizeRule> ruleOfHeads(const AttentionChoice &choice, const AttentionShape &shape,
                                     const Target &target) {
-  constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
   constexpr int64_t kRows = AttentionTmaTiling::kGroupRows;
   MLIRContext *context = shape.queries.getContext();
   auto constant = [&](int64_t number) { return Dim::constant(context, number); };
   std::optional<int64_t> queries = shape.queries.asConstant();
   int64_t multiprocessors = target.part.multiprocessors;
-  // Too much of anything counts for fewer heads than any.
-  auto excess = [&](Dim size, int64_t most) {
-    return (size.ceilDiv(constant(most)).max(constant(1)) - 1) * kFar;
-  };
   Dim all = shape.heads * shape.batches, blocks = all * shape.queries.ceilDiv(constant(kRows)),
       heads = all.min(blocks.floorDiv(constant(kBlocksAtOnce / kHeadsAtOnce)));
   std::optional<int64_t> known = heads.asConstant();
@@ -275,8 +317,11 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
     if (choice.minWaves == least)
       choice.minWaves = 0;
   std::optional<AttentionChoice> heads = choiceOfHeads(shape, target);
-  if (heads && ruleOfHeads(*heads, shape, target))
+  bool takeHeads = heads && ruleOfHeads(*heads, shape, target);
+  if (takeHeads)
     all.insert(all.begin(), *heads);
+  std::vector<AttentionChoice> few = choicesOfFewQueries(shape, takeHeads);
+  all.insert(all.begin(), few.begin(), few.end());
   all.insert(all.begin(), decode.begin(), decode.end());
   return all;
 }
@@ -287,6 +332,8 @@ std::optional<SizeRule> ruleOf(const AttentionChoice &choice, ArrayRef<Attention
     return choice.decode->rule;
   if (choice.takesHeads())
     return ruleOfHeads(choice, shape, target);
+  if (choice.mostQueries > 0)
+    return ruleOfFewQueries(choice, shape, target);
   MLIRContext *context = shape.queries.getContext();
   auto constant = [&](int64_t number) { return Dim::constant(context, number); };
   Dim blocks = shape.queries.ceilDiv(constant(64)) * shape.heads * shape.batches;

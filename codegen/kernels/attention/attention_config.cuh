@@ -8,6 +8,10 @@
 //     128 x 128 2.4 us (5.7), with head size 32 2.3 (5.7), causal 2.4 (6.2), 197 x 197 3.7 (7.3). Of 129 to 256 keys, where
 //     blocks of 16 rows are more than multiprocessors, kAttentionShortWide, all keys at once: ViT-B of one image takes 1.7 % less.
 //     (Elsewhere blocks of 32 and 64 rows by 4 to 16 warps lost: BERT-base 1x128 2 to 10 %, MiniLM 8 to 14.)
+//   - many heads of up to 32 queries and 64 keys: kAttentionFew, a warp for 16 queries, with all keys at once, so that twelve
+//     blocks hide each other's waiting. 4096 heads, causal, 1 x 1 8.5 us (kAttentionRows64 19, kAttentionMapped 50), 16 x 16 10.6
+//     (22, 53), 32 x 32 20.5 (28, 54); head size 128 16, 23 and 44 (40, 49 and 58). Of up to 64 queries kAttentionRows64, whatever
+//     the head size: 4096 heads, 50 x 50 34 (kAttentionMapped 54, kAttentionMedium 58); head size 128 71 (77, 184).
 //   - else kAttentionMapped, where the operands can be described by tensor maps, sm_90a: 2 x 12 heads,
 //     512 x 512 9.4 us, of Short 15; 8 x 12 22 (20); 64 x 12 heads, 197 x 197 39 (46); causal, from four
 //     times as much work on, kAttentionMappedCausal: 4 x 16 heads, 4096 x 4096 366 (359); head size
@@ -19,7 +23,7 @@
 //   - before kAttentionMapped, of heads of up to 32 elements and a known number of keys up to 128, kAttentionRows64 with code for two
 //     steps: 32 x 12 heads, 128 x 128 9.9 us (kAttentionMapped 10.9).
 //   - else, they do not fill them twice: kAttentionMedium, or kAttentionRows128, kAttentionRows64 where every score has its
-//     own bias or queries are at most 64: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59; 32 x 12 heads,
+//     own bias: 8 x 12 heads, 512 x 512 28 us; 64 x 12 heads, 197 x 197 59; 32 x 12 heads,
 //     50 x 50 6.0 (by 128 rows 9.4). Windows of narrow heads, with a bias: 1024 x 3 heads of 32, 49 x 49, six blocks a
 //     multiprocessor, 9.7 on average in Swin, four 10.5.
 //   - few queries on many keys: AttentionDecodeTiling, two blocks on each multiprocessor, each with 64 KB of
@@ -217,6 +221,7 @@ template <int BlockKV, int Groups, int Stages, int QuerySlots>
 using AttentionTmaHeadsConfig = AttentionTmaConfig<BlockKV, Groups, Stages, QuerySlots, 0, true>;
 
 /// Tilings by use; see the top of this file.
+inline constexpr AttentionTiling kAttentionFew{16, 64, 1, 1};
 inline constexpr AttentionTiling kAttentionShort{16, 128, 4, 2};
 inline constexpr AttentionTiling kAttentionShortWide{32, 256, 8, 1};
 inline constexpr AttentionTiling kAttentionMedium{32, 128, 4, 2};
