@@ -151,7 +151,7 @@ private:
     for (int most : {1, 0})
       add(1, most, {kAttentionMedium, AttentionTiling{32, 64, 4, 2}});
     add(2, 0,
-        {isLarge() ? AttentionTiling{128, 64, 8, 2}
+        {isLarge()                             ? AttentionTiling{128, 64, 8, 2}
          : shape.isBiasedByQuery || isWindow() ? kAttentionRows64
                                                : kAttentionRows128});
   }
@@ -263,7 +263,8 @@ std::optional<SizeRule> ruleOfFewQueries(const AttentionChoice &choice, const At
   Dim heads = shape.heads * shape.batches;
   std::optional<int64_t> known = heads.asConstant(), queries = shape.queries.asConstant(),
                          keys = shape.keys.asConstant();
-  int64_t multiprocessors = target.part.multiprocessors, mostKeys = choice.maxSteps * choice.blockKV;
+  int64_t multiprocessors = target.part.multiprocessors,
+          mostKeys = choice.maxSteps * choice.blockKV;
   if ((known && *known < multiprocessors) || (queries && *queries > choice.mostQueries) ||
       (keys && mostKeys > 0 && *keys > mostKeys))
     return std::nullopt;

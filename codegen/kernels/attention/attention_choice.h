@@ -38,7 +38,7 @@ struct AttentionChoice {
   int minBlocks = 1;    ///< of a multiprocessor: registers are left for so many
   int64_t minWaves = 0; ///< runs where blocks of 64 rows fill the multiprocessors so many times
   int blockKV = 0;
-  int maxSteps = 0; ///< runs where at most so many steps of blockKV keys are; 0: any number
+  int maxSteps = 0;        ///< runs where at most so many steps of blockKV keys are; 0: any number
   int64_t mostQueries = 0; ///< runs where at most so many queries of many heads are; 0: any number
   std::optional<AttentionTmaTiling> mapped = {}; ///< the kernel takes maps of its operands
   std::optional<AttentionDecodeChoice> decode = {};

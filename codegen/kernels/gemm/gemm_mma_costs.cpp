@@ -10,7 +10,8 @@ namespace {
 // Microseconds, and bytes or FLOPs a microsecond.
 constexpr double kStart = 0.9;
 constexpr double kMemory = 4.0e6; // of weights, which are read once
-constexpr double kMemoryInWaves = 3.45e6; // by more blocks than run at once: 1x32064x2048 takes 39.7 us, by wgmma 33.9
+constexpr double kMemoryInWaves =
+    3.45e6; // by more blocks than run at once: 1x32064x2048 takes 39.7 us, by wgmma 33.9
 // Of weights that no cache holds: steps of 64 wait as often as those of 128, and clusters read them once for each tile of rows.
 constexpr double kCached = 24 << 20, kOfShortSteps = 1.17, kOfClustersInTurn = 1.6;
 constexpr double kClockPerMicrosecond = 1700;
@@ -55,9 +56,9 @@ double mmaMicroseconds(const GemmChoice &c, const GemmShape &shape, GemmPrecisio
   bool isHalfWidth = precision == GemmPrecision::halfWidth;
   double waits = 1;
   if (isHalfWidth && weightBytes > kCached)
-    waits = c.blockK == 64                          ? kOfShortSteps
+    waits = c.blockK == 64                      ? kOfShortSteps
             : c.clusterK > 1 && rows > c.blockM ? kOfClustersInTurn
-                                                    : 1;
+                                                : 1;
   double step = std::max(bytes / feed, arithmetic) * waits + costs.barrier;
   double finish = costs.finishPerElement * c.blockM * c.blockN / c.threads / c.clusterK +
                   costs.exchange(c.clusterK);

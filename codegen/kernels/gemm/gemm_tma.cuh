@@ -171,7 +171,8 @@ template <class Config, class Left, class Problem> struct GemmTmaTask {
     int missing = (tileM + 1) * kBlockM - problem.m();
     return tileM > 0 && missing > 0 ? missing / kGroupRows * kGroupRows : 0;
   }
-  static_assert((kBlockM - 8) * kWgmmaStepBytes <= kTiling.sharedBytes() - (kStages - 1) * kStageBytes - TileA::kBytes,
+  static_assert((kBlockM - 8) * kWgmmaStepBytes <=
+                    kTiling.sharedBytes() - (kStages - 1) * kStageBytes - TileA::kBytes,
                 "what lies behind the last stage's rows is the block's");
 
   // --- Shared memory: stages, exchange, barriers, moments ---

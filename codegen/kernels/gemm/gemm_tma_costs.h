@@ -45,7 +45,8 @@ inline constexpr double kTmaFarWeightsTwice = 1.2;
 
 /// Clocks in which the GPU fills up what boxes of A have too many rows of, where a tile is all there are (gemm_tma.cuh): 1x4096x14336
 /// takes 55 us by one tile of 64 x 64 a block, 64x4096x14336 36.
-constexpr double clocksOfMissingRows(const GemmTmaTiling &t, double blocks, long long steps, long long m) {
+constexpr double clocksOfMissingRows(const GemmTmaTiling &t, double blocks, long long steps,
+                                     long long m) {
   constexpr double kRowsOfClock = 27;
   return m < t.blockM ? blocks * double(steps) * double(t.blockM - m) / kRowsOfClock : 0;
 }
@@ -203,7 +204,8 @@ constexpr double estimatedTileClocks(const GemmTmaTiling &t, int multiprocessors
   double area = double(t.blockM) * t.blockN;
   long long tilesM = (m + t.blockM - 1) / t.blockM,
             blocks = tilesM * ((n + t.blockN - 1) / t.blockN) * batches * t.clusterK;
-  long long atOnce = t.clusterK < 4 ? multiprocessors : (long long)(kFilledByFours * multiprocessors);
+  long long atOnce =
+      t.clusterK < 4 ? multiprocessors : (long long)(kFilledByFours * multiprocessors);
   long long rounds = (blocks + atOnce - 1) / atOnce,
             allSteps = (kBytes + kWgmmaStepBytes - 1) / kWgmmaStepBytes,
             steps = (allSteps + t.clusterK - 1) / t.clusterK,
@@ -245,7 +247,8 @@ constexpr double clocksOfCopies(const GemmTmaTiling &t, double copied, double en
     return copied / (t.blockN > 64 ? rates.wide : rates.narrow) + end;
   if (!streamsWeights(m, steps))
     return 0;
-  return t.clusterK > 1 && m > t.blockM ? copied / kCopiesOfClusters + end : copied / kCopiesOfClock;
+  return t.clusterK > 1 && m > t.blockM ? copied / kCopiesOfClusters + end
+                                        : copied / kCopiesOfClock;
 }
 
 /// Of all `rounds` of tiles but the last, each of `period` clocks if copies take less: `feed` a step.
@@ -312,7 +315,8 @@ constexpr double estimatedClocks(const GemmTmaTiling &t, int multiprocessors, lo
          least = weights + end;
   if (tilesM > 1 && t.clusterK > 1)
     least += weights * (kTmaSharedWeights - 1);
-  else if (tilesM > 1 && rounds > 1 && t.blockM == 64 && n >= kTmaFarColumns && allSteps >= kManySteps)
+  else if (tilesM > 1 && rounds > 1 && t.blockM == 64 && n >= kTmaFarColumns &&
+           allSteps >= kManySteps)
     least += weights * (kTmaFarWeightsTwice - 1);
   double copies = clocksOfCopies(t, double(blocks) * double(steps) * t.stageBytes(), end, m,
                                  allSteps, allCosts.copies);
