@@ -109,16 +109,16 @@ class Inspect(CliTest):
             weights.append(support.constant(f"w{i}", draw.normal(size=size).astype(np.float16)))
             nodes.append(helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"]))
             nodes.append(helper.make_node("Softplus", [f"p{i}"], [f"x{i + 1}"]))
-        infos = [support.tensor_info(name, [32, 768], encoder.HALF) for name in ("x0", "x2")]
+        infos = [support.tensor_info(name, [64, 768], encoder.HALF) for name in ("x0", "x2")]
         self.expect(OK, "compile", self.save(support.model(nodes, infos[:1], infos[1:], weights)), "-o", "mlp.plan")
         needed = [launch["shared_bytes"] for launch in self.expect_json("smelt.inspect/1", "inspect", "mlp.plan")["programs"][0]["launches"]]
-        at_shape = self.expect_json("smelt.inspect_shape/1", "inspect", "mlp.plan", "--shape", "x0=32x768")["programs"][0]["kernels"]
+        at_shape = self.expect_json("smelt.inspect_shape/1", "inspect", "mlp.plan", "--shape", "x0=64x768")["programs"][0]["kernels"]
         first, second = (kernel["shared_bytes"] for kernel in at_shape)
         multiprocessor = 228 * 1024
         self.assertEqual(first, needed[0])
         self.assertLess(2 * needed[1], multiprocessor)
         self.assertGreater(2 * (second + 1024), multiprocessor)
-        self.assertIn(f"{second / 1024:.1f} KiB", self.expect(OK, "inspect", "mlp.plan", "--shape", "x0=32x768").stdout)
+        self.assertIn(f"{second / 1024:.1f} KiB", self.expect(OK, "inspect", "mlp.plan", "--shape", "x0=64x768").stdout)
 
     def test_a_sweep(self):
         program = self.sweep("rows=1..512")

@@ -68,7 +68,8 @@ def candidates(shapes):
 
 def larger(shapes):
     """Shapes that nobody runs here, of many batches and of long ones."""
-    made = {(batch, *(size for _ in shape[1:])) for batch in (1, 8, 64, 128) for size in (129, 197, 513, 1024) for shape in shapes}
+    made = {(batch, *(size for _ in shape[1:]))
+            for batch in (1, 8, 64, 128, 320) for size in (40, 100, 129, 197, 513, 1024) for shape in shapes}
     return sorted((shape for shape in made if 2 * MOST_ROWS < math.prod(shape) <= 16 * MOST_ROWS), key=math.prod)
 
 

@@ -257,6 +257,13 @@ std::vector<AttentionChoice> choicesOfFewQueries(const AttentionShape &shape, bo
   return found;
 }
 
+/// Whether that takes as many heads as there are multiprocessors at all numbers of queries and keys.
+bool takesManyHeads(const AttentionChoice &choice, const AttentionShape &shape) {
+  std::optional<int64_t> queries = shape.queries.asConstant(), keys = shape.keys.asConstant();
+  return queries && *queries <= choice.mostQueries &&
+         (choice.maxSteps == 0 || (keys && *keys <= choice.maxSteps * choice.blockKV));
+}
+
 /// None where there are never so many heads, or always more queries or keys.
 std::optional<SizeRule> ruleOfFewQueries(const AttentionChoice &choice, const AttentionShape &shape,
                                          const Target &target) {
@@ -322,6 +329,12 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
   if (takeHeads)
     all.insert(all.begin(), *heads);
   std::vector<AttentionChoice> few = choicesOfFewQueries(shape, takeHeads);
+  auto taking =
+      llvm::find_if(few, [&](const AttentionChoice &c) { return takesManyHeads(c, shape); });
+  if (taking != few.end()) { // the others never run
+    few.erase(std::next(taking), few.end());
+    llvm::erase_if(all, [](const AttentionChoice &c) { return c.takesHeads() || c.minWaves > 0; });
+  }
   all.insert(all.begin(), few.begin(), few.end());
   all.insert(all.begin(), decode.begin(), decode.end());
   return all;
