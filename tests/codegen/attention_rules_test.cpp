@@ -160,6 +160,9 @@ TEST_F(AttentionRules, ManyHeadsOfFewQueriesHaveTilesOfFew) {
       ASSERT_EQ(known.size(), 1u);
       EXPECT_EQ(nameOf(&known.front()), kFew);
     }
+  auto images = select({"b", "12", "50", "50"}); // CLIP's
+  EXPECT_EQ(nameOf(chosen(images, 32, 50, 50)), kBlock);
+  EXPECT_EQ(nameOf(chosen(images, 64, 50, 50)), "attention AttentionTmaHeadsConfig<64, 3, 3, 2>");
   auto windows = select({"b", "12", "49", "49", false, 32, {}, /*biasHeads=*/"12"});
   EXPECT_NE(nameOf(chosen(windows, 4096, 49, 49)), kFew);
 }

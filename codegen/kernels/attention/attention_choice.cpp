@@ -5,7 +5,7 @@
 // measurements). Code for one or two steps of keys goes before that for any number, and where these are
 // known, for narrow heads before maps: a tile of theirs is over before the next one's operands are there.
 // Few queries on many keys have tilings of their own, which go before all (attention_decode_choice.h); many heads of few queries, or of
-// few keys, go before the rest (choicesOfFewQueries, choiceOfHeads).
+// few keys, go before the rest (choicesOfManyHeads).
 #include "codegen/kernels/attention/attention_choice.h"
 
 #include "codegen/kernels/attention/attention_decode_choice.h"
@@ -151,9 +151,9 @@ private:
     for (int most : {1, 0})
       add(1, most, {kAttentionMedium, AttentionTiling{32, 64, 4, 2}});
     add(2, 0,
-        {isLarge()                             ? AttentionTiling{128, 64, 8, 2}
-         : shape.isBiasedByQuery || isWindow() ? kAttentionRows64
-                                               : kAttentionRows128});
+        {isLarge()               ? AttentionTiling{128, 64, 8, 2}
+         : shape.isBiasedByQuery ? kAttentionRows64
+                                 : kAttentionRows128});
   }
 
   /// False where tensor maps are not for this shape.
@@ -237,30 +237,30 @@ Dim excess(Dim size, int64_t most) {
   return (size.ceilDiv(constant(most)).max(constant(1)) - 1) * kFar;
 }
 
-/// Whose tiles of more queries would be mostly empty: of queries and keys that one warp holds, and of so many that one block does.
-/// Windows of narrow heads have more of these on a multiprocessor.
-std::vector<AttentionChoice> choicesOfFewQueries(const AttentionShape &shape, bool takeHeads) {
-  constexpr int kMostOfWarps = 2; // blocks of a head
-  bool isNarrow = shape.headSize <= 32 && shape.valueSize <= 32;
-  if (shape.isFloat || shape.headSize > 128 || shape.valueSize > 128)
-    return {};
-  std::vector<AttentionChoice> found;
+/// Whose tiles of more queries would be mostly empty: of queries and keys that one warp holds.
+std::optional<AttentionChoice> choiceOfFewQueries(const AttentionShape &shape) {
+  constexpr int kMostBlocks = 2; // of a head
   bool isLarge = shape.headSize > 64 || shape.valueSize > 64;
-  if (!shape.isBiasedByQuery || !(shape.isCapped || isLarge)) { // which spill
-    found.push_back(choiceOf(kAttentionFew, shape, 1));
-    found.back().mostQueries = int64_t{kMostOfWarps} * kAttentionFew.blockQ;
-  }
-  if (!takeHeads && !(isNarrow && shape.isBiasedByQuery)) {
-    found.push_back(choiceOf(kAttentionRows64, shape, 0));
-    found.back().mostQueries = kAttentionRows64.blockQ;
-  }
-  return found;
+  if (shape.isBiasedByQuery && (shape.isCapped || isLarge)) // which spill
+    return std::nullopt;
+  AttentionChoice few = choiceOf(kAttentionFew, shape, 1);
+  few.mostQueries = int64_t{kMostBlocks} * kAttentionFew.blockQ;
+  return few;
+}
+
+/// The same of queries that one block holds. Windows of narrow heads have more of these on a multiprocessor.
+std::optional<AttentionChoice> choiceOfOneBlock(const AttentionShape &shape) {
+  if (shape.headSize <= 32 && shape.valueSize <= 32 && shape.isBiasedByQuery)
+    return std::nullopt;
+  AttentionChoice block = choiceOf(kAttentionRows64, shape, 0);
+  block.mostQueries = kAttentionRows64.blockQ;
+  return block;
 }
 
 /// Whether that takes as many heads as there are multiprocessors at all numbers of queries and keys.
 bool takesManyHeads(const AttentionChoice &choice, const AttentionShape &shape) {
   std::optional<int64_t> queries = shape.queries.asConstant(), keys = shape.keys.asConstant();
-  return queries && *queries <= choice.mostQueries &&
+  return choice.mostQueries > 0 && queries && *queries <= choice.mostQueries &&
          (choice.maxSteps == 0 || (keys && *keys <= choice.maxSteps * choice.blockKV));
 }
 
@@ -311,6 +311,26 @@ std::optional<SizeRule> ruleOfHeads(const AttentionChoice &choice, const Attenti
                   "heads of at most " + std::to_string(choice.blockKV) + " keys"};
 }
 
+/// Of many heads, best first.
+std::vector<AttentionChoice> choicesOfManyHeads(const AttentionShape &shape, const Target &target) {
+  if (shape.isFloat || shape.headSize > 128 || shape.valueSize > 128)
+    return {};
+  std::vector<AttentionChoice> found;
+  if (std::optional<AttentionChoice> few = choiceOfFewQueries(shape))
+    found.push_back(*few);
+  if (!found.empty() && takesManyHeads(found.back(), shape))
+    return found;
+  std::optional<AttentionChoice> heads = choiceOfHeads(shape, target);
+  bool takeHeads = heads && ruleOfHeads(*heads, shape, target);
+  if (takeHeads)
+    found.push_back(*heads);
+  // Of any number of queries, of which most heads are taken whole, one more kernel is not worth its time to compile.
+  std::optional<AttentionChoice> block = choiceOfOneBlock(shape);
+  if (block && (!takeHeads || shape.queries.asConstant()))
+    found.push_back(*block);
+  return found;
+}
+
 } // namespace
 
 std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const Target &target) {
@@ -324,18 +344,10 @@ std::vector<AttentionChoice> attentionChoices(const AttentionShape &shape, const
   for (AttentionChoice &choice : all)
     if (choice.minWaves == least)
       choice.minWaves = 0;
-  std::optional<AttentionChoice> heads = choiceOfHeads(shape, target);
-  bool takeHeads = heads && ruleOfHeads(*heads, shape, target);
-  if (takeHeads)
-    all.insert(all.begin(), *heads);
-  std::vector<AttentionChoice> few = choicesOfFewQueries(shape, takeHeads);
-  auto taking =
-      llvm::find_if(few, [&](const AttentionChoice &c) { return takesManyHeads(c, shape); });
-  if (taking != few.end()) { // the others never run
-    few.erase(std::next(taking), few.end());
-    llvm::erase_if(all, [](const AttentionChoice &c) { return c.takesHeads() || c.minWaves > 0; });
-  }
-  all.insert(all.begin(), few.begin(), few.end());
+  std::vector<AttentionChoice> many = choicesOfManyHeads(shape, target);
+  if (llvm::any_of(many, [&](const AttentionChoice &c) { return takesManyHeads(c, shape); }))
+    llvm::erase_if(all, [](const AttentionChoice &c) { return c.minWaves > 0; }); // never run
+  all.insert(all.begin(), many.begin(), many.end());
   all.insert(all.begin(), decode.begin(), decode.end());
   return all;
 }

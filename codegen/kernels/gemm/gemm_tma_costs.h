@@ -36,10 +36,6 @@ inline constexpr long long kTmaFarColumns = 16384;
 /// takes 43 us so, by as many blocks of 64 x 64 without clusters 36.
 inline constexpr double kTmaSharedWeights = 1.46;
 
-/// Multiprocessors that blocks of clusters of four find in one part of the GPU: 64x2048x8192, of 128 blocks, takes 18.5 us, by
-/// clusters of two 14.3.
-inline constexpr double kFilledByFours = 0.73;
-
 /// How much longer memory takes to bring B [k][n] of so many columns to tiles of 64 rows that take turns, where two of them want it.
 inline constexpr double kTmaFarWeightsTwice = 1.2;
 

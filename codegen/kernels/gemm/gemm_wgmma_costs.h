@@ -45,8 +45,6 @@ constexpr double wavesOfPairs(double waves, const GemmWgmmaCosts &costs) {
 constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, long long m,
                                  long long n, long long kBytes, long long batches = 1,
                                  GemmWgmmaCosts costs = gemmWgmmaCosts(WgmmaOperands::halves)) {
-  // Of clusters of four whose blocks have a multiprocessor each, not all multiprocessors hold one.
-  constexpr double kFilled = 0.73;
   // Blocks of clusters get their parts of large weights later than others, most of all where not all clusters run at once
   // (32x2048x2048 takes 7.8 us by clusters of four, by mma 6.2).
   constexpr long long kLargeWeights = 6ll << 20;
@@ -74,9 +72,9 @@ constexpr double estimatedClocks(const GemmWgmmaTiling &t, int multiprocessors, 
                                 : costs.exchange + costs.exchangeOfBlock * t.clusterK +
                                       (isLarge ? kOfLargeWeights : 0));
   double block = double(steps) * (step > feed ? step : feed) + end;
-  bool leavesSome =
-      t.clusterK >= 4 && (t.minBlocks() == 1 || (isLarge && blocks > kFilled * multiprocessors));
-  double waves = blocks / (multiprocessors * (leavesSome ? kFilled : 1));
+  bool leavesSome = t.clusterK >= 4 &&
+                    (t.minBlocks() == 1 || (isLarge && blocks > kFilledByFours * multiprocessors));
+  double waves = blocks / (multiprocessors * (leavesSome ? kFilledByFours : 1));
   waves = t.minBlocks() > 1 ? wavesOfPairs(waves, costs) : double((long long)(waves + 1 - 1e-9));
   // Copies of 16 bytes by threads keep memory less busy than boxes where blocks are few.
   constexpr double kByFewBlocks = 1.09;
